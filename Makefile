@@ -1,0 +1,52 @@
+# One entry point. Nothing here needs root; after `make setup` and `make apache` nothing needs a network.
+#   make lab     opens JupyterLab on the first notebook          make demo    three brokers, real flights, a crash, Spark
+#   make test    every test, notebooks included                  make judge   the same tests' long half on Apache Kafka
+# `make help` lists all.
+
+VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
+PY   := $(VENV)/bin/python
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock lab labs test judge apache demo doctor lint clean distclean
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## .venv with the locked versions (done once; the others call it)
+	@tools/setup.sh $(VENV)
+
+lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LAB=00)
+	@$(PY) -m minikafka.lab $(LAB) $(ARGS)
+
+test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log")
+	@$(PY) -m pytest -m "not judge" $(ARGS)
+
+judge: setup  ## the long half: every client-facing test on Apache Kafka itself
+	@$(PY) -m pytest -m judge tests $(ARGS)
+
+apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, once (54 MB and 10 MB)
+	@$(PY) -m minikafka jars
+
+demo: setup  ## the whole pipeline on real flights, with a crash in the middle (ARGS="--json")
+	@$(PY) -m minikafka demo $(ARGS)
+
+doctor: setup  ## versions, Java, ports, jars, and what to do about what is missing
+	@$(PY) -m minikafka doctor
+
+labs: setup  ## derive the students' notebooks (labs/) from the solved ones (solutions/)
+	@$(PY) tools/labs.py
+
+lint: setup  ## the laws of the house, and ruff
+	@$(PY) -m pytest -q -p no:cacheprovider tests/setup tests/laws $(ARGS)
+	@$(PY) -m ruff check minikafka tools tests
+
+lock: setup  ## make requirements.lock and environment.yml anew from requirements.in (needs uv and a network)
+	@$(PY) tools/lock.py
+
+clean:  ## what tests and notebooks leave behind
+	@rm -rf .pytest_cache .ruff_cache .hypothesis build *.egg-info spark-warehouse metastore_db derby.log
+	@find . -path ./.venv -prune -o -path ./.git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -type d -print | xargs rm -rf
+
+distclean: clean  ## that, and .venv
+	@rm -rf .venv

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Makes .venv with exactly the versions of requirements.lock, and this project in it (editable). Run by `make setup`.
+#
+#   tools/setup.sh [FOLDER]      FOLDER: the environment, .venv beside the Makefile when not given
+#
+# Needs no root. Uses uv when it is on the PATH, otherwise `python3 -m venv` and pip. Leaves a stamp (a hash of the lock and
+# of the place), so the second call returns at once and a half-made environment is finished, never trusted.
+# MINIKAFKA_PYTHON names another Python than the first good one on the PATH.
+set -eu
+
+root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+venv=${1:-$root/.venv}
+stamp=$venv/.minikafka-setup
+python=$venv/bin/python
+
+say() { printf '%s\n' "$*" >&2; }
+die() { printf '\n' >&2; printf '%s\n' "$@" >&2; exit 1; }
+
+digest() {  # what the environment was made from; cksum is in POSIX, sha256sum is not
+    { cat "$root/requirements.lock" "$root/pyproject.toml" "$root/tools/setup.sh"; printf '%s\n' "$root" "$venv"; } | cksum
+}
+
+good() {  # is this command a Python that the lock was made for, and a whole one?
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1
+}
+
+find_python() {
+    for candidate in ${MINIKAFKA_PYTHON:-python3 python3.13 python3.12 python3.11}; do
+        if good "$candidate"; then printf '%s\n' "$candidate"; return; fi
+    done
+}
+
+broken_venv() {
+    die "This Python ($1) cannot make virtual environments: its module '$2' is missing." \
+        "(Debian and Ubuntu ship it as a package of its own.)  One of these helps; then run make again:" \
+        "  1. with root:     apt install python3-venv" \
+        "  2. without root:  install uv (its documentation says how); it is used when it is on the PATH" \
+        "  3. with conda:    conda env create -f environment.yml && conda activate minikafka"
+}
+
+make_with_uv() {
+    [ -x "$python" ] && good "$python" || uv venv --quiet --clear --python "${1:-3.11}" "$venv"
+    uv pip install --quiet --python "$python" -r "$root/requirements.lock"
+    uv pip install --quiet --python "$python" --no-deps --no-build-isolation -e "$root"
+}
+
+make_with_pip() {
+    if ! "$python" -m pip --version >/dev/null 2>&1; then
+        [ -n "$1" ] || die "No Python 3.11, 3.12 or 3.13 found. Install one (Debian, Ubuntu: apt install python3 python3-venv)," \
+            "or name it: make setup MINIKAFKA_PYTHON=/path/to/python3.12"
+        for module in venv ensurepip; do
+            "$1" -c "import $module" >/dev/null 2>&1 || broken_venv "$1" "$module"
+        done
+        "$1" -m venv --clear "$venv" || broken_venv "$1" venv
+    fi
+    "$python" -m pip install --quiet --disable-pip-version-check -r "$root/requirements.lock"
+    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e "$root"
+}
+
+now=$(digest)
+if [ -x "$python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ]; then exit 0; fi
+
+rm -f "$stamp"
+base=$(find_python)
+if command -v uv >/dev/null 2>&1; then
+    say "setup: installing into $venv with uv (once; about 1.3 GB with Spark) ..."
+    make_with_uv "$base"
+else
+    say "setup: installing into $venv with pip (once; about 1.3 GB with Spark, a few minutes) ..."
+    make_with_pip "$base"
+fi
+printf '%s\n' "$now" > "$stamp"
+say "setup: ready ($("$python" --version))"
