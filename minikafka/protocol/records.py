@@ -1,0 +1,170 @@
+"""The records of `__cluster_metadata`: everything the controller ever decided, in Kafka's names, keys and fields.
+
+Owns: one frozen dataclass per record type (values are tuples, never lists, so that a record can be shared).
+Sentinels of PartitionChangeRecord: None = list unchanged, leader NO_LEADER_CHANGE = unchanged, recovery -1 = unchanged.
+
+Invariants: I-REC-1, I-REC-2 (record_codec.py).
+What Kafka does differently: it has more records (ACLs, quotas, SCRAM, tokens, controllers) and older versions of these.
+Source: metadata/src/main/resources/common/metadata/*.json; KIP-500, KIP-631, KIP-858 (directories), KIP-966 (ELR).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .record_codec import (BOOL, INT8, INT16, INT32, INT64, RECORDS, STRING, UINT16, UUID, ZERO_UUID, RecordError, Uuid,
+                           array, decode, encode, record, struct_of, wire)
+
+__all__ = ["RECORDS", "RecordError", "Uuid", "ZERO_UUID", "decode", "encode"]
+
+NO_LEADER = -1
+NO_LEADER_CHANGE = -2
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4                  # ConfigResource.Type
+RECOVERED, RECOVERING, RECOVERY_NO_CHANGE = 0, 1, -1    # LeaderRecoveryState
+UNFENCE, FENCE = -1, 1                                  # BrokerRegistrationFencingChange
+
+
+@dataclass(frozen=True)
+class BrokerEndpoint:
+    """Where one listener of a broker is reached; security_protocol 0 is PLAINTEXT."""
+
+    name: str = wire(STRING)
+    host: str = wire(STRING)
+    port: int = wire(UINT16)
+    security_protocol: int = wire(INT16, default=0)
+
+
+@dataclass(frozen=True)
+class BrokerFeature:
+    """The range of levels of one feature that a broker supports."""
+
+    name: str = wire(STRING)
+    min_supported_version: int = wire(INT16)
+    max_supported_version: int = wire(INT16)
+
+
+@record(key=0, version=3)
+class RegisterBrokerRecord:
+    """A new incarnation of a broker (or an amended one), born fenced."""
+
+    broker_id: int = wire(INT32)
+    is_migrating_zk_broker: bool = wire(BOOL)
+    incarnation_id: Uuid = wire(UUID)
+    broker_epoch: int = wire(INT64)
+    end_points: tuple[BrokerEndpoint, ...] = wire(array(struct_of(BrokerEndpoint)))
+    features: tuple[BrokerFeature, ...] = wire(array(struct_of(BrokerFeature)), default=())
+    rack: str | None = wire(STRING, default=None)
+    fenced: bool = wire(BOOL, default=True)
+    in_controlled_shutdown: bool = wire(BOOL, default=False)
+    log_dirs: tuple[Uuid, ...] = wire(array(UUID), tag=0, default=())
+
+
+@record(key=1, version=0)
+class UnregisterBrokerRecord:
+    """The broker with this epoch is gone for good."""
+
+    broker_id: int = wire(INT32)
+    broker_epoch: int = wire(INT64)
+
+
+@record(key=2, version=0)
+class TopicRecord:
+    """A topic is born; its ConfigRecords and PartitionRecords follow in the same batch."""
+
+    name: str = wire(STRING)
+    topic_id: Uuid = wire(UUID)
+
+
+@record(key=3, version=2)
+class PartitionRecord:
+    """A partition is born with replicas, ISR and leader."""
+
+    partition_id: int = wire(INT32)
+    topic_id: Uuid = wire(UUID)
+    replicas: tuple[int, ...] = wire(array(INT32))
+    isr: tuple[int, ...] = wire(array(INT32))
+    removing_replicas: tuple[int, ...] = wire(array(INT32), default=())
+    adding_replicas: tuple[int, ...] = wire(array(INT32), default=())
+    leader: int = wire(INT32, default=NO_LEADER)
+    leader_recovery_state: int = wire(INT8, tag=0, default=RECOVERED)
+    leader_epoch: int = wire(INT32, default=0)
+    partition_epoch: int = wire(INT32, default=0)
+    directories: tuple[Uuid, ...] = wire(array(UUID), default=())
+    eligible_leader_replicas: tuple[int, ...] | None = wire(array(INT32), tag=1, default=None)
+    last_known_elr: tuple[int, ...] | None = wire(array(INT32), tag=2, default=None)
+
+
+@record(key=4, version=0)
+class ConfigRecord:
+    """One configuration value of a topic or broker; None deletes it. Broker name "" is the cluster-wide default."""
+
+    resource_type: int = wire(INT8)
+    resource_name: str = wire(STRING)
+    name: str = wire(STRING)
+    value: str | None = wire(STRING, default=None)
+
+
+@record(key=5, version=2)
+class PartitionChangeRecord:
+    """What changed in one partition; whatever is left at its default did not."""
+
+    partition_id: int = wire(INT32)
+    topic_id: Uuid = wire(UUID)
+    isr: tuple[int, ...] | None = wire(array(INT32), tag=0, default=None)
+    leader: int = wire(INT32, tag=1, default=NO_LEADER_CHANGE)
+    replicas: tuple[int, ...] | None = wire(array(INT32), tag=2, default=None)
+    removing_replicas: tuple[int, ...] | None = wire(array(INT32), tag=3, default=None)
+    adding_replicas: tuple[int, ...] | None = wire(array(INT32), tag=4, default=None)
+    leader_recovery_state: int = wire(INT8, tag=5, default=RECOVERY_NO_CHANGE)
+    eligible_leader_replicas: tuple[int, ...] | None = wire(array(INT32), tag=6, default=None)
+    last_known_elr: tuple[int, ...] | None = wire(array(INT32), tag=7, default=None)
+    directories: tuple[Uuid, ...] | None = wire(array(UUID), tag=8, default=None)
+
+
+@record(key=9, version=0)
+class RemoveTopicRecord:
+    """The topic, its partitions and its configuration are gone."""
+
+    topic_id: Uuid = wire(UUID)
+
+
+@record(key=12, version=0)
+class FeatureLevelRecord:
+    """The finalized level of a feature such as `metadata.version`; 0 removes it."""
+
+    name: str = wire(STRING)
+    feature_level: int = wire(INT16)
+
+
+@record(key=15, version=0)
+class ProducerIdsRecord:
+    """A block of producer ids was handed out; `next_producer_id` is the first of the next block."""
+
+    broker_id: int = wire(INT32)
+    broker_epoch: int = wire(INT64)
+    next_producer_id: int = wire(INT64)
+
+
+@record(key=17, version=2)
+class BrokerRegistrationChangeRecord:
+    """A broker was fenced (1), unfenced (-1), or entered controlled shutdown (1)."""
+
+    broker_id: int = wire(INT32)
+    broker_epoch: int = wire(INT64)
+    fenced: int = wire(INT8, tag=0, default=0)
+    in_controlled_shutdown: int = wire(INT8, tag=1, default=0)
+    log_dirs: tuple[Uuid, ...] = wire(array(UUID), tag=2, default=())
+
+
+@record(key=20, version=0)
+class NoOpRecord:
+    """Nothing happened; shows that the quorum still commits."""
+
+
+MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | TopicRecord | PartitionRecord | ConfigRecord
+                             | PartitionChangeRecord | RemoveTopicRecord | FeatureLevelRecord | ProducerIdsRecord
+                             | BrokerRegistrationChangeRecord | NoOpRecord)
+__all__ += [cls.__name__ for cls in RECORDS.values()]
+__all__ += ["BrokerEndpoint", "BrokerFeature", "MetadataRecord", "NO_LEADER", "NO_LEADER_CHANGE", "TOPIC_RESOURCE",
+            "BROKER_RESOURCE", "RECOVERED", "RECOVERING", "RECOVERY_NO_CHANGE", "UNFENCE", "FENCE"]
