@@ -1,0 +1,130 @@
+"""Links that can be cut or slowed from inside a broker, without root and without a proxy.
+
+Every connection runs through a `Wire`, which passes bytes on untouched while its `Link` is clear. A cut link holds the
+bytes of either direction (a stream that lost some would be corrupt); when it heals they flow on, unless somebody gave up
+and closed the connection in between. Between two brokers each connection is opened by one of them, and that end does
+the holding for both directions; so a cut needs to be told to both brokers, each for the connections it opened.
+
+Invariants: I-LINK-1 bytes of one direction are delivered in order and exactly once, whatever the link does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+
+class Link:
+    """The state of the path to one peer (or to all clients): which directions hold, and how slow it is."""
+
+    def __init__(self) -> None:
+        self.inbound_cut = False
+        self.outbound_cut = False
+        self.latency = 0.0
+        self.bandwidth = 0.0  # bytes per second, 0 for no limit
+        self.wires: dict[Wire, None] = {}
+
+    @property
+    def slow(self) -> bool:
+        return self.latency > 0 or self.bandwidth > 0
+
+    def set(self, *, inbound: bool, outbound: bool, latency: float = 0.0, bandwidth: float = 0.0) -> None:
+        self.inbound_cut, self.outbound_cut = inbound, outbound
+        self.latency, self.bandwidth = latency, bandwidth
+        for wire in list(self.wires):
+            wire.inbound.release()
+            wire.outbound.release()
+
+
+class _Lane:
+    """One direction of one connection: a queue that drains when the link lets it."""
+
+    def __init__(self, link: Link, loop: asyncio.AbstractEventLoop, deliver: Callable[[Any], None], name: str) -> None:
+        self.link, self.loop, self.deliver, self.cut = link, loop, deliver, name
+        self.queue: deque[Any] = deque()
+        self.busy = False
+
+    def push(self, data: Any) -> None:
+        if not self.queue and not getattr(self.link, self.cut) and not self.link.slow:
+            self.deliver(data)
+            return
+        self.queue.append(data)
+        self.release()
+
+    def release(self) -> None:
+        """Move on whatever the link lets through now."""
+        if self.busy or not self.queue or getattr(self.link, self.cut):
+            return
+        size = len(self.queue[0]) if self.queue[0] is not None else 0
+        delay = self.link.latency + (size / self.link.bandwidth if self.link.bandwidth else 0.0)
+        self.busy = True
+        self.loop.call_later(delay, self._one)
+
+    def _one(self) -> None:
+        self.busy = False
+        if self.queue and not getattr(self.link, self.cut):
+            self.deliver(self.queue.popleft())
+        self.release()
+
+    def close(self) -> None:
+        self.queue.clear()
+
+
+class Wire(asyncio.Protocol):
+    """Stands between a real transport and our protocol; looks like a transport to the latter."""
+
+    def __init__(self, inner: Any, link: Link, loop: asyncio.AbstractEventLoop) -> None:
+        self.inner, self.link = inner, link
+        self.inbound = _Lane(link, loop, self._deliver_in, "inbound_cut")
+        self.outbound = _Lane(link, loop, self._deliver_out, "outbound_cut")
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.link.wires[self] = None
+        self.inner.connection_made(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.inbound.push(data)
+
+    def eof_received(self) -> bool:
+        self.inbound.push(None)
+        return True
+
+    def _deliver_in(self, data: bytes | None) -> None:
+        if data is not None:
+            self.inner.data_received(data)
+        elif not self.inner.eof_received():
+            self.transport.close()
+
+    def _deliver_out(self, data: bytes | None) -> None:
+        if data is None:
+            self.transport.close()
+        else:
+            self.transport.write(data)
+
+    def write(self, data: Any) -> None:
+        self.outbound.push(data)
+
+    def close(self) -> None:
+        """Close after what was written has left."""
+        if self.outbound.queue:
+            self.outbound.push(None)
+        else:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.link.wires.pop(self, None)
+        self.inbound.close()
+        self.outbound.close()
+        self.inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self.inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self.inner.resume_writing()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.transport, name)

@@ -1,0 +1,103 @@
+"""Frames and headers, and the table of every API whose schema we have.
+
+On the wire: int32 size, then a header, then the body. Request header: int16 API key, int16 version, int32 correlation
+id, nullable string client id, and tags in flexible versions. Response header: correlation id, and tags in flexible
+versions except for ApiVersions, whose answer must be readable before the versions are agreed on (KIP-511).
+
+Owns: REQUESTS and RESPONSES by API key. Bodies are encoded by kafka-python's schema-driven `kafka.protocol` and decoded
+by our strict `reader`.
+Invariants: I-WIRE-1 a frame that cannot be parsed raises ProtocolError, whatever is in it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import kafka.protocol.admin
+import kafka.protocol.consumer
+import kafka.protocol.metadata
+import kafka.protocol.producer
+import kafka.protocol.sasl  # noqa: F401  (imported for the classes they define)
+from kafka.protocol.api_message import ApiMessage
+
+import minikafka.protocol.internal  # noqa: F401
+from minikafka.protocol.errors import ProtocolError
+from minikafka.protocol.reader import read_message, skip_tags
+
+API_VERSIONS = 18
+
+_START = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
+_CORRELATION = struct.Struct(">i")
+
+
+def _by_key(kind: str) -> dict[int, type[ApiMessage]]:
+    # Cls[v] makes a subclass per version; only the primary classes have no version of their own.
+    primary = (cls for cls in ApiMessage.__subclasses__() if cls._class_version is None and cls.type == kind)
+    return {cls.API_KEY: cls for cls in sorted(primary, key=lambda cls: cls.API_KEY)}
+
+
+REQUESTS = _by_key("request")
+RESPONSES = _by_key("response")
+
+
+class Header(NamedTuple):
+    """A parsed request header; `body` is the position where the body starts."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body: int
+
+
+def parse_header(frame: memoryview) -> Header:
+    """Parse the request header of one frame (without its size); raises ProtocolError for an unknown API key."""
+    try:
+        key, version, correlation_id, length = _START.unpack_from(frame)
+        pos = _START.size
+        client_id = None
+        if length >= 0:
+            if length > len(frame) - pos:
+                raise ProtocolError("the client id is longer than the frame")
+            client_id = str(frame[pos : pos + length], "utf-8", "replace")
+            pos += length
+        if key not in REQUESTS:
+            raise ProtocolError(f"Unknown API key {key}")
+        if REQUESTS[key].flexible_version_q(version):
+            pos = skip_tags(frame, pos)
+    except (struct.error, IndexError) as short:
+        raise ProtocolError("the frame is shorter than its header") from short
+    return Header(key, version, correlation_id, client_id, pos)
+
+
+def decode_request(header: Header, frame: memoryview) -> ApiMessage:
+    """The body of a request whose version the caller has checked against what it serves."""
+    return read_message(REQUESTS[header.api_key], header.version, frame, header.body)
+
+
+def decode_response(cls: type[ApiMessage], version: int, frame: memoryview) -> ApiMessage:
+    """The body of a response frame (after its size), for our own requests to other brokers."""
+    pos = _CORRELATION.size
+    if cls.flexible_version_q(version) and cls.API_KEY != API_VERSIONS:
+        pos = skip_tags(frame, pos)
+    return read_message(cls, version, frame, pos)
+
+
+def correlation_id(frame: memoryview) -> int:
+    """The correlation id that starts every response frame."""
+    return int(_CORRELATION.unpack_from(frame)[0])
+
+
+def encode_request(request: ApiMessage, version: int, correlation: int, client_id: str) -> bytes:
+    """A whole frame, size included."""
+    request.API_VERSION = version
+    request.with_header(correlation_id=correlation, client_id=client_id)
+    return bytes(request.encode(header=True, framed=True))
+
+
+def encode_response(response: ApiMessage, version: int, correlation: int) -> bytes:
+    """A whole frame, size included."""
+    response.API_VERSION = version
+    response.with_header(correlation_id=correlation)
+    return bytes(response.encode(header=True, framed=True))

@@ -1,0 +1,236 @@
+"""Bytes -> message, exactly as strict and as lenient as Apache Kafka reads them.
+
+kafka-python's compiled decoders trust their input: a short string slice comes back short, any negative count is an
+empty list. A broker must not. This module walks the same schemas and builds the same message classes, but checks every
+length against the bytes that are there, and hands out record sets as views into the frame instead of copies.
+
+Owns: nothing; a reader is a pure function (data, pos) -> (value, next pos), built once per struct and version.
+Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
+            I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
+            I-READ-3 malformed bytes raise ProtocolError and nothing else.
+Lenient where Kafka is (asked of 4.3): any negative length of a nullable field is null, bytes after the body and unknown
+tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from kafka.protocol.api_message import ApiMessage
+
+from minikafka.protocol.errors import ProtocolError
+
+Reader = Callable[[memoryview, int], tuple[Any, int]]
+
+FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d"}
+MAX_STRING = 0x7FFF
+
+
+def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int = 0) -> ApiMessage:
+    """Read one request or response body of `cls` at `version`; raises ProtocolError for anything malformed."""
+    key = (cls, version)
+    reader = _READERS.get(key)
+    if reader is None:
+        reader = _READERS[key] = _struct_reader(cls._struct, version, cls.flexible_version_q(version), cls)
+    try:
+        message, end = reader(data, pos)
+    except (struct.error, IndexError) as short:
+        raise ProtocolError(f"the body of {cls.name} v{version} ends too early") from short
+    if end > len(data):
+        raise ProtocolError(f"the body of {cls.name} v{version} ends too early")
+    message._header = message._min_version = message._max_version = None
+    return message
+
+
+_READERS: dict[tuple[type, int], Reader] = {}
+
+
+def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
+    """An unsigned varint of at most 5 bytes, as Java's int: 2**32-1 is -1."""
+    value = shift = 0
+    while True:
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value & 0xFFFFFFFF) - ((value & 0x80000000) << 1), pos
+        shift += 7
+        if shift > 28:
+            raise ProtocolError("a varint is longer than 5 bytes")
+
+
+def skip_tags(data: memoryview, pos: int) -> int:
+    """Step over a tag section whose tags nobody here knows (KIP-482)."""
+    return _read_tags(data, pos, {}, None)
+
+
+def _read_tags(data: memoryview, pos: int, known: dict[int, tuple[str, Reader]], into: Any) -> int:
+    count, pos = read_uvarint(data, pos)
+    for _ in range(count):
+        tag, pos = read_uvarint(data, pos)
+        size, pos = read_uvarint(data, pos)
+        if tag in known:
+            name, reader = known[tag]
+            value, pos = reader(data, pos)
+            setattr(into, name, value)
+        else:
+            _check(size, data, pos)
+            pos += size
+    return pos
+
+
+def _check(size: int, data: memoryview, pos: int) -> None:
+    if size < 0 or size > len(data) - pos:
+        raise ProtocolError(f"Error reading byte array of {size} byte(s): only {len(data) - pos} byte(s) available")
+
+
+# --- one builder per kind of field --------------------------------------------------------------------------------
+
+
+def _field_reader(field: Any, version: int, flexible: bool) -> Reader:
+    nullable = field.nullable_for_version_q(version)
+    if field.is_array():
+        element = field.array_of
+        inner = (
+            _struct_reader(element, version, flexible, element.data_class)
+            if field.is_struct_array()
+            else _simple_reader(element.type_str, False, flexible)
+        )
+        return _array_reader(inner, nullable, flexible, field.name)
+    if field.is_struct():
+        inner = _struct_reader(field, version, flexible, field.data_class)
+        return _nullable_struct_reader(inner) if nullable else inner
+    return _simple_reader(field.type_str, nullable, flexible)
+
+
+def _simple_reader(kind: str, nullable: bool, flexible: bool) -> Reader:
+    if kind in FIXED:
+        return _fixed_reader(FIXED[kind])
+    if kind == "bool":
+        return lambda data, pos: (data[pos] != 0, pos + 1)
+    if kind == "uuid":
+        return _read_uuid
+    if kind == "bitfield":
+        return _read_bitfield
+    if kind == "string":
+        return _string_reader(nullable, flexible)
+    return _bytes_reader(nullable, flexible)
+
+
+def _fixed_reader(fmt: str) -> Reader:
+    layout = struct.Struct(">" + fmt)
+    unpack, size = layout.unpack_from, layout.size
+    return lambda data, pos: (unpack(data, pos)[0], pos + size)
+
+
+def _read_uuid(data: memoryview, pos: int) -> tuple[UUID | None, int]:
+    raw = bytes(data[pos : pos + 16])
+    if len(raw) < 16:
+        raise ProtocolError("the body ends inside a UUID")
+    return (UUID(bytes=raw) if any(raw) else None), pos + 16
+
+
+def _read_bitfield(data: memoryview, pos: int) -> tuple[set[int] | None, int]:
+    (bits,) = struct.unpack_from(">I", data, pos)
+    return (None if bits == 0x80000000 else {i for i in range(32) if bits >> i & 1}), pos + 4
+
+
+def _length_reader(flexible: bool, fmt: str) -> Reader:
+    """Lengths are a varint of length + 1 in flexible versions, a fixed integer before."""
+    if not flexible:
+        return _fixed_reader(fmt)
+
+    def read(data: memoryview, pos: int) -> tuple[int, int]:
+        length, pos = read_uvarint(data, pos)
+        return length - 1, pos
+
+    return read
+
+
+def _string_reader(nullable: bool, flexible: bool) -> Reader:
+    read_length = _length_reader(flexible, "h")
+
+    def read(data: memoryview, pos: int) -> tuple[str | None, int]:
+        length, pos = read_length(data, pos)
+        if length < 0:
+            if nullable:
+                return None, pos
+            raise ProtocolError("a string that must not be null is null")
+        if length > MAX_STRING:
+            raise ProtocolError(f"a string has the invalid length {length}")
+        _check(length, data, pos)
+        return str(data[pos : pos + length], "utf-8", "replace"), pos + length
+
+    return read
+
+
+def _bytes_reader(nullable: bool, flexible: bool) -> Reader:
+    read_length = _length_reader(flexible, "i")
+
+    def read(data: memoryview, pos: int) -> tuple[memoryview | None, int]:
+        length, pos = read_length(data, pos)
+        if length < 0:
+            if nullable:
+                return None, pos
+            raise ProtocolError("bytes that must not be null are null")
+        _check(length, data, pos)
+        return data[pos : pos + length], pos + length
+
+    return read
+
+
+def _array_reader(inner: Reader, nullable: bool, flexible: bool, name: str) -> Reader:
+    read_length = _length_reader(flexible, "i")
+
+    def read(data: memoryview, pos: int) -> tuple[list[Any] | None, int]:
+        length, pos = read_length(data, pos)
+        if length < 0:
+            if nullable:
+                return None, pos
+            raise ProtocolError(f"the list {name} must not be null")
+        if length > len(data) - pos:
+            available = len(data) - pos
+            raise ProtocolError(
+                f"Tried to allocate a collection of size {length}, but there are only {available} bytes remaining."
+            )
+        items = []
+        for _ in range(length):
+            item, pos = inner(data, pos)
+            items.append(item)
+        return items, pos
+
+    return read
+
+
+def _nullable_struct_reader(inner: Reader) -> Reader:
+    """A nullable struct has one byte before it: negative for null (KIP-893)."""
+
+    def read(data: memoryview, pos: int) -> tuple[Any, int]:
+        if data[pos] >= 0x80:
+            return None, pos + 1
+        return inner(data, pos + 1)
+
+    return read
+
+
+def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -> Reader:
+    steps = [(f.name, _field_reader(f, version, flexible)) for f in struct_field.untagged_fields(version)]
+    tagged = [f for f in struct_field._fields if f.for_version_q(version) and f.tagged_field_q(version)]
+    known = {f.tag: (f.name, _field_reader(f, version, flexible)) for f in tagged} if flexible else {}
+    new = object.__new__
+
+    def read(data: memoryview, pos: int) -> tuple[Any, int]:
+        item = new(cls)
+        item._version = version
+        item.tags = item.unknown_tags = None
+        for name, reader in steps:
+            value, pos = reader(data, pos)
+            setattr(item, name, value)
+        if flexible:
+            pos = _read_tags(data, pos, known, item)
+        return item, pos
+
+    return read
