@@ -1,0 +1,67 @@
+"""The APIs between brokers that kafka-python has no schema for: quorum, registration, and what brokers ask the controller.
+
+The schemas beside this file (`schemas/*.json`) use Kafka's names, fields, types and API keys, but one version each, the
+newest flexible one: all brokers of a cluster run the same code, so there is nothing to negotiate between them.
+
+Owns: one class per request and response. Requests are sent with `version=X.max_version` (the only one).
+Invariants: I-RPC-1 none of these APIs is registered on the clients' listener (tests/core/test_raft_wire.py).
+What Kafka does differently: it serves older versions too, for rolling upgrades.
+Source: clients/src/main/resources/common/message/*.json; KIP-595 (quorum), KIP-631 (registration), KIP-497 (ISR).
+"""
+
+from __future__ import annotations
+
+from kafka.protocol.api_data import ApiData
+from kafka.protocol.api_message import ApiMessage
+
+SCHEMAS = "minikafka.protocol.schemas"
+
+
+# --- the quorum (KIP-595) -----------------------------------------------------------------------------------------------
+
+
+class VoteRequest(ApiMessage, load_json=SCHEMAS):
+    """A candidate asks for a vote; `pre_vote` (KIP-996) is always False so far."""
+
+
+class VoteResponse(ApiMessage, load_json=SCHEMAS):
+    """Granted or not, with the leader and epoch that the voter knows."""
+
+
+class BeginQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
+    """A new leader presents itself to a voter that has not fetched from it yet."""
+
+
+class BeginQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
+    """Empty, or an error with the leader and epoch that the voter knows."""
+
+
+class EndQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
+    """A leader steps down and names its successors, best first."""
+
+
+class EndQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
+    """Empty, or an error with the leader and epoch that the voter knows."""
+
+
+class LeaderChangeMessage(ApiData, load_json=SCHEMAS):
+    """The value of the control record (type 2) that opens every epoch of the metadata log."""
+
+
+# --- a broker's life (KIP-631) ------------------------------------------------------------------------------------------
+
+
+class BrokerRegistrationRequest(ApiMessage, load_json=SCHEMAS):
+    """A process introduces itself: who it is, which incarnation, where it listens."""
+
+
+class BrokerRegistrationResponse(ApiMessage, load_json=SCHEMAS):
+    """The broker epoch: the metadata offset of the registration record."""
+
+
+class BrokerHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
+    """Alive, how far its metadata is, and whether it wants to be fenced or shut down."""
+
+
+class BrokerHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
+    """Whether the controller holds the broker fenced, and whether it may exit now."""
