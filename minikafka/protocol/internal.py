@@ -11,7 +11,6 @@ Source: clients/src/main/resources/common/message/*.json; KIP-595 (quorum), KIP-
 
 from __future__ import annotations
 
-from kafka.protocol.api_data import ApiData
 from kafka.protocol.api_message import ApiMessage
 
 SCHEMAS = "minikafka.protocol.schemas"
@@ -42,10 +41,6 @@ class EndQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
 
 class EndQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
     """Empty, or an error with the leader and epoch that the voter knows."""
-
-
-class LeaderChangeMessage(ApiData, load_json=SCHEMAS):
-    """The value of the control record (type 2) that opens every epoch of the metadata log."""
 
 
 # --- a broker's life (KIP-631) ------------------------------------------------------------------------------------------
