@@ -1,0 +1,137 @@
+"""What a configuration is: name, type, default, allowed values; and how a text becomes a value.
+
+Owns: the eight types, the validators, and the texts of refusals (they are Kafka's, clients show them to users).
+Invariants: I-CFG-1 a value that parse() returned prints back (to_text) to a text that parses to the same value.
+What Kafka does differently: validators are Java objects of many classes; three suffice here.
+Source: org.apache.kafka.common.config.ConfigDef, ConfigException; KIP-1161 (lists).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
+Value = bool | int | float | str | list[str] | None
+TYPE_IDS = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7, "CLASS": 8,
+            "PASSWORD": 9}                                  # ConfigEntry.ConfigType on the wire
+LONG_MAX = (1 << 63) - 1
+_BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\Z")
+
+
+class ConfigError(Exception):
+    """A configuration was refused; str() is the text Kafka would give."""
+
+    def __init__(self, name: str, value: object, reason: str | None = None) -> None:
+        shown = {None: "null", True: "true", False: "false"}.get(value, value) if not isinstance(value, list) else value
+        super().__init__(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number between two bounds, both allowed; None is open."""
+
+    low: float | None = None
+    high: float | None = None
+    also: float | None = None           # one value outside the range that is allowed too (gzip's -1)
+
+    def check(self, name: str, value: Value) -> None:
+        if value is None:
+            raise ConfigError(name, None, "Value must be non-null")
+        if value == self.also:
+            return
+        if self.also is not None and not self.low <= value <= self.high:
+            raise ConfigError(name, value, f"Value must be between {self.low} and {self.high} or equal to {self.also}")
+        if self.low is not None and value < self.low:
+            raise ConfigError(name, value, f"Value must be at least {self.low}")
+        if self.high is not None and value > self.high:
+            raise ConfigError(name, value, f"Value must be no more than {self.high}")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A string, or every string of a list, out of a few."""
+
+    allowed: tuple[str, ...]
+
+    def check(self, name: str, value: Value) -> None:
+        for word in value if isinstance(value, list) else [value]:
+            if word not in self.allowed:
+                raise ConfigError(name, word, f"String must be one of: {', '.join(self.allowed)}")
+
+
+@dataclass(frozen=True)
+class Throttled:
+    """`*`, or partition:broker pairs (KIP-73)."""
+
+    def check(self, name: str, value: Value) -> None:
+        pairs = [word.strip() for word in value]
+        if pairs != ["*"] and not all(re.match(r"[0-9]+:[0-9]+\Z", pair) for pair in pairs):
+            raise ConfigError(name, ",".join(value), f"{name} must be the literal '*' or a list of replicas in the "
+                              "following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
+
+
+Validator = Range | OneOf | Throttled
+
+
+@dataclass(frozen=True)
+class Config:
+    """One configuration. `synonyms`: broker configurations that give a topic's its default, first wins, each with the
+    factor that turns its unit into ours. `honoured` False: we know the name, but only its default works here."""
+
+    name: str
+    type: Type
+    default: Value
+    doc: str
+    valid: Validator | None = None
+    importance: str = "MEDIUM"
+    synonyms: tuple[tuple[str, int], ...] = ()
+    honoured: bool = True
+    dynamic: bool = False               # of a broker's: may be changed while it runs
+
+    @property
+    def sensitive(self) -> bool:
+        return self.type == "PASSWORD"
+
+    @property
+    def default_text(self) -> str | None:
+        return to_text(self.default)
+
+    def parse(self, text: str) -> Value:
+        """The typed value of `text`; ConfigError in Kafka's words if it is none, or is not allowed."""
+        value = _parse(self.name, self.type, text)
+        if self.valid is not None:
+            self.valid.check(self.name, value)
+        return value
+
+
+def _parse(name: str, kind: Type, text: str) -> Value:
+    trimmed = text.strip()
+    if kind == "BOOLEAN":
+        if trimmed.lower() not in ("true", "false"):
+            raise ConfigError(name, text, "Expected value to be either true or false")
+        return trimmed.lower() == "true"
+    if kind in _BITS:
+        number = int(trimmed) if _INTEGER.match(trimmed) else None
+        if number is None or not -(1 << _BITS[kind] - 1) <= number < 1 << _BITS[kind] - 1:
+            raise ConfigError(name, text, f"Not a number of type {kind}")
+        return number
+    if kind == "DOUBLE":
+        if not _FLOAT.match(trimmed):
+            raise ConfigError(name, text, "Not a number of type DOUBLE")
+        return float(trimmed.rstrip("dDfF"))
+    if kind == "LIST":
+        return [word.strip() for word in trimmed.split(",")] if trimmed else []
+    return trimmed
+
+
+def to_text(value: Any) -> str | None:
+    """A typed value as Kafka prints it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(value)
+    return None if value is None else str(value)

@@ -1,0 +1,188 @@
+"""Effective configuration: what a topic or broker really uses, and where each value came from.
+
+A topic's value is the first of: set on the topic; set on this broker at run time; set for all brokers at run time;
+in the broker's file; the default. The middle three go by the names of the topic configuration's broker synonyms.
+
+Owns: BrokerConfig (the broker's own file), the resolution above, the presets.
+Invariants
+  I-CFG-3  every refusal is in Kafka's words; an unknown broker name is refused with the nearest known one.
+  I-CFG-4  topic_config() and describe() resolve by the same function, so what is shown is what is used.
+
+Source: KafkaConfigSchema.resolveEffectiveTopicConfig, LogConfig.validate, DynamicBrokerConfig; KIP-226.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .config_def import Config, ConfigError, Value, to_text
+from .config_table import BROKER_CONFIGS, TOPIC_CONFIGS
+from .image import MetadataImage
+
+# ConfigEntry.ConfigSource on the wire
+DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
+
+PRESETS: dict[str, dict[str, str]] = {
+    "": {},
+    "class": {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "1000",
+              "replica.lag.time.max.ms": "10000", "group.initial.rebalance.delay.ms": "0"},
+}
+
+
+class Entry(NamedTuple):
+    """A value as it was written, and where: `name` is the configuration that gave it (maybe a synonym)."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class UnknownConfigError(ConfigError):
+    """A name that no configuration has."""
+
+    def __init__(self, name: str) -> None:
+        near = difflib.get_close_matches(name, BROKER_CONFIGS, n=1, cutoff=0.0)
+        Exception.__init__(self, f"Unknown configuration '{name}'. Did you mean '{near[0]}'?")
+
+
+class BrokerConfig(Mapping[str, Any]):
+    """A broker's own file: typed values by Kafka's names, defaults included."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        """`values` as read from the file; ConfigError names the first that is unknown or wrong."""
+        self.static: dict[str, str] = dict(values or {})
+        self._typed: dict[str, Value] = {name: config.default for name, config in BROKER_CONFIGS.items()}
+        for name, text in self.static.items():
+            if name not in BROKER_CONFIGS:
+                raise UnknownConfigError(name)
+            self._typed[name] = BROKER_CONFIGS[name].parse(text)
+            _refuse_without_effect(BROKER_CONFIGS[name], self._typed[name])
+
+    def __getitem__(self, name: str) -> Any:
+        return self._typed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._typed)
+
+    def __len__(self) -> int:
+        return len(self._typed)
+
+    @property
+    def node_id(self) -> int:
+        return self._typed["node.id"]
+
+    @property
+    def log_dir(self) -> str:
+        """The one folder of the partitions."""
+        return (self._typed["log.dirs"] or [self._typed["log.dir"]])[0]
+
+    @property
+    def metadata_dir(self) -> str:
+        """The folder that holds `__cluster_metadata-0`."""
+        return self._typed["metadata.log.dir"] or self.log_dir
+
+
+def _refuse_without_effect(config: Config, value: Value) -> None:
+    if not config.honoured and value != config.default:
+        raise ConfigError(config.name, to_text(value),
+                          f"minikafka knows this configuration but only its default {config.default_text!r} works")
+
+
+# --- topics ----------------------------------------------------------------------------------------------------
+
+def validate_topic_configs(configs: Mapping[str, str], broker: BrokerConfig | None = None) -> None:
+    """Refuse what Kafka refuses of a topic's whole dynamic configuration: ConfigError, the first reason found.
+
+    `broker` gives the values of what the topic leaves out, for the rules that join two configurations.
+    """
+    for name in configs:
+        if name not in TOPIC_CONFIGS:
+            raise _reason(f"Unknown topic config name: {name}")
+    values = topic_defaults(broker) if broker else {n: c.default for n, c in TOPIC_CONFIGS.items()}
+    for name, config in TOPIC_CONFIGS.items():
+        if name in configs:
+            values[name] = config.parse(configs[name])
+    for name in configs:
+        _refuse_without_effect(TOPIC_CONFIGS[name], values[name])
+    low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
+    if low > high:
+        raise _reason("conflict topic config setting min.compaction.lag.ms "
+                      f"({low}) > max.compaction.lag.ms ({high})")
+
+
+def _reason(text: str) -> ConfigError:
+    error = ConfigError("", "")
+    error.args = (text,)
+    return error
+
+
+def topic_defaults(broker: BrokerConfig) -> dict[str, Value]:
+    """Typed topic configuration of a topic that sets nothing, without run-time changes."""
+    return {name: _typed(config, resolve_topic(MetadataImage(), broker, None, config)[0])
+            for name, config in TOPIC_CONFIGS.items()}
+
+
+def topic_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
+    """Typed effective configuration of `topic` by Kafka's names, as this broker uses it."""
+    return {name: _typed(config, resolve_topic(image, broker, topic, config)[0])
+            for name, config in TOPIC_CONFIGS.items()}
+
+
+def log_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
+    """The same with names fit for keyword arguments: `segment_bytes`, `cleanup_policy`, …"""
+    return {name.replace(".", "_"): value for name, value in topic_config(image, broker, topic).items()}
+
+
+def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: str) -> Any:
+    """One effective value of a topic."""
+    config = TOPIC_CONFIGS[name]
+    return _typed(config, resolve_topic(image, broker, topic, config)[0])
+
+
+def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[Entry]:
+    """Every place that gives a value for `config`, the effective one first, the default last."""
+    entries: list[Entry] = []
+    own = image.topic_configs(topic).get(config.name) if topic is not None else None
+    if own is not None:
+        entries.append(Entry(config.name, own, DYNAMIC_TOPIC))
+    for name, factor in config.synonyms:
+        entries += [e._replace(value=_scaled(e.value, factor)) for e in _set_on_brokers(image, broker, name)]
+    entries.sort(key=lambda e: e.source)        # stable: among equals the first synonym wins
+    return [*entries, Entry(config.name, config.default_text, DEFAULT)]
+
+
+def _set_on_brokers(image: MetadataImage, broker: BrokerConfig, name: str) -> list[Entry]:
+    node = broker["node.id"]
+    places = [(image.broker_configs(node) if node is not None else {}, DYNAMIC_BROKER),
+              (image.broker_configs(None), DYNAMIC_DEFAULT_BROKER), (broker.static, STATIC_BROKER)]
+    return [Entry(name, values[name], source) for values, source in places if name in values]
+
+
+def _scaled(text: str | None, factor: int) -> str | None:
+    return text if factor == 1 or text is None else str(int(text) * factor)
+
+
+def _typed(config: Config, entry: Entry) -> Value:
+    return config.default if entry.source == DEFAULT else config.parse(entry.value)
+
+
+# --- brokers ---------------------------------------------------------------------------------------------------
+
+def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -> list[Entry]:
+    """Every place that gives a value for a broker's own `config`, the effective one first, the default last."""
+    entries = _set_on_brokers(image, broker, config.name)
+    if config.default is not None:
+        entries.append(Entry(config.name, config.default_text, DEFAULT))
+    return entries
+
+
+def validate_broker_configs(configs: Mapping[str, str]) -> None:
+    """Refuse run-time changes of unknown, read-only or wrong broker configurations: ConfigError."""
+    for name, text in configs.items():
+        if name not in BROKER_CONFIGS:
+            raise UnknownConfigError(name)
+        if not BROKER_CONFIGS[name].dynamic:
+            raise _reason(f"Cannot update these configs dynamically: Set({name})")
+        _refuse_without_effect(BROKER_CONFIGS[name], BROKER_CONFIGS[name].parse(text))
