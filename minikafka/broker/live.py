@@ -10,11 +10,13 @@ Invariants: I-LIVE-1 a write that returned has reached the kernel: kill -9 loses
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import fcntl
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -252,3 +254,10 @@ def obey_standard_input(env: LiveEnv) -> None:
         os._exit(0)
 
     threading.Thread(target=read, name="standard-input", daemon=True).start()
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill us when the thread that started us ends: reaches us even while we are stopped."""
+    pr_set_pdeathsig = 1
+    if ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")

@@ -1,0 +1,14 @@
+"""The handlers of the APIs, one module per family; importing the package fills the tables of `broker/api.py`."""
+
+from minikafka.broker.handlers import (  # noqa: F401
+    api_versions,
+    cluster,
+    configs,
+    fetch,
+    groups,
+    metadata,
+    offsets,
+    produce,
+    producer_ids,
+    topics,
+)

@@ -1,0 +1,80 @@
+"""`python -m minikafka.broker FILE.properties`: one broker as a process of its own.
+
+Standard input carries fault commands, one JSON object per line, and its end ends the process; the log goes to standard
+error. SIGTERM is a controlled shutdown, SIGKILL what it always is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import signal
+import sys
+
+import uvloop
+
+from minikafka.broker.broker import Broker
+from minikafka.broker.live import LiveEnv, append_only, die_with_parent, obey_standard_input
+from minikafka.broker.trace import Trace
+from minikafka.core.configs import BrokerConfig, ConfigError
+
+
+def main(path: str) -> int:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    _raise_file_limit()
+    loop = uvloop.new_event_loop()
+    env = LiveEnv(loop)
+    try:
+        config = BrokerConfig(read_properties(env.fs.read(path).decode()))
+    except ConfigError as error:
+        print(f"{path}: {error}", file=sys.stderr)
+        return 2
+    if trace_file := config["minikafka.trace.file"]:
+        env.trace = Trace(env, config["node.id"], str(env.uuid()), append_only(trace_file))
+    return loop.run_until_complete(_run(Broker(env, config), env))
+
+
+async def _run(broker: Broker, env: LiveEnv) -> int:
+    die_with_parent()
+    obey_standard_input(env)
+    asked = asyncio.Event()
+    env.loop.add_signal_handler(signal.SIGTERM, asked.set)
+    env.loop.add_signal_handler(signal.SIGINT, lambda: None)  # the notebook's interrupt button is not for us
+    life = env.loop.create_task(_live(broker, asked))
+    await asyncio.wait([life, env.crashed], return_when=asyncio.FIRST_COMPLETED)
+    failed = env.crashed if env.crashed.done() else life
+    if (error := failed.exception()) is None:
+        return 0
+    env.trace("crash", error=repr(error))
+    logging.critical("the broker dies of an error", exc_info=error)
+    return 1
+
+
+async def _live(broker: Broker, asked: asyncio.Event) -> None:
+    starting = asyncio.ensure_future(broker.start())
+    waiting = asyncio.ensure_future(asked.wait())
+    await asyncio.wait([starting, waiting], return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        starting.result()
+        await waiting
+    await broker.stop()
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """Kafka's `server.properties`: key=value lines, # for comments."""
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _raise_file_limit() -> None:
+    """A partition holds three files open; the soft limit of 1024 is soon reached."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m minikafka.broker FILE.properties")
+    sys.exit(main(sys.argv[1]))

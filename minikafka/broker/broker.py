@@ -1,0 +1,155 @@
+"""One broker: its parts, the order in which they start and stop, and the way metadata reaches them.
+
+bytes -> server -> handler -> (core decides, log stores, trace tells) -> answer. Metadata comes in by the quorum as
+committed records, is replayed into the image, and the changes go to the replicas and coordinators.
+
+Owns: the parts and their order. The parts own everything else.
+Invariants: I-BRK-1 the clients' listener opens only when this broker is unfenced and has replayed its registration.
+            I-BRK-2 every part sees metadata in the order of the log, one batch of records at a time.
+Real Kafka differs: publishers on threads of their own; one listener may serve clients and brokers alike.
+Source: kafka.server.BrokerServer, SharedServer; KIP-500, KIP-631.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
+from minikafka.broker.api import CLIENTS, INTERNAL
+from minikafka.broker.channel import Channel
+from minikafka.broker.controller import ControllerShell
+from minikafka.broker.env import Env
+from minikafka.broker.groups import GroupCoordinator
+from minikafka.broker.lifecycle import Lifecycle
+from minikafka.broker.peer import Peer
+from minikafka.broker.quorum import Quorum
+from minikafka.broker.replicas import ReplicaManager
+from minikafka.broker.server import Server
+from minikafka.core.configs import BrokerConfig
+from minikafka.core.image import MetadataImage
+
+log = logging.getLogger("minikafka.broker")
+
+CLIENT_LISTENER, INTERNAL_LISTENER = "PLAINTEXT", "INTERNAL"
+
+
+class Broker:
+    """A node of the cluster: broker, controller, or both (`process.roles`)."""
+
+    supported_features = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1)}
+
+    def __init__(self, env: Env, config: BrokerConfig) -> None:
+        self.env, self.config = env, config
+        self.node_id: int = config["node.id"]
+        self.roles: list[str] = config["process.roles"]
+        self.cluster_id: str = config["minikafka.cluster.id"]
+        self.listeners = parse_listeners(config["listeners"])
+        self.voters = parse_voters(config["controller.quorum.voters"])
+        self.image = MetadataImage(self.cluster_id)
+        self.quorum = Quorum(self)
+        self.channel = Channel(self)
+        self.controller = ControllerShell(self)
+        self.lifecycle = Lifecycle(self)
+        self.replicas = ReplicaManager(self)
+        self.groups = GroupCoordinator(self)
+        self.internal = Server(self, INTERNAL, *self.listeners[INTERNAL_LISTENER])
+        self.clients: Server | None = None
+        self._peers: dict[int, Peer] = {}
+        self.quorum.on_commit = self.on_metadata
+        self.quorum.on_leadership = self.controller.on_leadership
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.roles
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start every part; returns when this node serves (a broker: when it is unfenced)."""
+        self.env.trace("start", roles=self.roles, listeners=self.config["listeners"])
+        if self.is_broker:
+            self.replicas.open()
+        await self.internal.start()
+        await self.quorum.start()
+        if self.is_broker:
+            await self.lifecycle.start()
+            self.replicas.start()
+            self.groups.start()
+            self.clients = Server(self, CLIENTS, *self.listeners[CLIENT_LISTENER])
+            await self.clients.start()
+        log.info("node %d serves", self.node_id)
+
+    async def stop(self) -> None:
+        """Controlled shutdown: leaders move away first, then files are closed clean (rule 32)."""
+        if self.is_broker:
+            await self.lifecycle.shutdown()
+        if self.clients is not None:
+            self.clients.close()
+        await self.quorum.stop()
+        self.internal.close()
+        if self.is_broker:
+            self.replicas.close()
+        self.env.trace("stop")
+        self.env.cancel_tasks()
+
+    # --- metadata ----------------------------------------------------------------------------------------------------
+
+    def on_metadata(self, records: list[Any], offset: int, epoch: int) -> None:
+        """Committed records, in order; `offset` is that of the last one."""
+        self.image.replay(records, offset, epoch)
+        changes = self.image.take_changes()
+        if self.is_controller:
+            self.controller.on_commit(records, offset, epoch)
+        if self.is_broker:
+            self.lifecycle.on_metadata(self.image, changes)
+            self.replicas.apply_metadata(self.image, changes)
+            self.groups.apply_metadata(self.image, changes)
+
+    # --- other nodes -------------------------------------------------------------------------------------------------
+
+    def peer(self, node_id: int) -> Peer:
+        """The shared connection to a node's internal listener, for short requests."""
+        address = self.address(node_id)
+        known = self._peers.get(node_id)
+        if known is None or (known.host, known.port) != address:
+            known = self._peers[node_id] = self.new_peer(node_id, f"broker-{self.node_id}")
+        return known
+
+    def new_peer(self, node_id: int, client_id: str) -> Peer:
+        """A private connection, for long polls."""
+        host, port = self.address(node_id)
+        return Peer(self.env, node_id, host, port, client_id)
+
+    def address(self, node_id: int) -> tuple[str, int]:
+        """Host and port of the internal listener: voters are configured, brokers are registered."""
+        if node_id in self.voters:
+            return self.voters[node_id]
+        broker = self.image.brokers.get(node_id)
+        if broker is None:
+            raise ConnectionError(f"node {node_id} is not registered")
+        return broker.internal_host, broker.internal_port
+
+
+def parse_listeners(text: str) -> dict[str, tuple[str, int]]:
+    """`PLAINTEXT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093` -> {name: (host, port)}."""
+    listeners = {}
+    for part in text.split(","):
+        name, _, address = part.strip().partition("://")
+        host, _, port = address.rpartition(":")
+        listeners[name] = (host, int(port))
+    return listeners
+
+
+def parse_voters(text: str) -> dict[int, tuple[str, int]]:
+    """`1@127.0.0.1:9093,2@127.0.0.1:9095` -> {node id: (host, port)}."""
+    voters = {}
+    for part in text.split(","):
+        node_id, _, address = part.strip().partition("@")
+        host, _, port = address.rpartition(":")
+        voters[int(node_id)] = (host, int(port))
+    return voters
