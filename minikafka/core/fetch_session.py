@@ -1,0 +1,203 @@
+"""Fetch sessions (KIP-227): a fetcher with many partitions tells only what has changed, and is told only what has.
+
+The full request is sent once; the leader keeps it under a session id, and each later request names the partitions whose
+position moved, each later answer those with something new. The session epoch orders the requests: 0 asks for a new
+session, -1 ends one, 1, 2, 3, ... continue it (after 2^31-1 comes 1).
+
+Owns: both ends. `FetchSessions` is the leader's table of sessions, `SessionClient` what a follower remembers of one.
+Invariants
+  I-SESSION-1  a request continues a session only with the epoch that is next; any other is refused whole.
+  I-SESSION-2  what a partition is known by (topic id or name) never changes within a session.
+  I-SESSION-3  an incremental answer leaves out a partition only if neither records, errors, high watermark nor log
+               start have anything new to say; a partition answered with records goes to the end of the line.
+What Kafka does differently: eviction also weighs how many partitions a session has; here the least recently used one
+goes, consumers' before followers'. Source: kafka.server.FetchSession, FetchSessionHandler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from minikafka.protocol.errors import Err
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+MAX_EPOCH = 0x7FFFFFFF
+
+Key = tuple[Hashable, int]            # (topic id or topic name, partition)
+Wanted = TypeVar("Wanted")            # a partition of the request, opaque here
+
+
+def next_epoch(epoch: int) -> int:
+    """The session epoch that follows `epoch`."""
+    return 1 if epoch == MAX_EPOCH else epoch + 1
+
+
+@dataclass(slots=True)
+class Cached(Generic[Wanted]):
+    """One partition of a session: what was asked last, and what was answered last."""
+
+    wanted: Wanted
+    high_watermark: int = -1
+    log_start_offset: int = -1
+
+    def has_news(self, answer: Any) -> bool:
+        """Must `answer` be sent (I-SESSION-3)? Remembers it. `answer` is a PartitionData of a FetchResponse."""
+        news = (bool(answer.records) or answer.error_code != 0 or answer.high_watermark != self.high_watermark
+                or answer.log_start_offset != self.log_start_offset or answer.preferred_read_replica >= 0
+                or answer.diverging_epoch is not None)
+        # After an error the same watermark is news again.
+        self.high_watermark = answer.high_watermark if answer.error_code == 0 else -1
+        self.log_start_offset = answer.log_start_offset
+        return news
+
+
+@dataclass(slots=True)
+class Session(Generic[Wanted]):
+    """One fetcher's session at the leader. `epoch` is the one expected of the next request."""
+
+    id: int
+    by_topic_id: bool
+    follower: bool
+    epoch: int
+    created: float
+    used: float
+    partitions: dict[Key, Cached[Wanted]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FetchContext(Generic[Wanted]):
+    """One request in the light of its session: which partitions it is about, and how it is to be answered."""
+
+    wanted: dict[Key, Wanted]
+    session: Session[Wanted] | None = None      # the session this request continues
+    create: bool = False                        # a full request that would like one
+    error: Err = Err.NONE                       # the whole request is refused
+    epoch: int = FINAL_EPOCH
+
+
+class FetchSessions(Generic[Wanted]):
+    """The leader's sessions: at most `max_sessions`; one unused for `evict_after` seconds may be thrown out."""
+
+    def __init__(self, max_sessions: int, evict_after: float, new_id: Callable[[], int]) -> None:
+        self.max_sessions, self.evict_after, self._new_id = max_sessions, evict_after, new_id
+        self.sessions: dict[int, Session[Wanted]] = {}
+
+    def open(self, session_id: int, epoch: int, by_topic_id: bool, wanted: dict[Key, Wanted],
+             forgotten: Iterable[Key], now: float) -> FetchContext[Wanted]:
+        """Place a request: full (epoch 0 or -1), or the next one of a session."""
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self.sessions.pop(session_id, None)
+            return FetchContext(wanted, create=epoch == INITIAL_EPOCH)
+        session = self.sessions.get(session_id)
+        if session is None:
+            return FetchContext({}, error=Err.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            return FetchContext({}, error=Err.INVALID_FETCH_SESSION_EPOCH)
+        if session.by_topic_id != by_topic_id:
+            return FetchContext({}, error=Err.FETCH_SESSION_TOPIC_ID_ERROR)
+        return self._continue(session, wanted, forgotten, now)
+
+    def _continue(self, session: Session[Wanted], wanted: dict[Key, Wanted], forgotten: Iterable[Key],
+                  now: float) -> FetchContext[Wanted]:
+        for key, value in wanted.items():
+            if key in session.partitions:
+                session.partitions[key].wanted = value
+            else:
+                session.partitions[key] = Cached(value)
+        for key in forgotten:
+            session.partitions.pop(key, None)
+        if not session.partitions:                       # nothing left to wait for: the session ends
+            del self.sessions[session.id]
+            return FetchContext(wanted)
+        session.used, session.epoch = now, next_epoch(session.epoch)
+        everything = {key: cached.wanted for key, cached in session.partitions.items()}
+        return FetchContext(everything, session, epoch=session.epoch)
+
+    def answer(self, context: FetchContext[Wanted], answers: dict[Key, Any], by_topic_id: bool, follower: bool,
+               now: float) -> tuple[Err, int, dict[Key, Any]]:
+        """(top-level error, session id, the answers to send) for a context whose partitions were read."""
+        if context.error:
+            return context.error, NO_SESSION, {}
+        session = context.session
+        if session is not None:
+            if session.epoch != context.epoch:           # another connection has used the session meanwhile
+                return Err.INVALID_FETCH_SESSION_EPOCH, session.id, {}
+            return Err.NONE, session.id, self._news(session, answers)
+        if not context.create or not self._make_room(follower, now):
+            return Err.NONE, NO_SESSION, answers
+        return Err.NONE, self._create(context.wanted, answers, by_topic_id, follower, now), answers
+
+    def _news(self, session: Session[Wanted], answers: dict[Key, Any]) -> dict[Key, Any]:
+        news = {}
+        for key, answer in answers.items():
+            cached = session.partitions[key]
+            if cached.has_news(answer):
+                news[key] = answer
+                if answer.records:                       # served: the others come first next time
+                    session.partitions[key] = session.partitions.pop(key)
+        return news
+
+    def _create(self, wanted: dict[Key, Wanted], answers: dict[Key, Any], by_topic_id: bool, follower: bool,
+                now: float) -> int:
+        session_id = self._new_id()
+        while session_id == NO_SESSION or session_id in self.sessions:
+            session_id = self._new_id()
+        session = Session[Wanted](session_id, by_topic_id, follower, next_epoch(INITIAL_EPOCH), now, now)
+        for key, answer in answers.items():
+            cached = session.partitions[key] = Cached(wanted[key])
+            cached.has_news(answer)
+        self.sessions[session_id] = session
+        return session_id
+
+    def _make_room(self, follower: bool, now: float) -> bool:
+        if len(self.sessions) < self.max_sessions:
+            return True
+        oldest = min(self.sessions.values(), key=lambda s: s.used, default=None)
+        if oldest is None:
+            return False
+        if now - oldest.used <= self.evict_after:
+            # Nobody is idle: a follower may take the place of a consumer, a consumer nobody's.
+            consumers = (s for s in self.sessions.values() if not s.follower)
+            oldest = min(consumers, key=lambda s: s.used, default=None) if follower else None
+        if oldest is None:
+            return False
+        del self.sessions[oldest.id]
+        return True
+
+
+class SessionClient(Generic[Wanted]):
+    """A fetcher's end of one session: decides what the next request must say."""
+
+    def __init__(self) -> None:
+        self.id, self.epoch = NO_SESSION, INITIAL_EPOCH
+        self.sent: dict[Key, Wanted] = {}
+
+    def build(self, wanted: dict[Key, Wanted]) -> tuple[dict[Key, Wanted], list[Key]]:
+        """(partitions to name, partitions to forget) so that the leader knows `wanted`; sent with .id and .epoch."""
+        if self.epoch == INITIAL_EPOCH:
+            self.sent = dict(wanted)
+            return wanted, []
+        changed = {key: value for key, value in wanted.items() if self.sent.get(key) != value}
+        forgotten = [key for key in self.sent if key not in wanted]
+        self.sent = dict(wanted)
+        return changed, forgotten
+
+    def on_response(self, error: Err, session_id: int) -> bool:
+        """Take note of the answer's head; False if its partitions must not be used."""
+        if error != Err.NONE:
+            self.reset(session_id if error == Err.INVALID_FETCH_SESSION_EPOCH else NO_SESSION)
+            return False
+        if session_id == NO_SESSION:
+            self.reset()
+        else:
+            self.epoch = 1 if self.id != session_id else next_epoch(self.epoch)
+            self.id = session_id
+        return True
+
+    def reset(self, session_id: int = NO_SESSION) -> None:
+        """The next request is a full one (closing `session_id` at the leader if it still has it)."""
+        self.id, self.epoch, self.sent = session_id, INITIAL_EPOCH, {}

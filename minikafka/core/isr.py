@@ -1,0 +1,79 @@
+"""Who is in sync: what a leader remembers of each follower, and the ISR with the change it has proposed.
+
+Owns: the lag clock of every follower, the committed ISR and at most one proposal under way.
+Invariants
+  I-ISR-1  one clock covers the stuck and the slow follower: last_caught_up_time (rules 12, 13).
+  I-ISR-2  the maximal ISR is the committed ISR plus a member proposed to join; a proposed shrink removes nobody from it
+           until the controller has said so (rule 2, KIP-497).
+  I-ISR-3  at most one proposal is under way (rule 14).
+
+What Kafka does differently: nothing in meaning; there a replica's state survives the re-election of the same leader,
+here every new leader epoch starts from nothing, so that an offset recorded in an epoch that this broker slept through
+can never count (rule 4). Source: kafka.cluster.Replica, PartitionState in kafka.cluster.Partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LONG_AGO = float("-inf")
+UNKNOWN = -1
+
+
+@dataclass(slots=True)
+class Follower:
+    """What the leader knows of one follower in the current leader epoch. Times are seconds of the leader's clock."""
+
+    last_caught_up_time: float = LONG_AGO
+    log_end_offset: int = UNKNOWN
+    log_start_offset: int = UNKNOWN
+    broker_epoch: int | None = None                # of its last fetch; None before the first fetch in this epoch
+    last_fetch_time: float = LONG_AGO
+    leader_end_at_last_fetch: int = UNKNOWN
+
+    def fetched(self, offset: int, log_start: int, broker_epoch: int, leader_end: int, now: float) -> None:
+        """Record a fetch from `offset`, which is the follower's log end offset (rule 13)."""
+        if offset >= leader_end:
+            self.last_caught_up_time = max(self.last_caught_up_time, now)
+        elif offset >= self.leader_end_at_last_fetch:
+            # Under a steady stream nobody ever reads to the end of *now*, but to the end of a moment ago.
+            self.last_caught_up_time = max(self.last_caught_up_time, self.last_fetch_time)
+        self.log_end_offset, self.log_start_offset, self.broker_epoch = offset, log_start, broker_epoch
+        self.last_fetch_time = now
+        self.leader_end_at_last_fetch = max(leader_end, self.leader_end_at_last_fetch)
+
+    def caught_up(self, leader_end: int, now: float, max_lag: float) -> bool:
+        """At the leader's end, or seen there at most `max_lag` seconds ago (rule 12)."""
+        return self.log_end_offset == leader_end or now - self.last_caught_up_time <= max_lag
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An ISR the leader asks the controller for: members with the broker epoch each is known by (KIP-903, -1 unknown).
+
+    The epochs say which state it was derived from; the controller refuses it if either has moved on (rule 16).
+    """
+
+    isr: tuple[tuple[int, int], ...]
+    leader_epoch: int
+    partition_epoch: int
+    why: str
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        return tuple(member for member, _ in self.isr)
+
+
+@dataclass(slots=True)
+class Isr:
+    """The committed ISR, in the controller's order, and the proposal under way."""
+
+    committed: tuple[int, ...] = ()
+    proposal: Proposal | None = None
+
+    @property
+    def maximal(self) -> tuple[int, ...]:
+        """Everyone who may be in the ISR by now, as far as this leader can know."""
+        if self.proposal is None:
+            return self.committed
+        return self.committed + tuple(m for m in self.proposal.members if m not in self.committed)
