@@ -18,57 +18,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+from minikafka.log.disk import File, Fs
+
+__all__ = ["Env", "Faults", "File", "Fs", "Timer"]
+
 T = TypeVar("T")
-
-
-class File(Protocol):
-    """An open file without buffers of our own: what pwrite accepted has reached the kernel."""
-
-    def pread(self, size: int, offset: int) -> bytes:
-        """Read `size` bytes at `offset`; fewer only at the end of the file."""
-
-    def pwrite(self, data: bytes | memoryview, offset: int) -> None:
-        """Write all of `data`; after an OSError any prefix of it may be in the file."""
-
-    def truncate(self, size: int) -> None: ...
-
-    def size(self) -> int: ...
-
-    def fsync(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Fs(Protocol):
-    """The disk. Paths are strings; listdir is sorted so that runs repeat."""
-
-    def open(self, path: str, create: bool = True) -> File: ...
-
-    def exists(self, path: str) -> bool: ...
-
-    def size(self, path: str) -> int: ...
-
-    def listdir(self, path: str) -> list[str]: ...
-
-    def mkdir(self, path: str) -> None:
-        """Make the folder and its parents; no error if it exists."""
-
-    def remove(self, path: str) -> None: ...
-
-    def rename(self, source: str, target: str) -> None:
-        """Atomically replace `target`."""
-
-    def rmtree(self, path: str) -> None: ...
-
-    def sync_dir(self, path: str) -> None: ...
-
-    def read(self, path: str) -> bytes: ...
-
-    def write_atomic(self, path: str, data: bytes) -> None:
-        """Write beside, fsync, rename, fsync the folder: after a crash the old bytes or the new ones."""
-
-    def lock(self, path: str) -> None:
-        """Take the lock file for as long as the process lives; OSError if another process has it."""
 
 
 class Faults(Protocol):
