@@ -1,0 +1,87 @@
+"""The records of `__consumer_offsets`: what the group coordinator writes, byte for byte as Kafka does.
+
+A key opens with its version (int16), which is also its kind: 0 and 1 are offsets (group, topic, partition), 2 is a
+group; higher ones belong to the newer group types and are skipped. A value opens with its version too; a null value
+is a tombstone.
+
+Owns: the four schemas in protocol/schemas, their encoding and decoding.
+Invariants: I-GREC-1 we write the versions that Kafka 4.3 writes (offset 3, or 1 with an explicit retention; group 3),
+              and read every version it can read.
+            I-GREC-2 an unknown kind of key is None, never an error: a newer broker may have led this partition.
+
+Source: GroupCoordinatorRecordHelpers, CoordinatorRecordSerde, GroupMetadataManager.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from kafka.protocol.api_data import ApiData
+
+_VERSION = struct.Struct(">h")
+_SCHEMAS = "minikafka.protocol.schemas"
+
+
+class OffsetCommitKey(ApiData, load_json=_SCHEMAS): pass
+
+
+class OffsetCommitValue(ApiData, load_json=_SCHEMAS): pass
+
+
+class GroupMetadataKey(ApiData, load_json=_SCHEMAS): pass
+
+
+class GroupMetadataValue(ApiData, load_json=_SCHEMAS): pass
+
+
+class OffsetKey(NamedTuple):
+    """Where an offset is kept."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+class GroupKey(NamedTuple):
+    """Where a group is kept."""
+
+    group: str
+
+
+def offset_key(group: str, topic: str, partition: int) -> bytes:
+    return OffsetCommitKey(group=group, topic=topic, partition=partition).encode(version=1)
+
+
+def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int = -1) -> bytes:
+    """Times in milliseconds since 1970; an explicit expiry needs the old version, which has no leader epoch."""
+    value = OffsetCommitValue(offset=offset, leader_epoch=leader_epoch, metadata=metadata, commit_timestamp=commit_ms,
+                              expire_timestamp=expire_ms)
+    return value.encode(version=3 if expire_ms == -1 else 1)
+
+
+def group_key(group: str) -> bytes:
+    return GroupMetadataKey(group=group).encode(version=2)
+
+
+def group_value(value: GroupMetadataValue) -> bytes:
+    return value.encode(version=3)
+
+
+def read_key(data: bytes) -> OffsetKey | GroupKey | None:
+    """None for kinds of records that are not ours to understand."""
+    (version,) = _VERSION.unpack_from(data)
+    if version in (0, 1):
+        key = OffsetCommitKey.decode(bytes(data))
+        return OffsetKey(key.group, key.topic, key.partition)
+    if version == 2:
+        return GroupKey(GroupMetadataKey.decode(bytes(data)).group)
+    return None
+
+
+def read_offset(data: bytes) -> OffsetCommitValue:
+    return OffsetCommitValue.decode(bytes(data))
+
+
+def read_group(data: bytes) -> GroupMetadataValue:
+    return GroupMetadataValue.decode(bytes(data))
