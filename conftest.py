@@ -1,0 +1,27 @@
+"""Notebooks as tests: every .ipynb under labs/ and solutions/ is run by nbval (`--nbval-lax`, the environment's kernel).
+
+Only cells marked `# NBVAL_CHECK_OUTPUT` are compared, and only by their plain text: pictures and HTML may be drawn anew.
+The solved notebooks run strictly (LAB_STRICT=1): an exercise that does not pass is an error there. In the students' an
+unsolved exercise is what one expects, so they must run from top to bottom without it.
+"""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    if collector.path.suffix == ".ipynb":
+        collector.skip_compare += NOT_COMPARED
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The kernel of a notebook inherits this process's environment when its first cell is set up."""
+    if item.path.suffix == ".ipynb":
+        os.environ["LAB_STRICT"] = "1" if item.path.parent == ROOT / "solutions" else "0"
