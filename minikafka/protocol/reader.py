@@ -17,11 +17,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.protocol.errors import ProtocolError
+from minikafka.protocol.record_codec import Uuid
 
 Reader = Callable[[memoryview, int], tuple[Any, int]]
 
@@ -126,11 +126,11 @@ def _fixed_reader(fmt: str) -> Reader:
     return lambda data, pos: (unpack(data, pos)[0], pos + size)
 
 
-def _read_uuid(data: memoryview, pos: int) -> tuple[UUID | None, int]:
+def _read_uuid(data: memoryview, pos: int) -> tuple[Uuid | None, int]:
     raw = bytes(data[pos : pos + 16])
     if len(raw) < 16:
         raise ProtocolError("the body ends inside a UUID")
-    return (UUID(bytes=raw) if any(raw) else None), pos + 16
+    return (Uuid(bytes=raw) if any(raw) else None), pos + 16
 
 
 def _read_bitfield(data: memoryview, pos: int) -> tuple[set[int] | None, int]:
