@@ -17,7 +17,7 @@ say() { printf '%s\n' "$*" >&2; }
 die() { printf '\n' >&2; printf '%s\n' "$@" >&2; exit 1; }
 
 digest() {  # what the environment was made from; cksum is in POSIX, sha256sum is not
-    { cat "$root/requirements.lock" "$root/pyproject.toml" "$root/tools/setup.sh"; printf '%s\n' "$root" "$venv"; } | cksum
+    { cat "$root/requirements.lock" "$root/tools/setup.sh"; printf '%s\n' "$root" "$venv"; } | cksum
 }
 
 good() {  # is this command a Python that the lock was made for, and a whole one?
@@ -62,6 +62,7 @@ if [ -x "$python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ]; then e
 
 rm -f "$stamp"
 base=$(find_python)
+trap '[ -f "$stamp" ] || say "" "setup: not finished (see above). The first set-up needs a network; what is there is kept: run it again."' EXIT
 if command -v uv >/dev/null 2>&1; then
     say "setup: installing into $venv with uv (once; about 1.3 GB with Spark) ..."
     make_with_uv "$base"
