@@ -14,7 +14,7 @@ stamp=$venv/.minikafka-setup
 python=$venv/bin/python
 
 say() { printf '%s\n' "$*" >&2; }
-die() { printf '\n' >&2; printf '%s\n' "$@" >&2; exit 1; }
+die() { trap - EXIT; printf '\n' >&2; printf '%s\n' "$@" >&2; exit 1; }
 
 digest() {  # what the environment was made from; cksum is in POSIX, sha256sum is not
     { cat "$root/requirements.lock" "$root/tools/setup.sh"; printf '%s\n' "$root" "$venv"; } | cksum
@@ -38,8 +38,15 @@ broken_venv() {
         "  3. with conda:    conda env create -f environment.yml && conda activate minikafka"
 }
 
+ours() {  # making an environment empties its folder: only one that is an environment, or not there
+    [ ! -e "$venv" ] || [ -f "$venv/pyvenv.cfg" ] || die "$venv exists and is no virtual environment: nothing was touched."
+}
+
 make_with_uv() {
-    [ -x "$python" ] && good "$python" || uv venv --quiet --clear --python "${1:-3.11}" "$venv"
+    if ! { [ -x "$python" ] && good "$python"; }; then
+        ours
+        uv venv --quiet --clear --python "${1:-3.11}" "$venv"
+    fi
     uv pip install --quiet --python "$python" -r "$root/requirements.lock"
     uv pip install --quiet --python "$python" --no-deps --no-build-isolation -e "$root"
 }
@@ -51,6 +58,7 @@ make_with_pip() {
         for module in venv ensurepip; do
             "$1" -c "import $module" >/dev/null 2>&1 || broken_venv "$1" "$module"
         done
+        ours
         "$1" -m venv --clear "$venv" || broken_venv "$1" venv
     fi
     "$python" -m pip install --quiet --disable-pip-version-check -r "$root/requirements.lock"

@@ -126,3 +126,15 @@ def test_no_python_at_all(machine):
     """Fails if the message does not say which versions serve and how to name one."""
     status, text, _ = machine.setup()
     assert status == 1 and "3.11, 3.12 or 3.13" in text and "MINIKAFKA_PYTHON" in text
+
+
+@pytest.mark.parametrize("uv", [True, False])
+def test_a_folder_that_is_no_environment_is_not_emptied(machine, uv):
+    """Fails if `make setup VENV=<a folder of yours>` deletes what is in it."""
+    machine.command("python3", FAKE_PYTHON)
+    if uv:
+        machine.command("uv", FAKE_UV)
+    (machine.root / ".venv").mkdir()
+    status, text, calls = machine.setup()
+    assert status == 1 and "nothing was touched" in text
+    assert not any(" venv " in call for call in calls)
