@@ -1,0 +1,97 @@
+"""The engine "apache": Apache Kafka itself, from its jars, as a judge of what our brokers do.
+
+Owns: the properties that differ from ours, the formatting of its folders, the flags of its Java machines (small heaps,
+the fast compiler only: three of them share the machine with the tests).
+
+What differs from ours: the quorum has a listener of its own (CONTROLLER); links cannot be cut from inside; the trace
+holds what the cluster does and what clients see, not what happens in a broker.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+from ..files import write_atomic
+from ..jars import KAFKA, jars
+from ..java import find_java
+from .engine import common_properties, listener, render
+from .errors import ClusterError
+from .plan import HOST, Node, Plan
+
+JAVA_FLAGS = ["-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
+# Written into the metadata folder by Kafka's own tool; the same for every node, unlike meta.properties.
+BOOTSTRAP = "bootstrap.checkpoint"
+LOG4J = """\
+Configuration:
+  status: ERROR
+  Appenders:
+    Console: {name: out, PatternLayout: {pattern: "%d %p %m (%c{1})%n"}}
+  Loggers:
+    Root: {level: WARN, AppenderRef: {ref: out}}
+    Logger: [{name: kafka.server.KafkaRaftServer, level: INFO}, {name: kafka.server.BrokerServer, level: INFO}]
+"""
+
+
+class Apache:
+    """Starts `kafka.Kafka FILE` for a node. Raises JarsMissing or NoJava where it cannot."""
+
+    name = "apache"
+    link_faults = False
+
+    def __init__(self) -> None:
+        jars(KAFKA)  # fetched now, not in the middle of a start
+
+    def prepare(self, plan: Plan, node: Node) -> None:
+        write_atomic(node.properties, render(self._properties(plan, node)))
+        write_atomic(plan.folder / "log4j2.yaml", LOG4J)
+        if not (node.metadata / "meta.properties").exists():
+            self._format(plan, node)
+
+    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+        logging = f"-Dlog4j2.configurationFile={plan.folder / 'log4j2.yaml'}"
+        return [*java(), logging, "kafka.Kafka", str(node.properties)], {}
+
+    def _properties(self, plan: Plan, node: Node) -> dict[str, str]:
+        served = [listener("PLAINTEXT", node.client), listener("INTERNAL", node.internal)] * node.broker
+        voters = [f"{voter.id}@{HOST}:{voter.control}" for voter in plan.voters]
+        names = ["PLAINTEXT", "INTERNAL", "CONTROLLER"]
+        brokers_only = {"advertised.listeners": ",".join(served), "inter.broker.listener.name": "INTERNAL"}
+        return {
+            **common_properties(plan, node),
+            "listeners": ",".join(served + [listener("CONTROLLER", node.control)] * node.voter),
+            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": ",".join(voters),
+            **(brokers_only if node.broker else {}),
+        }
+
+    def _format(self, plan: Plan, node: Node) -> None:
+        """Format a node's folders: the first of a cluster by Kafka's own tool, the others after its example.
+
+        The tool takes a Java machine and a second per node; its outcome differs between nodes only in two ids.
+        """
+        example = next((other.metadata / BOOTSTRAP for other in plan.nodes.values()
+                        if (other.metadata / BOOTSTRAP).exists()), None)
+        if example is None:
+            _run([*java(), "kafka.tools.StorageTool", "format", "-t", plan.cluster_id, "-c", str(node.properties)])
+            return
+        for folder in (node.data, node.metadata):
+            (folder / BOOTSTRAP).write_bytes(example.read_bytes())
+            directory = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            properties = {"node.id": str(node.id), "directory.id": directory, "version": "1",
+                          "cluster.id": plan.cluster_id}
+            write_atomic(folder / "meta.properties", render(properties))
+
+
+def java() -> list[str]:
+    """The start of a command line for one of Kafka's classes: `[*java(), "kafka.Kafka", FILE]`."""
+    return [str(find_java().executable), *JAVA_FLAGS, "-cp", str(Path(KAFKA.folder) / "*")]
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise ClusterError(f"{command[-6:]} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -1,0 +1,436 @@
+"""A cluster of brokers as one object: start it, break it, look at it, whatever engine runs underneath.
+
+    with Cluster(brokers=3) as c:
+        c.kill(1); c.wait(lambda: c.leader("flights", 0) != 1); c.restart(1)
+
+Owns the processes, the standing faults and the folder (a temporary one is removed at the end). Every public method may
+be called from any thread.
+
+Invariants
+    I-CLUSTER-1  Ready is a condition asked over the wire (every broker registered and unfenced in the eyes of every
+                 broker, and a controller leads), never a sleep.
+    I-CLUSTER-2  A broker that ends unasked makes the next call raise BrokerDied with its last log lines, once.
+    I-CLUSTER-3  `close` and the end of this process, however it comes, end every broker (process.py).
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from . import wire
+from .clock import Clock
+from .engine import PRESETS, Engine, internal_topics
+from .errors import BrokerDied, ClusterError, NotReady, NotSupported
+from .faults import CLIENTS, FaultBook, Peer
+from .plan import Node, Plan, new_plan, open_plan
+from .process import Child, Launcher
+from .trace import Trace, TraceWriter
+from .watch import watch
+
+READY_WITHIN = 90.0  # seconds; three Java machines on a busy two-core machine
+STOP_WITHIN = 60.0  # a controlled shutdown hands over its leaders first
+
+
+class Cluster:
+    """Brokers on this machine's loopback; `engine` is "minikafka" (ours) or "apache" (Apache Kafka from its jars).
+
+    `config` takes Kafka's own names and is the same for every broker; `preset="class"` shortens times so that failures
+    show within seconds. `controllers=3` makes the quorum processes of its own (ids 101 to 103). `data` names a folder
+    to keep; without it the files go with the cluster. Raises NotReady, BrokerDied, JarsMissing or NoJava.
+    """
+
+    def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
+                 data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None) -> None:
+        self._engine = make_engine(engine)
+        self._temporary = data is None
+        folder = Path(tempfile.mkdtemp(prefix="minikafka-")) if data is None else Path(data).resolve()
+        settings = {**internal_topics(brokers), **preset_values(preset), **as_text(config or {})}
+        self.plan: Plan = (open_plan(folder, engine, settings)
+                           or new_plan(folder, engine, brokers, controllers, settings))
+        self._prepare(folder)
+        self._launcher = Launcher(folder.name)
+        try:
+            self._start(self.plan.nodes.values())
+            self._await_ready(self.plan.brokers)
+        except BaseException:
+            self._end()
+            raise
+
+    @classmethod
+    def connect(cls, bootstrap: str) -> Cluster:
+        """An existing Kafka, one's own or a managed one, behind the same interface; faults raise NotSupported."""
+        from .remote import RemoteCluster
+        return RemoteCluster(bootstrap)
+
+    def _prepare(self, folder: Path) -> None:
+        """What exists without any process: the bookkeeping, and the cluster's own part of the trace."""
+        self.folder = folder
+        self.plan.trace.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.RLock()
+        self._children: dict[int, Child] = {}
+        self._reported: set[int] = set()
+        self._faults = FaultBook()
+        self._closed = False
+        self._clock = Clock(self._check)
+        number = len(list(self.plan.trace.glob("cluster.*.trace"))) + 1
+        self._writer = TraceWriter(self.plan.trace / f"cluster.{number:04}.trace")
+
+    # --- what there is ------------------------------------------------------------------------------------------
+
+    @property
+    def engine(self) -> str:
+        return self._engine.name
+
+    @property
+    def bootstrap(self) -> str:
+        """Every broker's address, as clients take it for `bootstrap_servers`."""
+        return ",".join(node.address for node in self.plan.brokers)
+
+    @property
+    def ids(self) -> list[int]:
+        """The brokers' ids."""
+        return [node.id for node in self.plan.brokers]
+
+    @property
+    def alive(self) -> list[int]:
+        """The ids of brokers whose process runs and is not paused."""
+        with self._lock:
+            return [n for n in self.ids if (c := self._children.get(n)) is not None and c.alive and not c.paused]
+
+    def address(self, broker: int) -> str:
+        """host:port of one broker's listener for clients."""
+        return self._node(broker).address
+
+    def controller(self) -> int | None:
+        """The id of the node that leads the quorum; None if nobody does (as far as the living brokers know)."""
+        self._check()
+        leaders = [found for broker in self.alive if (found := self._ask(wire.quorum_leader, broker))]
+        if leaders:
+            return max(leaders, key=lambda leader: leader[1])[0]
+        led = self.trace.last("raft", role="leader")
+        return led["b"] if led and self._runs(led["b"]) else None
+
+    def leader(self, topic: str, partition: int = 0) -> int | None:
+        """The id of a partition's leader; None if it has none, or no living broker knows the partition."""
+        found = self.partitions(topic).get(f"{topic}-{partition}")
+        return found.leader if found and found.leader >= 0 else None
+
+    def isr(self, topic: str, partition: int = 0) -> list[int]:
+        """The ids of a partition's in-sync replicas."""
+        found = self.partitions(topic).get(f"{topic}-{partition}")
+        return found.isr if found else []
+
+    def partitions(self, *topics: str) -> dict[str, wire.Partition]:
+        """Leader, epoch, replicas and ISR by "topic-partition", as a living broker knows them."""
+        self._check()
+        for broker in self.alive:
+            if (found := self._ask(wire.partitions, broker, list(topics) or None)) is not None:
+                return found
+        return {}
+
+    @property
+    def trace(self) -> Trace:
+        """The merged stream of events so far."""
+        self._writer.flush()
+        return Trace(self.plan.trace)
+
+    def log(self, node: int, lines: int = 20) -> str:
+        """The end of a node's log file."""
+        return self._child(node).last_lines(lines)
+
+    # --- faults of processes ------------------------------------------------------------------------------------
+
+    def kill(self, node: int) -> None:
+        """kill -9."""
+        with self._fault("kill", node):
+            self._child(node).kill()
+
+    def stop(self, node: int) -> None:
+        """SIGTERM: a controlled shutdown; returns when the process has ended."""
+        with self._fault("stop", node):
+            child = self._child(node)
+            if child.paused:
+                raise ClusterError(f"node {node} is paused: resume it before stopping it")
+            if not child.end(signal.SIGTERM, STOP_WITHIN):
+                raise NotReady(f"node {node} did not stop within {STOP_WITHIN:.0f} s:\n{child.last_lines()}")
+
+    def pause(self, node: int) -> None:
+        """SIGSTOP: it keeps its connections and its memory, and does nothing."""
+        with self._fault("pause", node):
+            self._running(node).pause()
+
+    def resume(self, node: int) -> None:
+        """SIGCONT."""
+        with self._fault("resume", node):
+            self._running(node).resume()
+
+    def restart(self, node: int) -> None:
+        """Start a node that ended (a running one is stopped first); returns when it is registered and unfenced."""
+        with self._lock:
+            if self._runs(node):
+                self.stop(node)
+            with self._fault("restart", node):
+                self._start([self._node(node)])
+        self._await_ready([self._node(node)])
+
+    def wipe(self, broker: int) -> None:
+        """Empty the data folder of a broker that does not run: a new disk. The metadata folder stays."""
+        with self._fault("wipe", broker):
+            if self._runs(broker):
+                raise ClusterError(f"broker {broker} is running: kill or stop it before its disk is wiped")
+            data = self._node(broker).data
+            shutil.rmtree(data)
+            data.mkdir(mode=0o700)
+
+    def add_broker(self) -> int:
+        """One more broker, which does not vote; returns its id when it is ready."""
+        with self._lock:
+            node = self.plan.add_broker()
+            with self._fault("add_broker", node.id):
+                self._start([node])
+        self._await_ready([node])
+        return node.id
+
+    # --- faults inside our brokers ------------------------------------------------------------------------------
+
+    def cut(self, a: Peer, b: Peer, one_way: bool = False) -> None:
+        """Hold all bytes between two nodes, or "clients" and a node; `one_way` only those from `a` to `b`."""
+        self._inner("cut", self._faults.cut, self._peer(a), self._peer(b), one_way)
+
+    def slow(self, a: Peer, b: Peer, latency: float = 0.0, bandwidth: float = 0.0) -> None:
+        """Delay each direction by `latency` seconds, and let only `bandwidth` bytes a second through (0: no limit)."""
+        self._inner("slow", self._faults.slow, self._peer(a), self._peer(b), latency, bandwidth)
+
+    def heal(self) -> None:
+        """End all faults inside brokers, except for jumps of the clock."""
+        self._inner("heal", self._faults.heal)
+
+    def hold_follower(self, broker: int) -> None:
+        """Let a broker replicate nothing, while its heartbeats go on; ends with `heal`."""
+        self._inner("hold_follower", self._faults.follower, self._node(broker).id, True, 0.0)
+
+    def slow_follower(self, broker: int, rate: float) -> None:
+        """Let a broker replicate only `rate` KiB a second; ends with `heal`."""
+        self._inner("slow_follower", self._faults.follower, self._node(broker).id, False, rate * 1024)
+
+    def fill_disk(self, broker: int, free: int = 0) -> None:
+        """Leave only `free` bytes on a broker's disk: then a short write, then ENOSPC; ends with `heal`."""
+        self._inner("fill_disk", self._faults.disk, self._node(broker).id, free)
+
+    def jump_clock(self, broker: int, seconds: float) -> None:
+        """Move a broker's wall clock; what it measures durations with goes on undisturbed."""
+        self._inner("jump_clock", self._faults.clock, self._node(broker).id, seconds)
+
+    # --- time ---------------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Seconds since the cluster was made."""
+        return self._clock.now()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass. In tests prefer `wait`."""
+        self._clock.sleep(seconds)
+
+    def wait(self, condition: Callable[[], Any], timeout: float = 10.0) -> Any:
+        """Ask until the answer is true, and return it; raises NotReady after `timeout` seconds."""
+        return self._clock.wait(condition, timeout)
+
+    def at(self, when: float, fault: Callable[[], Any]) -> None:
+        """Call `fault` when `now()` reaches `when`; its error is raised by the next call on the cluster."""
+        self._clock.at(when, fault)
+
+    def watch(self, client: Any, name: str | None = None) -> Any:
+        """Have a client of kafka-python, confluent-kafka or aiokafka tell the trace what it sends and reads.
+
+        Returns the client to use from now on: `producer = c.watch(producer)`.
+        """
+        return watch(client, self._writer, name)
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End every process; a temporary folder goes too. Raises BrokerDied if a broker had died unnoticed."""
+        if self._closed:
+            return
+        deaths = self._deaths()
+        self._end()
+        if deaths:
+            raise BrokerDied("\n".join(deaths))
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:  # the error on its way matters more than what close() would add
+            self._end()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self.alive)} of {len(self.ids)} brokers running"
+        return f"<Cluster engine={self.engine} {state} bootstrap={self.bootstrap}>"
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._clock.close()
+        self._writer.close()
+        self._end_processes()
+        if self._temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end_processes(self) -> None:
+        """Stop brokers whose data will be read again with care, kill the others."""
+        running = [child for child in self._children.values() if child.alive]
+        for child in running:
+            child.asked_to_end = True
+            if not self._temporary and not child.paused:
+                child.process.send_signal(signal.SIGTERM)
+        for child in running:
+            if self._temporary or not child.end(signal.SIGTERM, timeout=10.0):
+                child.kill()
+        self._launcher.close()
+
+    # --- inside -------------------------------------------------------------------------------------------------
+
+    def _start(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self._engine.prepare(self.plan, node)
+            command, environment = self._engine.command(self.plan, node)
+            child = self._launcher.start(command, node.log, environment)
+            self._children[node.id] = child
+            self._reported.discard(node.id)
+            for told in self._faults.page(node.id).commands():
+                child.tell(told)
+
+    def _await_ready(self, brokers: list[Node]) -> None:
+        """Wait until these brokers serve, and every running broker counts them among the living (I-CLUSTER-1)."""
+        wanted = {node.id for node in brokers if node.broker}
+        try:
+            self._clock.wait(lambda: self._is_ready(wanted), READY_WITHIN)
+        except NotReady as late:
+            logs = "\n".join(f"--- node {n}:\n{self.log(n, 8)}" for n in self._children)
+            raise NotReady(f"{late}\n{logs}") from None
+
+    def _is_ready(self, wanted: set[int]) -> bool:
+        """brokers are registered, unfenced, and a controller leads"""
+        asked = [broker for broker in self.ids if broker in wanted or broker in self.alive]
+        for broker in asked:
+            known = self._ask(wire.live_brokers, broker)
+            if known is None or not wanted <= known.keys():
+                return False
+        return not asked or bool(self._ask(wire.controller_leads, asked[0]))
+
+    def _ask(self, question: Callable[..., Any], broker: int, *args: Any) -> Any:
+        """The answer of one broker, None if there is none."""
+        try:
+            return question(self.address(broker), *args)
+        except OSError:
+            return None
+
+    def _inner(self, name: str, change: Callable[..., list[tuple[int, dict[str, Any]]]], *args: Any) -> None:
+        """Change the book of standing faults and tell the brokers concerned."""
+        with self._fault(name, *args):
+            if not self._engine.link_faults:
+                raise NotSupported(f"{name}() works inside our own brokers; engine {self.engine!r} offers kill, stop, "
+                                   "pause, resume, restart, wipe and add_broker")
+            for node, command in change(*args):
+                if self._runs(node):
+                    self._children[node].tell(command)
+
+    def _fault(self, name: str, *args: Any) -> _Fault:
+        self._check()
+        return _Fault(self._lock, lambda: self._writer("fault", fault=name, args=args))
+
+    def _check(self) -> None:
+        """Raise for a closed cluster, a death that nobody asked for, an error of a fault set by `at`."""
+        if self._closed:
+            raise ClusterError("this cluster is closed")
+        if deaths := self._deaths():
+            raise BrokerDied("\n".join(deaths))
+        self._clock.raise_error()
+
+    def _deaths(self) -> list[str]:
+        with self._lock:
+            new = [n for n, child in self._children.items() if child.died and n not in self._reported]
+            self._reported.update(new)
+            for node in new:
+                self._writer("exit", broker=node, how=self._children[node].how_it_ended())
+            return [f"node {n} died ({self._children[n].how_it_ended()}). The end of its log:\n"
+                    f"{self._children[n].last_lines()}" for n in new]
+
+    def _node(self, node: int) -> Node:
+        if node not in self.plan.nodes:
+            raise ClusterError(f"there is no node {node}; there are {sorted(self.plan.nodes)}")
+        return self.plan.nodes[node]
+
+    def _peer(self, peer: Peer) -> Peer:
+        return peer if peer == CLIENTS else self._node(peer).id  # type: ignore[arg-type]
+
+    def _child(self, node: int) -> Child:
+        return self._children[self._node(node).id]
+
+    def _runs(self, node: int) -> bool:
+        return node in self._children and self._children[node].alive
+
+    def _running(self, node: int) -> Child:
+        if not self._child(node).alive:
+            raise ClusterError(f"node {node} is not running")
+        return self._child(node)
+
+
+class _Fault:
+    """Holds the cluster's lock while a fault is carried out, and tells the trace that it happened."""
+
+    def __init__(self, lock: threading.RLock, say: Callable[[], None]) -> None:
+        self._lock, self._say = lock, say
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._say()
+        finally:
+            self._lock.release()
+
+
+def make_engine(name: str) -> Engine:
+    """The engine of that name. Raises ValueError for an unknown one."""
+    if name == "minikafka":
+        from .ours import Ours
+        return Ours()
+    if name == "apache":
+        from .apache import Apache
+        return Apache()
+    if name == "sim":
+        raise NotSupported('engine="sim" (the seeded simulator) is not there yet; there are "minikafka" and "apache"')
+    raise ValueError(f'unknown engine {name!r}: there are "minikafka" and "apache"')
+
+
+def preset_values(preset: str | None) -> dict[str, str]:
+    """A preset's settings, printed when it changes anything. Raises ValueError for an unknown one."""
+    if preset not in PRESETS:
+        raise ValueError(f"unknown preset {preset!r}: there is {', '.join(repr(p) for p in PRESETS if p)}")
+    if preset:
+        print(f"preset {preset!r}:", ", ".join(f"{name}={value}" for name, value in PRESETS[preset].items()))
+    return PRESETS[preset]
+
+
+def as_text(config: dict[str, Any]) -> dict[str, str]:
+    """Settings as Kafka writes them: true and false in lower case, lists with commas."""
+    def text(value: Any) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return {name: text(value) for name, value in config.items()}

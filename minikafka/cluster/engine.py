@@ -1,0 +1,69 @@
+"""What an engine is: how one node of a cluster becomes a process.
+
+Owns the part of `server.properties` that both engines share: names, listeners, folders, voters, Kafka's own spelling.
+The engines are `ours.py` (our brokers) and `apache.py` (Apache Kafka); the simulator comes as a third.
+
+Invariants
+    I-ENGINE-1  The same `config` reaches both engines under the same names, so that an experiment can be repeated on
+                Apache Kafka word for word.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from .plan import HOST, Node, Plan
+
+# Kafka's own defaults ask for three brokers; its quick start lowers them in the same way for one.
+REPLICATION_OF_INTERNAL_TOPICS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
+
+PRESETS: dict[str | None, dict[str, str]] = {
+    None: {},
+    "class": {  # a failure shows within seconds instead of half a minute
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "1000",
+        "replica.lag.time.max.ms": "10000",
+        "group.initial.rebalance.delay.ms": "0",
+    },
+}
+
+
+class Engine(Protocol):
+    """How nodes of one kind are prepared and started."""
+
+    name: str
+    link_faults: bool  # can cut and slow links, hold followers, fill disks, move clocks
+
+    def prepare(self, plan: Plan, node: Node) -> None:
+        """Write what the node reads at its start; called before every start."""
+
+    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+        """The command line and what it needs in its environment."""
+
+
+def internal_topics(brokers: int) -> dict[str, str]:
+    """Settings for the internal topics of a cluster of fewer than three brokers."""
+    if brokers >= 3:
+        return {}
+    return {**dict.fromkeys(REPLICATION_OF_INTERNAL_TOPICS, str(brokers)), "transaction.state.log.min.isr": "1"}
+
+
+def common_properties(plan: Plan, node: Node) -> dict[str, str]:
+    """The settings by which a node finds itself, its files and its peers; listeners are the engine's."""
+    roles = ["broker"] * node.broker + ["controller"] * node.voter
+    return {
+        "node.id": str(node.id),
+        "process.roles": ",".join(roles),
+        "log.dirs": str(node.data),
+        "metadata.log.dir": str(node.metadata),
+        **plan.config,
+    }
+
+
+def listener(name: str, port: int) -> str:
+    return f"{name}://{HOST}:{port}"
+
+
+def render(properties: dict[str, str]) -> str:
+    """A Java properties file; values are taken as they are, so a backslash is doubled."""
+    return "".join("{}={}\n".format(name, value.replace("\\", "\\\\")) for name, value in properties.items())

@@ -1,0 +1,19 @@
+"""What can go wrong with a cluster as a whole (errors of Kafka's protocol reach the clients, not this interface)."""
+
+from __future__ import annotations
+
+
+class ClusterError(RuntimeError):
+    """A call on the cluster that could not be carried out."""
+
+
+class BrokerDied(ClusterError):
+    """A broker ended without being asked to; the message carries the end of its log."""
+
+
+class NotSupported(ClusterError):
+    """This engine cannot do that (for example cut a link between two Apache brokers)."""
+
+
+class NotReady(ClusterError, TimeoutError):
+    """The cluster, or something waited for, did not come about in time."""

@@ -1,0 +1,44 @@
+"""The engine "minikafka": our brokers, one Python process each.
+
+Owns: the properties that differ from Apache's. Replication, quorum and controller share one listener, INTERNAL.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ..files import write_atomic
+from .engine import common_properties, listener, render
+from .plan import HOST, Node, Plan
+
+
+class Ours:
+    """Starts `python -m minikafka.broker FILE` for a node."""
+
+    name = "minikafka"
+    link_faults = True
+
+    def prepare(self, plan: Plan, node: Node) -> None:
+        write_atomic(node.properties, render(self._properties(plan, node)))
+
+    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+        return [sys.executable, "-m", "minikafka.broker", str(node.properties)], {"PYTHONUNBUFFERED": "1"}
+
+    def _properties(self, plan: Plan, node: Node) -> dict[str, str]:
+        clients = [listener("PLAINTEXT", node.client)] * node.broker
+        voters = [f"{voter.id}@{HOST}:{voter.internal}" for voter in plan.voters]
+        return {
+            **common_properties(plan, node),
+            "listeners": ",".join([*clients, listener("INTERNAL", node.internal)]),
+            "inter.broker.listener.name": "INTERNAL",
+            "controller.quorum.voters": ",".join(voters),
+            "minikafka.cluster.id": plan.cluster_id,
+            "minikafka.trace.file": str(_trace_file(plan, node)),
+        }
+
+
+def _trace_file(plan: Plan, node: Node) -> Path:
+    """A file of its own for every start, so that an event torn by kill -9 is the last of its file."""
+    starts = len(list(plan.trace.glob(f"node-{node.id}.*.trace")))
+    return plan.trace / f"node-{node.id}.{starts + 1:04}.trace"

@@ -1,0 +1,160 @@
+"""The plan of a cluster: who its nodes are, where they listen, where they keep their files.
+
+Owns the folder of a cluster and `cluster.json` in it, so that ports and ids survive restarts and a later process can
+open the same data again.
+
+    <folder>/cluster.json   node-1/server.properties  node-1/data  node-1/metadata  node-1/log.txt  trace/*.trace
+
+Invariants
+    I-PLAN-1  A port is chosen once per cluster, outside the kernel's range for outgoing connections: otherwise a
+              client's own connection could take the port of a broker that is down, or even connect to itself.
+    I-PLAN-2  Data and metadata are two folders: `wipe` empties the former only (two disks, in production).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import socket
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..files import write_atomic
+from .errors import ClusterError
+
+HOST = "127.0.0.1"
+FIRST_CONTROLLER = 101  # node ids of controllers that are no brokers
+VOTERS_WHEN_COMBINED = {1: 1, 2: 1, 3: 3, 4: 3}  # five from five brokers on
+
+
+@dataclass
+class Node:
+    """One process: a broker, a controller or both. `internal` is the port for replication, `control` for the quorum."""
+
+    id: int
+    broker: bool
+    voter: bool
+    client: int
+    internal: int
+    control: int
+    folder: Path
+
+    @property
+    def properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def metadata(self) -> Path:
+        return self.folder / "metadata"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log.txt"
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.client}"
+
+
+@dataclass
+class Plan:
+    """All nodes of a cluster and what they share."""
+
+    folder: Path
+    engine: str
+    cluster_id: str
+    config: dict[str, str]
+    nodes: dict[int, Node]
+
+    @property
+    def brokers(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.broker]
+
+    @property
+    def voters(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.voter]
+
+    @property
+    def trace(self) -> Path:
+        return self.folder / "trace"
+
+    def add_broker(self) -> Node:
+        """One more broker, that does not vote: the voters of a cluster are fixed."""
+        (node,) = _nodes(self.folder, [(max(n.id for n in self.brokers) + 1, True, False)])
+        self.nodes[node.id] = node
+        self.save()
+        return node
+
+    def save(self) -> None:
+        text = {**asdict(self), "nodes": [asdict(node) for node in self.nodes.values()]}
+        write_atomic(self.folder / "cluster.json", json.dumps(text, indent=1, default=str))
+
+
+def new_plan(folder: Path, engine: str, brokers: int, controllers: int | None, config: dict[str, str]) -> Plan:
+    """A plan for a new cluster in an empty folder. `controllers` None means combined mode."""
+    voters = VOTERS_WHEN_COMBINED.get(brokers, 5)
+    wanted = [(number, True, controllers is None and number <= voters) for number in range(1, brokers + 1)]
+    wanted += [(FIRST_CONTROLLER + number, False, True) for number in range(controllers or 0)]
+    nodes = {node.id: node for node in _nodes(folder, wanted)}
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    plan = Plan(folder, engine, cluster_id, config, nodes)
+    plan.trace.mkdir(parents=True, exist_ok=True)
+    plan.save()
+    return plan
+
+
+def open_plan(folder: Path, engine: str, config: dict[str, str]) -> Plan | None:
+    """The plan that an earlier cluster left in `folder`, with today's configuration; None if the folder is new."""
+    file = folder / "cluster.json"
+    if not file.exists():
+        return None
+    found = json.loads(file.read_text())
+    if found["engine"] != engine:
+        raise ClusterError(f"{folder} holds data of engine {found['engine']!r}, not of {engine!r}")
+    nodes = {node["id"]: Node(**{**node, "folder": folder / f"node-{node['id']}"}) for node in found["nodes"]}
+    return Plan(folder, engine, found["cluster_id"], config, nodes)
+
+
+def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
+    ports = iter(free_ports(3 * len(wanted)))
+    nodes = [Node(number, broker, voter, next(ports), next(ports), next(ports), folder / f"node-{number}")
+             for number, broker, voter in wanted]
+    for node in nodes:
+        node.data.mkdir(parents=True, mode=0o700)
+        node.metadata.mkdir(parents=True, mode=0o700)
+    return nodes
+
+
+def free_ports(count: int) -> list[int]:
+    """`count` ports on loopback that nobody listens on, below the kernel's range for outgoing connections (I-PLAN-1)."""
+    below = min(_first_outgoing_port(), 32768)
+    candidates = random.sample(range(max(1024, below - 16000), below), 16 * count)
+    held: list[socket.socket] = []
+    try:
+        for port in candidates:
+            attempt = socket.socket()
+            try:
+                attempt.bind((HOST, port))
+            except OSError:
+                attempt.close()
+                continue
+            held.append(attempt)
+            if len(held) == count:
+                return [taken.getsockname()[1] for taken in held]
+    finally:
+        for taken in held:
+            taken.close()
+    raise ClusterError(f"no {count} free ports on {HOST}")
+
+
+def _first_outgoing_port() -> int:
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except OSError:
+        return 32768

@@ -1,0 +1,152 @@
+"""Child processes that never outlive the notebook that started them.
+
+Owns the thread that starts every process of a cluster, and the handles to them.
+
+Invariants
+    I-PROC-1  However the parent ends (exit, exception, kill -9, closed notebook), its children end too, stopped ones
+              included: the parent-death signal (leash.py), and for our brokers the end of their standard input.
+    I-PROC-2  All children of a cluster are started by one thread that lives as long as the cluster: the parent-death
+              signal fires when the starting thread ends, and a notebook's widgets call from threads that come and go.
+    I-PROC-3  The interrupt button of a notebook reaches no broker (a session of its own).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+LEASH = Path(__file__).with_name("leash.py")
+LOG_LIMIT = 8 << 20  # bytes; then log.txt becomes log.txt.1
+
+
+class Child:
+    """A running (or ended) process and its log file."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process, self.log = process, log
+        self.asked_to_end = False
+        self.paused = False
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def died(self) -> bool:
+        """Ended though nobody asked."""
+        return not self.asked_to_end and not self.alive
+
+    def tell(self, command: dict[str, Any]) -> None:
+        """Send one JSON command to its standard input; a process that has just died is not an error here."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(command).encode() + b"\n")
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the kernel has taken it away."""
+        self.end(signal.SIGKILL, timeout=None)
+
+    def end(self, how: signal.Signals, timeout: float | None) -> bool:
+        """Send a signal that ends it and wait; True if it ended in time."""
+        self.asked_to_end = True
+        if self.alive:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return False
+        self._close_stdin()
+        return True
+
+    def pause(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+        self.paused = False
+
+    def last_lines(self, count: int = 20) -> str:
+        """The end of its log."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 16384))
+                return b"\n".join(file.read().splitlines()[-count:]).decode(errors="replace")
+        except OSError as error:
+            return f"(no log: {error})"
+
+    def how_it_ended(self) -> str:
+        code = self.process.poll()
+        if code is None:
+            return "running"
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+
+    def _close_stdin(self) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
+
+
+class Launcher:
+    """The thread that starts processes (I-PROC-2)."""
+
+    def __init__(self, name: str) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], Child], Future[Child]] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=f"{name} launcher", daemon=True)
+        self._thread.start()
+
+    def start(self, command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
+        """Start a process whose output goes to `log`; raises what Popen raises."""
+        done: Future[Child] = Future()
+        self._jobs.put((lambda: _spawn(command, log, environment), done))
+        return done.result()
+
+    def close(self) -> None:
+        """End the thread, and with it every child still running."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            start, done = job
+            try:
+                done.set_result(start())
+            except BaseException as error:
+                done.set_exception(error)
+
+
+def _spawn(command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
+    rotate(log)
+    leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), *command]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            leash, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
+            env={**os.environ, **environment}, cwd=log.parent)
+    return Child(process, log)
+
+
+def rotate(log: Path) -> None:
+    """Set a log aside that has grown too large; one old one is kept."""
+    try:
+        if log.stat().st_size > LOG_LIMIT:
+            log.replace(log.with_name(log.name + ".1"))
+    except FileNotFoundError:
+        pass

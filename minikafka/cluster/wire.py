@@ -1,0 +1,129 @@
+"""The few questions that a cluster asks over the wire, in Kafka's protocol, of whatever engine answers.
+
+Owns nothing but the connection of one question. Blocking sockets: the caller is a notebook or a test.
+
+What real Kafka does differently: nothing, these are its own requests. Its Metadata names a random live broker as the
+controller, so the true one is asked for with DescribeQuorum (KIP-595).
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from kafka.protocol.admin import (
+    CreateTopicsRequest, CreateTopicsResponse, DescribeQuorumRequest, DescribeQuorumResponse)
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+
+CLIENT_ID = "minikafka-cluster"
+PROBE_TOPIC = "minikafka-probe"  # only ever validated, never created
+QUORUM_TOPIC = "__cluster_metadata"
+
+
+class Unanswered(OSError):
+    """Nobody answered in time, or the answer was cut short."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition as a broker's metadata shows it; leader -1 for none."""
+
+    leader: int
+    epoch: int
+    replicas: list[int]
+    isr: list[int]
+
+
+class Connection:
+    """A connection for a few questions; versions are the highest both sides know."""
+
+    def __init__(self, address: str, timeout: float) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout)
+        self._ids = count(1)
+        try:
+            answer = self._ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
+        except BaseException:
+            self.close()
+            raise
+        self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def serves(self, request: type[ApiMessage]) -> bool:
+        return request.API_KEY in self.versions
+
+    def ask(self, request: ApiMessage, response: type[ApiMessage]) -> Any:
+        """Send a request and read its answer. Raises OSError when there is none."""
+        _, highest = self.versions[request.API_KEY]
+        return self._ask(request, response, min(highest, request.max_version))
+
+    def _ask(self, request: ApiMessage, response: type[ApiMessage], version: int) -> Any:
+        request.API_VERSION = version
+        request.with_header(correlation_id=next(self._ids), client_id=CLIENT_ID)
+        self._socket.sendall(request.encode(header=True, framed=True))
+        size = int.from_bytes(self._read(4), "big")
+        return response.decode(self._read(size), version=version, header=True)
+
+    def _read(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            chunk = self._socket.recv(min(size - len(parts), 1 << 16))
+            if not chunk:
+                raise Unanswered("the connection was closed in the middle of an answer")
+            parts += chunk
+        return bytes(parts)
+
+
+def live_brokers(address: str, timeout: float = 2.0) -> dict[int, str]:
+    """The brokers that the broker at `address` knows as registered and unfenced, with their addresses."""
+    with Connection(address, timeout) as broker:
+        answer = broker.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
+    return {node.node_id: f"{node.host}:{node.port}" for node in answer.brokers}
+
+
+def partitions(address: str, topics: list[str] | None = None, timeout: float = 2.0) -> dict[str, Partition]:
+    """Leaders and in-sync replicas by "topic-partition", of the named topics or of all."""
+    wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+    with Connection(address, timeout) as broker:
+        answer = broker.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), MetadataResponse)
+    return {f"{topic.name}-{p.partition_index}": Partition(p.leader_id, p.leader_epoch, p.replica_nodes, p.isr_nodes)
+            for topic in answer.topics for p in topic.partitions}
+
+
+def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:
+    """(id, epoch) of the leading controller as the broker at `address` knows it.
+
+    None where nobody leads or the broker does not serve DescribeQuorum.
+    """
+    Topic = DescribeQuorumRequest.TopicData
+    question = DescribeQuorumRequest(
+        topics=[Topic(topic_name=QUORUM_TOPIC, partitions=[Topic.PartitionData(partition_index=0)])])
+    with Connection(address, timeout) as broker:
+        if not broker.serves(DescribeQuorumRequest):
+            return None
+        answer = broker.ask(question, DescribeQuorumResponse)
+    if answer.error_code or answer.topics[0].partitions[0].error_code:
+        return None
+    partition = answer.topics[0].partitions[0]
+    return (partition.leader_id, partition.leader_epoch) if partition.leader_id >= 0 else None
+
+
+def controller_leads(address: str, timeout: float = 5.0) -> bool:
+    """Whether a controller answers: the broker at `address` must have it validate the creation of a topic."""
+    topic = CreateTopicsRequest.CreatableTopic(
+        name=PROBE_TOPIC, num_partitions=1, replication_factor=1, assignments=[], configs=[])
+    question = CreateTopicsRequest(topics=[topic], timeout_ms=int(timeout * 1000), validate_only=True)
+    with Connection(address, timeout) as broker:
+        answer = broker.ask(question, CreateTopicsResponse)
+    return all(topic.error_code == 0 for topic in answer.topics)
