@@ -1,0 +1,235 @@
+"""One partition on this broker: the log on disk, the state machine that rules it, and those who wait for it.
+
+The state machine (`core/replica.py`) decides, this module does: it carries out effects in their order, tells the trace,
+and wakes delayed answers.
+
+Owns: the log, the replica core, the waiters of one partition.
+Invariants
+  I-PART-1  validation and append happen without an await in between (rule 46).
+  I-PART-2  effects run from left to right; after a failure none that follows has happened.
+  I-PART-3  once its disk has failed a partition answers nothing but KAFKA_STORAGE_ERROR (rule 67).
+What Kafka does differently: an ISR lock, a log lock and a purgatory per kind of request. Source: kafka.cluster.Partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from minikafka.broker.delayed import Waiters
+from minikafka.core import replica as core
+from minikafka.core.replica import Replica
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.replicas import ReplicaManager
+    from minikafka.log import AppendInfo, Log
+
+LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
+
+
+class Read(NamedTuple):
+    """What a fetch of one partition found; offsets as they were before the read."""
+
+    records: bytes
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    diverging: core.EpochEnd | None = None
+
+
+class Partition:
+    """Partition `index` of `topic`, of which this broker is a replica."""
+
+    def __init__(self, manager: ReplicaManager, topic: str, topic_id: UUID, index: int, log: Log,
+                 replica: Replica) -> None:
+        self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
+        self.log, self.core = log, replica
+        self.name = f"{topic}-{index}"
+        self.waiters: Waiters[Partition] = Waiters()
+        self.failed = False
+        self._env = manager.broker.env
+
+    def __repr__(self) -> str:
+        return f"Partition({self.name}, leader {self.core.leader}, epoch {self.core.leader_epoch})"
+
+    # --- what others ask ------------------------------------------------------------------------------------------
+
+    @property
+    def is_leader(self) -> bool:
+        return self.core.is_leader and not self.failed
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.core.leader_epoch
+
+    @property
+    def high_watermark(self) -> int:
+        return self.core.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what read_committed may see: the high watermark, as long as no transaction is open (rule 10)."""
+        return self.core.high_watermark
+
+    def check(self, leader_epoch: int = -1, only_leader: bool = True) -> None:
+        """Raise what a request for this partition must be answered, if it must be refused (rule 22)."""
+        if self.failed:
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR)
+        if only_leader:
+            self.core.check_leader(leader_epoch)
+        else:
+            self.core.check_epoch(leader_epoch)
+
+    def bound(self, isolation: str) -> int:
+        """The exclusive end of what a fetch of this isolation may read (rule 9)."""
+        if isolation == LOG_END:
+            return self.log.end_offset
+        return self.high_watermark if isolation == HIGH_WATERMARK else self.last_stable_offset
+
+    # --- leader ---------------------------------------------------------------------------------------------------
+
+    def append(self, records: bytes | memoryview, acks: int, origin: str = "client",
+               request_version: int = 13) -> AppendInfo:
+        """Append one batch as the leader; raises KafkaError before a byte is written."""
+        self.check()
+        self.core.check_append(acks)
+        with self.storage():
+            info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
+                                          request_version=request_version)
+        if not info.duplicate:
+            self._trace_append(info)
+            if not self.run(self.core.on_appended(self._env.now())):
+                self.waiters.wake(self)                # followers wait for the log end
+        return info
+
+    def ack(self, required: int) -> Err | None:
+        """The answer to an acks=all append that ends at `required`; None while it must wait."""
+        return Err.KAFKA_STORAGE_ERROR if self.failed else self.core.ack(required)
+
+    def read(self, offset: int, max_bytes: int, isolation: str, last_fetched_epoch: int = -1,
+             min_one: bool = True) -> Read:
+        """Read stored batches from `offset` up to the bound of `isolation`, or find where the logs diverge."""
+        head = (self.high_watermark, self.last_stable_offset, self.log.start_offset)
+        diverging = self.core.divergence(offset, last_fetched_epoch)
+        if diverging is not None:
+            return Read(b"", *head, diverging)
+        if not self.log.start_offset <= offset <= self.log.end_offset:
+            raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
+        end = self.bound(isolation)
+        if offset >= end or (max_bytes <= 0 and not min_one):
+            return Read(b"", *head)
+        with self.storage():
+            return Read(self.log.read(offset, max_bytes, end, min_one=min_one), *head)
+
+    def follower_fetched(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int) -> None:
+        """Record the fetch of a follower that `read` has just served."""
+        self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, self._env.now()))
+
+    # --- follower -------------------------------------------------------------------------------------------------
+
+    def append_fetched(self, records: bytes | memoryview, high_watermark: int, log_start: int) -> None:
+        """Append what the leader sent, byte for byte, and take over its watermark and log start."""
+        grown = len(records) > 0
+        if grown:
+            with self.storage():
+                info = self.log.append_follower(records)
+            if info is not None:
+                self._trace_append(info)
+        moved = self.run(self.core.on_fetched(high_watermark))
+        if log_start > self.log.start_offset:
+            with self.storage():
+                self.log.advance_start(min(log_start, self.log.end_offset))
+        if grown and not moved:
+            self.waiters.wake(self)
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def retain(self, now_ms: int) -> None:
+        """Delete what the topic's retention allows to delete, never beyond the high watermark."""
+        with self.storage():
+            self.log.delete_old_segments(now_ms, self.high_watermark)
+
+    def retire(self) -> None:
+        """This broker has no replica of the partition any more; whoever waits is told."""
+        self.core.leader = core.NO_BROKER
+        self.waiters.wake(self)
+
+    # --- effects --------------------------------------------------------------------------------------------------
+
+    def run(self, effects: list[core.Effect]) -> bool:
+        """Carry out `effects`; True if the waiters were woken on the way."""
+        woken = False
+        for effect in effects:
+            woken = self._DO[type(effect)](self, effect) or woken
+        return woken
+
+    def _assign_epoch(self, e: core.AssignEpoch) -> None:
+        with self.storage():
+            self.log.epochs.assign(e.epoch, e.start_offset)
+
+    def _lead(self, e: core.Lead) -> bool:
+        self._trace_role("leader")
+        self.manager.on_leading(self)
+        self.waiters.wake(self)
+        return True
+
+    def _follow(self, e: core.Follow) -> bool:
+        self._trace_role("follower" if e.leader >= 0 else "leaderless")
+        self.manager.on_following(self)
+        self.waiters.wake(self)
+        return True
+
+    def _moved_high_watermark(self, e: core.HighWatermark) -> bool:
+        self._env.trace("hw", tp=self.name, hw=e.offset)
+        self.waiters.wake(self)
+        return True
+
+    def _propose(self, e: core.ProposeIsr) -> None:
+        self.manager.alter_isr.submit(self, e.proposal)
+
+    def _isr_committed(self, e: core.IsrCommitted) -> None:
+        self._env.trace("isr", tp=self.name, isr=list(e.isr), leader_epoch=self.leader_epoch,
+                        partition_epoch=e.partition_epoch, why=e.why)
+
+    def _truncate(self, e: core.Truncate) -> None:
+        with self.storage():
+            self.log.truncate(e.offset)
+        self._env.trace("truncate", tp=self.name, to=e.offset)
+
+    def _start_at(self, e: core.StartAt) -> None:
+        with self.storage():
+            self.log.truncate_fully(e.offset)
+        self._env.trace("truncate", tp=self.name, to=e.offset)
+
+    _DO: dict[type, Any] = {
+        core.AssignEpoch: _assign_epoch, core.Lead: _lead, core.Follow: _follow,
+        core.HighWatermark: _moved_high_watermark, core.ProposeIsr: _propose, core.IsrCommitted: _isr_committed,
+        core.Truncate: _truncate, core.StartAt: _start_at}
+
+    # --- storage --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def storage(self) -> Iterator[None]:
+        """Around every use of the disk: a failed write or fsync is never tried again (rule 67)."""
+        try:
+            yield
+        except OSError as error:
+            self.manager.storage_failed(self, error)
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR) from error
+        except KafkaError as error:
+            if error.code == Err.KAFKA_STORAGE_ERROR:
+                self.manager.storage_failed(self, error)
+            raise
+
+    # --- trace ----------------------------------------------------------------------------------------------------
+
+    def _trace_append(self, info: AppendInfo) -> None:
+        self._env.trace("append", tp=self.name, base=info.base_offset, last=info.last_offset, epoch=info.leader_epoch,
+                        count=info.count, bytes=info.bytes)
+
+    def _trace_role(self, role: str) -> None:
+        self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.core.leader,
+                        isr=list(self.core.isr.committed))

@@ -1,0 +1,338 @@
+"""Every partition this broker is a replica of: opened, given its role by the metadata, closed.
+
+Owns: the hosted partitions by name, the log folder, the timers over all partitions (ISR, retention, checkpoints), who is
+told of changes of role.
+Invariants
+  I-REP-1  nothing is made of metadata before this process's own registration has been replayed: what stands before it
+           in the log is the past, and acting on it could delete logs that live again later.
+  I-REP-2  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
+  I-REP-3  listeners hear of a change of role after it is complete, in the order of the metadata.
+  I-REP-4  a failed disk is the end of the broker: it says so, answers KAFKA_STORAGE_ERROR, and ends (rule 67).
+What Kafka does differently: several log folders, of which one may fail; delayed deletion; a log cleaner.
+Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublisher.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from minikafka.broker.alter_isr import AlterIsr
+from minikafka.broker.delayed import DelayedProduce
+from minikafka.broker.fetcher import Fetchers
+from minikafka.broker.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir, Offsets
+from minikafka.broker.partition import Partition
+from minikafka.core.configs import log_config
+from minikafka.core.fetch_session import FetchSessions
+from minikafka.core.replica import Replica
+from minikafka.log import AppendInfo, Log, LogConfig
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+    from minikafka.core.image import Changes, MetadataImage
+
+log = logging.getLogger("minikafka.replicas")
+
+SESSION_EVICTION_S = 120.0
+OnRole = Callable[[int, int | None], None]     # (partition, leader epoch, or None when the leadership ends)
+
+
+class ReplicaManager:
+    """The partitions of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker, self.env, self.config = broker, broker.env, broker.config
+        self.dir = LogDir(self.env.fs, self.config.log_dir, broker.cluster_id, broker.node_id)
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.alter_isr = AlterIsr(self)
+        self.fetchers = Fetchers(self)
+        ids = self.env.rng("fetch sessions")
+        self.sessions: FetchSessions[Any] = FetchSessions(
+            self.config["max.incremental.fetch.session.cache.slots"], SESSION_EVICTION_S,
+            lambda: ids.randrange(1, 1 << 31))
+        self._opened: dict[tuple[str, int], Log] = {}              # found on disk, not claimed by the metadata yet
+        self._listeners: dict[str, list[OnRole]] = {}
+        self._leading: dict[Partition, int] = {}
+        self._caught_up = False
+        self._closed = False
+        self._checkpointing = False
+        self._max_lag = self.config["replica.lag.time.max.ms"] / 1000
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Lock the folder and recover every log in it. Raises LogDirError."""
+        self.dir.open(self.env.uuid())
+        for topic, index in list(self.dir.partitions()):
+            self._opened[topic, index] = self._open_log(topic, index, None)
+
+    def start(self) -> None:
+        """Start the timers."""
+        config = self.config
+        self._every(self._max_lag / 2, self._tick)
+        self._every(config["log.retention.check.interval.ms"] / 1000, self._retain)
+        self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self._checkpoint_watermarks)
+        self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self._checkpoint_logs)
+
+    def close(self) -> None:
+        """Flush, close, and mark the folder as closed clean."""
+        self._closed = True
+        self.fetchers.close()
+        logs = [p.log for p in self._hosted()] + list(self._opened.values())
+        if any(p.failed for p in self.partitions.values()):
+            return
+        for each in logs:
+            each.flush()
+        if not self._checkpointing:
+            for name, offsets in {**self._watermarks(), **self._log_points()}.items():
+                self.dir.write(name, offsets)
+        for each in logs:
+            each.close()
+        self.dir.write_clean_marker(self.broker.lifecycle.broker_epoch)
+
+    def _every(self, seconds: float, fn: Callable[[], None]) -> None:
+        def again() -> None:
+            if self._closed:
+                return
+            try:
+                fn()
+            except Exception as error:
+                self.env.crash(error)
+            self.env.later(seconds, again)
+        self.env.later(seconds, again)
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def get(self, topic: str, index: int) -> Partition:
+        """The partition here; UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (elsewhere), KAFKA_STORAGE_ERROR."""
+        partition = self.partitions.get((topic, index))
+        if partition is None:
+            known = self.broker.image.partition(topic, index) is not None
+            raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER if known else Err.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.failed:
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR)
+        return partition
+
+    def leader(self, topic: str, index: int, current_leader_epoch: int = -1) -> Partition:
+        """The partition, if it is led here in that epoch (-1: any); else as `get`, or a fencing error (rule 22)."""
+        partition = self.get(topic, index)
+        partition.check(current_leader_epoch)
+        return partition
+
+    def current_leader(self, topic: str, index: int) -> tuple[int, int]:
+        """(leader, leader epoch) as far as this broker knows: what a refused client is told (KIP-951)."""
+        partition = self.partitions.get((topic, index))
+        if partition is not None:
+            return partition.core.leader, partition.leader_epoch
+        state = self.broker.image.partition(topic, index)
+        return (state.leader, state.leader_epoch) if state is not None else (-1, -1)
+
+    async def append(self, topic: str, index: int, records: bytes, acks: int = -1, timeout_ms: int = 30000,
+                     origin: str = "client") -> AppendInfo:
+        """Append one batch as the leader and, with acks=-1, wait for its commit; raises KafkaError."""
+        partition = self.get(topic, index)
+        info = partition.append(records, acks, origin)
+        if acks == -1:
+            waiting = DelayedProduce(self.env, {partition: info.last_offset + 1})
+            error = (await waiting.outcome(timeout_ms / 1000))[partition]
+            if error != Err.NONE:
+                raise KafkaError(error)
+        return info
+
+    def _hosted(self) -> Iterator[Partition]:
+        return iter(list(self.partitions.values()))
+
+    # --- metadata -------------------------------------------------------------------------------------------------
+
+    def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
+        """Follow the image after a batch of committed records."""
+        if not self._caught_up:
+            if not self._registered(image):
+                return
+            self._caught_up = True
+            for state in list(image.partitions()):
+                self._apply(state)
+            self._discard_strays()
+            return
+        for topic in changes.deleted.values():
+            for index in topic.partitions:
+                self._delete(topic.name, index, topic.id)
+        for topic_name, index in changes.partitions:
+            state = image.partition(topic_name, index)
+            if state is not None:
+                self._apply(state)
+        if changes.configs:
+            self._reconfigure()
+        if changes.brokers:
+            self._tick()                               # who is eligible for the ISR has changed
+
+    def _registered(self, image: MetadataImage) -> bool:
+        own = image.brokers.get(self.broker.node_id)
+        return own is not None and own.incarnation == self.broker.lifecycle.incarnation
+
+    def _apply(self, state: Any) -> None:
+        """One partition of the image: host it, stop hosting it, or change its role."""
+        key = (state.topic, state.index)
+        hosted = self.partitions.get(key)
+        if hosted is not None and hosted.topic_id != state.topic_id:
+            self._delete(*key, hosted.topic_id)
+            hosted = None
+        if self.broker.node_id not in state.replicas:
+            if hosted is not None:
+                self._delete(*key, hosted.topic_id)
+            return
+        partition = hosted or self._host(state.topic, state.topic_id, state.index)
+        try:
+            partition.run(partition.core.on_metadata(state, self.env.now()))
+        except KafkaError as error:
+            log.error("%s: cannot take its new role: %s", partition.name, error)
+        self._tell_role(partition)
+
+    def _host(self, topic: str, topic_id: UUID, index: int) -> Partition:
+        key = (topic, index)
+        found = self._opened.pop(key, None)
+        if found is not None and found.topic_id not in (None, topic_id):
+            log.warning("%s-%d: the folder holds topic id %s, not %s: discarded", topic, index, found.topic_id, topic_id)
+            found.close()
+            self._remove_folder(topic, index)
+            found = None
+        opened = found or self._open_log(topic, index, topic_id)
+        opened.config = self._log_config(topic)
+        watermark = max(min(self.dir.high_watermarks.get(key, 0), opened.end_offset), opened.start_offset)
+        core = Replica(self.broker.node_id, opened, self.broker.image, self._max_lag, self._min_insync(topic), watermark)
+        partition = self.partitions[key] = Partition(self, topic, topic_id, index, opened, core)
+        return partition
+
+    def _delete(self, topic: str, index: int, topic_id: UUID) -> None:
+        partition = self.partitions.get((topic, index))
+        if partition is None or partition.topic_id != topic_id:
+            return
+        del self.partitions[topic, index]
+        self.fetchers.drop(partition)
+        partition.retire()
+        self._tell_role(partition)
+        partition.log.close()
+        self._remove_folder(topic, index)
+
+    def _discard_strays(self) -> None:
+        """Logs that the metadata does not know: their topics were deleted while this broker was away."""
+        for (topic, index), stray in self._opened.items():
+            log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
+            stray.close()
+            self._remove_folder(topic, index)
+        self._opened.clear()
+
+    def _remove_folder(self, topic: str, index: int) -> None:
+        self.dir.high_watermarks.pop((topic, index), None)
+        aside = self.dir.set_aside(topic, index, self.env.uuid())
+        self.env.spawn(self.env.blocking(self.env.fs.rmtree, aside), f"delete {topic}-{index}")
+
+    def _reconfigure(self) -> None:
+        for partition in self._hosted():
+            partition.log.config = self._log_config(partition.topic)
+            partition.core.min_insync = self._min_insync(partition.topic)
+
+    # --- logs -----------------------------------------------------------------------------------------------------
+
+    def _log_config(self, topic: str) -> LogConfig:
+        values = log_config(self.broker.image, self.config, topic)
+        return LogConfig(**{f.name: values[f.name] for f in fields(LogConfig) if f.name in values})
+
+    def _min_insync(self, topic: str) -> int:
+        return int(log_config(self.broker.image, self.config, topic)["min_insync_replicas"])
+
+    def _open_log(self, topic: str, index: int, topic_id: UUID | None) -> Log:
+        key = (topic, index)
+        opened = Log.open(self.env.fs, self.dir.partition_path(topic, index), self._log_config(topic),
+                          now_ms=self.env.wall_ms(), topic=topic, topic_id=topic_id, clean=self.dir.was_clean,
+                          recovery_point=self.dir.recovery_points.get(key, 0),
+                          start_offset=self.dir.log_starts.get(key))
+        self.env.trace("recover", tp=f"{topic}-{index}", leo=opened.end_offset,
+                       truncated_bytes=getattr(opened, "truncated_bytes", 0))
+        return opened
+
+    def storage_failed(self, partition: Partition, error: BaseException) -> None:
+        """The disk has failed under `partition`: every partition is offline from now on, and the broker ends."""
+        if partition.failed:
+            return
+        log.critical("%s: the disk under %s has failed, this broker shuts down", partition.name, self.dir.path,
+                     exc_info=error)
+        for each in self._hosted():
+            each.failed = True
+            self.fetchers.drop(each)
+        for each in self._hosted():
+            each.waiters.wake(each)
+            self._tell_role(each)
+        # A moment for the answers on their way; then loudly.
+        self.env.later(0.1, self.env.crash, error)
+
+    # --- roles ----------------------------------------------------------------------------------------------------
+
+    def on_role(self, topic: str, listener: OnRole) -> None:
+        """Call `listener(partition, leader epoch)` whenever a partition of `topic` comes to be led here in a new
+        epoch, (partition, None) when that ends; right now for those led already."""
+        self._listeners.setdefault(topic, []).append(listener)
+        for partition, epoch in list(self._leading.items()):
+            if partition.topic == topic:
+                listener(partition.index, epoch)
+
+    def _tell_role(self, partition: Partition) -> None:
+        before = self._leading.pop(partition, None)
+        now = partition.leader_epoch if partition.is_leader else None
+        if now is not None:
+            self._leading[partition] = now
+        if now != before:
+            for listener in self._listeners.get(partition.topic, ()):
+                listener(partition.index, now)
+
+    def on_leading(self, partition: Partition) -> None:
+        """Effect Lead: this broker copies the partition from nobody."""
+        self.fetchers.drop(partition)
+
+    def on_following(self, partition: Partition) -> None:
+        """Effect Follow: copy the partition from its new leader."""
+        if not partition.failed:
+            self.fetchers.follow(partition)
+
+    # --- timers ---------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        now = self.env.now()
+        for partition in self._hosted():
+            if partition.is_leader:
+                partition.run(partition.core.on_tick(now))
+
+    def _retain(self) -> None:
+        now_ms = self.env.wall_ms()
+        for partition in self._hosted():
+            if not partition.failed:
+                partition.retain(now_ms)
+
+    def _watermarks(self) -> dict[str, Offsets]:
+        return {HIGH_WATERMARKS: self.dir.high_watermarks | {k: p.high_watermark for k, p in self.partitions.items()}}
+
+    def _log_points(self) -> dict[str, Offsets]:
+        starts = {k: p.log.start_offset for k, p in self.partitions.items() if p.log.start_offset > 0}
+        return {RECOVERY_POINTS: {k: p.log.recovery_point for k, p in self.partitions.items()}, LOG_STARTS: starts}
+
+    def _checkpoint_watermarks(self) -> None:
+        self._checkpoint(self._watermarks())
+
+    def _checkpoint_logs(self) -> None:
+        self._checkpoint(self._log_points())
+
+    def _checkpoint(self, files: dict[str, Offsets]) -> None:
+        if self._caught_up and not self._checkpointing:
+            self._checkpointing = True
+            self.env.spawn(self._write_checkpoints(files), "checkpoint")
+
+    async def _write_checkpoints(self, files: dict[str, Offsets]) -> None:
+        try:
+            for name, offsets in files.items():
+                await self.env.blocking(self.dir.write, name, offsets)
+        finally:
+            self._checkpointing = False
