@@ -41,14 +41,21 @@ class LogView(Protocol):
         """(largest epoch <= `epoch`, where it ends), rule 20; (-1, -1) if undefined."""
 
 
+class Rng(Protocol):
+    """Randomness, injected."""
+
+    def random(self) -> float:
+        """A number in [0, 1)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds; the names are Kafka's controller.quorum.* in milliseconds."""
+    """Seconds; the names are Kafka's controller.quorum.*, which are in milliseconds."""
 
     election_timeout: float = 1.0
     fetch_timeout: float = 2.0
     election_backoff_max: float = 1.0
-    retry_backoff: float = 0.02
+    retry_backoff: float = 0.05
     fetch_max_wait: float = 0.5
 
 

@@ -1,0 +1,177 @@
+"""The quorum of controllers: Raft as Kafka does it (KRaft, KIP-595). Pure: events and the time go in, effects come out.
+
+Leaders are elected as in the Raft paper (raft_election.py). Replication is the other way round: followers pull
+(raft_replication.py). What goes in and out is in raft_messages.py, what a node knows in each role in raft_roles.py, what
+all parts share in raft_node.py.
+
+After every event the node looks at its role and sends whatever is due (`_drive`), so that no handler has to remember it.
+
+Owns: the events, and what is due in each role.
+Invariants: I-RAFT-1 to I-RAFT-8, each where it is kept.
+What Kafka does differently: voters can change (KIP-853), pre-vote (KIP-996), snapshots (KIP-630): all absent here so far.
+Source: org.apache.kafka.raft.KafkaRaftClient (poll, pollCurrentState, handleInboundMessage).
+"""
+
+from __future__ import annotations
+
+from minikafka.core.raft_election import Elections
+from minikafka.core.raft_messages import (
+    Begin,
+    Effect,
+    End,
+    Fetch,
+    FetchAnswer,
+    InvariantViolation,
+    Request,
+    Response,
+    Vote,
+)
+from minikafka.core.raft_replication import Replication
+from minikafka.core.raft_roles import NEVER, Candidate, Follower, Leader, Resigned, Unattached
+
+__all__ = ["InvariantViolation", "Raft"]
+
+
+class Raft(Elections, Replication):
+    """One node of the quorum. Every event returns effects, to be executed left to right (raft_messages.py).
+
+    The shell feeds one event at a time and executes its effects before it feeds the next.
+    """
+
+    # --- events ------------------------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> list[Effect]:
+        """Take up the role that the ballot on disk leaves us (QuorumState.initialize)."""
+        if self.voters == (self.node_id,):
+            self._become_candidate(now, attempt=1)
+        elif self.ballot.leader == self.node_id:
+            others = tuple(voter for voter in self.voters if voter != self.node_id)
+            self._become(Resigned(self._election_deadline(now), others))
+        elif self.ballot.leader in self.voters:
+            self._become(Follower(self.ballot.leader, now + self.times.fetch_timeout))
+        else:
+            self._become(Unattached(self._first_deadline(now)))
+        return self._done(now)
+
+    def on_request(self, token: object, request: Request, now: float) -> list[Effect]:
+        """Another node asks; the Reply with this `token` may come at once or later, but it comes."""
+        if isinstance(request, Vote):
+            self._on_vote(token, request, now)
+        elif isinstance(request, Begin):
+            self._on_begin(token, request, now)
+        elif isinstance(request, End):
+            self._on_end(token, request, now)
+        else:
+            self._on_fetch(token, request, now)
+        return self._done(now)
+
+    def on_response(self, id: int, response: Response, now: float) -> list[Effect]:
+        """The answer to Send `id`. Answers to what was asked in an earlier role are ignored."""
+        if id not in self._pending:
+            return []
+        to, request = self._pending.pop(id)
+        self._learn(response.epoch, response.leader, now)
+        if response.error:
+            self._retry_at[to] = now + self.times.retry_backoff
+        elif request.epoch == self.epoch:
+            self._on_answer(to, request, response, now)
+        return self._done(now)
+
+    def on_failure(self, id: int, now: float) -> list[Effect]:
+        """Send `id` got no answer: the connection broke or the time was up."""
+        if id in self._pending:
+            to, _ = self._pending.pop(id)
+            self._retry_at[to] = now + self.times.retry_backoff
+        return self._done(now)
+
+    def on_appended(self, now: float) -> list[Effect]:
+        """The shell of a leader has appended records: replicate them, then flush them."""
+        if isinstance(self.role, Leader):
+            self._answer_waiting(now)
+            self._flush()
+        return self._done(now)
+
+    def on_flushed(self, end_offset: int, now: float) -> list[Effect]:
+        """A Flush is done: everything below `end_offset` is on disk, and only now it counts (I-RAFT-3)."""
+        self._flushing = False
+        self._flushed = end_offset
+        if isinstance(self.role, Leader):
+            self.role.acknowledged[self.node_id] = end_offset
+            self._advance_as_leader(now)
+        elif isinstance(self.role, Follower):
+            self._advance_as_follower()
+        return self._done(now)
+
+    def on_tick(self, now: float) -> list[Effect]:
+        """Time has passed; does only what is due."""
+        self._retry_at = {to: at for to, at in self._retry_at.items() if at > now}
+        if isinstance(self.role, Leader):
+            self._answer_waiting(now)
+        if now >= self.role.deadline:
+            self._expire(now)
+        return self._done(now)
+
+    def resign(self, now: float) -> list[Effect]:
+        """The process is about to stop: give up leadership, and stand for no election any more."""
+        self._stopping = True
+        if isinstance(self.role, Leader):
+            self._become_resigned(now)
+        self.role.deadline = NEVER
+        return self._done(now)
+
+    def next_deadline(self) -> float | None:
+        """When `on_tick` has something to do unless something else happens before; None: never."""
+        deadlines = [self.role.deadline, *self._retry_at.values()]
+        if isinstance(self.role, Leader):
+            deadlines += [self.role.begin_at, *(waiting.deadline for waiting in self.role.waiting)]
+        earliest = min(deadlines)
+        return None if earliest == NEVER else earliest
+
+    # --- what is due ---------------------------------------------------------------------------------------------------------
+
+    def _expire(self, now: float) -> None:
+        """The role's deadline has passed."""
+        role = self.role
+        if isinstance(role, Leader):
+            self._become_resigned(now)  # no majority fetched for too long: somebody else may lead already (rule 38)
+        elif isinstance(role, Candidate) and not role.backing_off:
+            self._back_off(role, now)
+        elif self.is_voter:
+            self._become_candidate(now, role.attempt + 1 if isinstance(role, Candidate) else 1)
+        else:
+            self._become_unattached(self.epoch, now)
+
+    def _done(self, now: float) -> list[Effect]:
+        self._drive(now)
+        return self._take_effects()
+
+    def _drive(self, now: float) -> None:
+        """Send what the role wants sent: one request under way per node, and none while it backs off."""
+        role = self.role
+        if isinstance(role, Follower):
+            self._fetch_from(role.leader, now)
+        elif isinstance(role, Unattached) and not self.is_voter:
+            self._look_for_leader(now)
+        elif isinstance(role, Candidate) and not role.backing_off:
+            vote = Vote(self.epoch, self.node_id, self.log.last_epoch, self.log.end_offset)
+            self._send([v for v in self.voters if v not in role.granted and v not in role.rejected], vote, now)
+        elif isinstance(role, Leader) and now >= role.begin_at:
+            self._send(role.silent_voters(now), Begin(self.epoch, self.node_id), now)
+            role.begin_at = NEVER if len(self.voters) == 1 else now + self.times.fetch_timeout / 2
+        elif isinstance(role, Resigned):
+            end = End(self.epoch, self.node_id, role.successors)
+            self._send([voter for voter in role.successors if voter not in role.told], end, now)
+
+    def _look_for_leader(self, now: float) -> None:
+        """An observer asks any voter; one that does not lead answers who does."""
+        if not self._pending and not self._retry_at:
+            self._fetch_from(self.voters[int(self._rng.random() * len(self.voters))], now)
+
+    def _on_answer(self, to: int, request: Request, response: Response, now: float) -> None:
+        if isinstance(response, FetchAnswer):
+            if isinstance(self.role, Follower) and isinstance(request, Fetch):
+                self._on_fetch_answer(response, now)
+        elif isinstance(request, Vote) and isinstance(self.role, Candidate):
+            self._on_vote_answer(to, response.granted, now)
+        elif isinstance(request, End) and isinstance(self.role, Resigned):
+            self.role.told[to] = None
