@@ -135,20 +135,20 @@ class Broker:
         return broker.internal_host, broker.internal_port
 
 
-def parse_listeners(text: str) -> dict[str, tuple[str, int]]:
+def parse_listeners(texts: list[str]) -> dict[str, tuple[str, int]]:
     """`PLAINTEXT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093` -> {name: (host, port)}."""
     listeners = {}
-    for part in text.split(","):
+    for part in texts:
         name, _, address = part.strip().partition("://")
         host, _, port = address.rpartition(":")
         listeners[name] = (host, int(port))
     return listeners
 
 
-def parse_voters(text: str) -> dict[int, tuple[str, int]]:
+def parse_voters(texts: list[str]) -> dict[int, tuple[str, int]]:
     """`1@127.0.0.1:9093,2@127.0.0.1:9095` -> {node id: (host, port)}."""
     voters = {}
-    for part in text.split(","):
+    for part in texts:
         node_id, _, address = part.strip().partition("@")
         host, _, port = address.rpartition(":")
         voters[int(node_id)] = (host, int(port))

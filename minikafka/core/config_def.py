@@ -26,8 +26,15 @@ class ConfigError(Exception):
     """A configuration was refused; str() is the text Kafka would give."""
 
     def __init__(self, name: str, value: object, reason: str | None = None) -> None:
-        shown = {None: "null", True: "true", False: "false"}.get(value, value) if not isinstance(value, list) else value
+        shown = "null" if value is None else value
         super().__init__(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
+
+
+def plain(text: str) -> ConfigError:
+    """A refusal whose text has another form."""
+    error = ConfigError("", "")
+    error.args = (text,)
+    return error
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,8 @@ class Throttled:
     """`*`, or partition:broker pairs (KIP-73)."""
 
     def check(self, name: str, value: Value) -> None:
-        pairs = [word.strip() for word in value]
-        if pairs != ["*"] and not all(re.match(r"[0-9]+:[0-9]+\Z", pair) for pair in pairs):
-            raise ConfigError(name, ",".join(value), f"{name} must be the literal '*' or a list of replicas in the "
+        if value != ["*"] and not all(re.match(r"[0-9]+:[0-9]+\Z", pair) for pair in value):
+            raise ConfigError(name, f"[{', '.join(value)}]", f"{name} must be the literal '*' or a list of replicas in the "
                               "following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
 
 
@@ -91,6 +97,7 @@ class Config:
     synonyms: tuple[tuple[str, int], ...] = ()
     honoured: bool = True
     dynamic: bool = False               # of a broker's: may be changed while it runs
+    internal: bool = False              # shown only where it is set
 
     @property
     def sensitive(self) -> bool:
@@ -124,7 +131,10 @@ def _parse(name: str, kind: Type, text: str) -> Value:
             raise ConfigError(name, text, "Not a number of type DOUBLE")
         return float(trimmed.rstrip("dDfF"))
     if kind == "LIST":
-        return [word.strip() for word in trimmed.split(",")] if trimmed else []
+        words = [word.strip() for word in trimmed.split(",")] if trimmed else []
+        if "" in words:
+            raise plain(f"Configuration '{name}' values must not be empty.")
+        return list(dict.fromkeys(words))
     return trimmed
 
 

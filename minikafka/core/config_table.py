@@ -30,6 +30,8 @@ def _topic(name: str, kind: Any, default: Any, valid: Any, doc: str, *synonyms: 
 _TOPICS = [
     _topic("segment.bytes", "INT", 1 << 30, Range(1048576),
            "Size of a segment file in bytes; retention works on whole segments.", "log.segment.bytes"),
+    _topic("internal.segment.bytes", "INT", None, None,
+           "Overrides segment.bytes without its lower limit, for tests.", internal=True),
     _topic("segment.ms", "LONG", WEEK, POSITIVE,
            "Age in ms at which a segment is closed even if it is not full.", "log.roll.ms", ("log.roll.hours", HOUR)),
     _topic("segment.jitter.ms", "LONG", 0, NATURAL,

@@ -1,0 +1,113 @@
+"""Who is alive: the controller's memory of heartbeats, and the four states of a broker's life.
+
+            wants to unfence, caught up            leads something, wants to stop
+   FENCED ------------------------> UNFENCED ------------------------> CONTROLLED_SHUTDOWN
+      ^       session timed out       |   leads nothing, wants to stop        | leads nothing, and everyone knows
+      +-------------------------------+----------> SHUTDOWN_NOW <-------------+
+
+Owns: the time and metadata offset of each broker's last heartbeat. None of it is in the log: a new controller starts
+with every session fresh, so nobody is fenced because the old controller died.
+Invariants: I-LIFE-1 a broker is unfenced only after it replayed its own registration (rule 30).
+            I-LIFE-2 a broker may exit only when it leads nothing and every active broker knows that (rule 32).
+Times are seconds of the monotonic clock. Source: BrokerHeartbeatManager; KIP-631, KIP-841.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+NEVER = float("inf")
+
+
+class Life(Enum):
+    """The states above; SHUTDOWN_NOW is fenced too."""
+
+    FENCED = 1
+    UNFENCED = 2
+    CONTROLLED_SHUTDOWN = 3
+    SHUTDOWN_NOW = 4
+
+    @property
+    def fenced(self) -> bool:
+        return self in (Life.FENCED, Life.SHUTDOWN_NOW)
+
+
+@dataclass
+class Session:
+    """What one broker last told us."""
+
+    last_contact: float
+    fenced: bool
+    metadata_offset: int = -1
+    shutdown_offset: int = -1           # metadata offset that everyone must reach before it exits; -1 not stopping
+
+    @property
+    def state(self) -> Life:
+        if self.shutdown_offset >= 0:
+            return Life.CONTROLLED_SHUTDOWN
+        return Life.FENCED if self.fenced else Life.UNFENCED
+
+
+class Heartbeats:
+    """Sessions by broker id; `timeout` in seconds (broker.session.timeout.ms)."""
+
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        self.sessions: dict[int, Session] = {}
+
+    def register(self, broker: int, fenced: bool, now: float) -> None:
+        """A registration, or a registration that a new controller found in the log."""
+        self.sessions[broker] = Session(now, fenced)
+
+    def remove(self, broker: int) -> None:
+        self.sessions.pop(broker, None)
+
+    def touch(self, broker: int, fenced: bool, metadata_offset: int, now: float) -> None:
+        """A heartbeat was decided on: the broker is in contact, and fenced or not from now on."""
+        session = self.sessions[broker]
+        session.last_contact, session.fenced, session.metadata_offset = now, fenced, metadata_offset
+        if fenced:
+            session.shutdown_offset = -1
+
+    def fence(self, broker: int) -> None:
+        """The session timed out."""
+        self.sessions[broker].fenced, self.sessions[broker].shutdown_offset = True, -1
+
+    def start_shutdown(self, broker: int, offset: int) -> None:
+        """The broker may exit once every active broker has reached `offset`."""
+        if self.sessions[broker].shutdown_offset < 0:
+            self.sessions[broker].shutdown_offset = offset
+
+    def valid(self, broker: int, now: float) -> bool:
+        """Whether a broker is unfenced and was heard of within the session timeout."""
+        session = self.sessions.get(broker)
+        return session is not None and not session.fenced and session.last_contact + self.timeout >= now
+
+    def stale(self, now: float) -> int | None:
+        """One broker whose session timed out, the longest silent first."""
+        silent = [(s.last_contact, b) for b, s in self.sessions.items() if not s.fenced and not self.valid(b, now)]
+        return min(silent)[1] if silent else None
+
+    def next_deadline(self) -> float:
+        """When the next session times out if nothing is heard."""
+        return min((s.last_contact + self.timeout for s in self.sessions.values() if not s.fenced), default=NEVER)
+
+    def next_state(self, broker: int, caught_up: bool, want_fence: bool, want_shutdown: bool, leads: bool) -> Life:
+        """What becomes of a broker with this heartbeat; `leads`: whether it leads any partition."""
+        session = self.sessions[broker]
+        if session.state is Life.CONTROLLED_SHUTDOWN:
+            done = not leads and session.shutdown_offset <= self.lowest_active_offset()
+            return Life.SHUTDOWN_NOW if done else Life.CONTROLLED_SHUTDOWN
+        if session.state is Life.FENCED:
+            if want_shutdown:
+                return Life.SHUTDOWN_NOW
+            return Life.UNFENCED if caught_up and not want_fence else Life.FENCED
+        if want_shutdown:
+            return Life.CONTROLLED_SHUTDOWN if leads and not want_fence else Life.SHUTDOWN_NOW
+        return Life.FENCED if want_fence else Life.UNFENCED
+
+    def lowest_active_offset(self) -> float:
+        """How far the slowest unfenced broker that is not stopping has replayed the metadata."""
+        active = (s.metadata_offset for s in self.sessions.values() if s.state is Life.UNFENCED)
+        return min(active, default=NEVER)
