@@ -60,3 +60,22 @@ class BrokerHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
 
 class BrokerHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
     """Whether the controller holds the broker fenced, and whether it may exit now."""
+
+
+# --- what brokers ask the controller ------------------------------------------------------------------------------------
+
+
+class AlterPartitionRequest(ApiMessage, load_json=SCHEMAS):
+    """A partition's leader proposes an ISR, with the broker epoch of each member (KIP-497, KIP-903)."""
+
+
+class AlterPartitionResponse(ApiMessage, load_json=SCHEMAS):
+    """The partition as the controller sees it now, or why the proposal was refused."""
+
+
+class AllocateProducerIdsRequest(ApiMessage, load_json=SCHEMAS):
+    """A broker asks for a block of producer ids (KIP-730)."""
+
+
+class AllocateProducerIdsResponse(ApiMessage, load_json=SCHEMAS):
+    """The first id of the block and how many there are."""
