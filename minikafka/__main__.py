@@ -1,0 +1,87 @@
+"""`python -m minikafka`: start a cluster, look at the machine, fetch jars, run the demo."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["demo"]:  # has options of its own
+        from .demo import main as demo
+        return demo(given[1:])
+    options = _parser().parse_args(given)
+    run: Callable[[argparse.Namespace], int] = options.run
+    return run(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m minikafka", description="A small Kafka for learning.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    start = commands.add_parser("start", help="start a cluster and keep it until Ctrl-C")
+    start.add_argument("--brokers", type=int, default=3)
+    start.add_argument("--controllers", type=int, help="processes of their own for the quorum (default: brokers vote)")
+    start.add_argument("--preset", choices=["class"], help="class: short times, so that failures show in seconds")
+    start.add_argument("--config", action="append", default=[], metavar="NAME=VALUE", help="a setting of Kafka's")
+    start.add_argument("--data", help="folder to keep the data in (default: a temporary one)")
+    start.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
+    start.set_defaults(run=_start)
+    doctor = commands.add_parser("doctor", help="versions, Java, ports, connector, jars; what is missing and the remedy")
+    doctor.set_defaults(run=_doctor)
+    fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
+    fetch.set_defaults(run=_jars)
+    commands.add_parser("demo", help="the whole pipeline on real flights (`demo --help` for its options)")
+    return parser
+
+
+def _start(options: argparse.Namespace) -> int:
+    from . import Cluster
+    from .cluster.errors import ClusterError
+    over = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, lambda *_: over.set())
+    try:
+        config = dict(_setting(text) for text in options.config)
+        with Cluster(options.brokers, config, options.preset, options.data, options.engine,
+                     options.controllers) as cluster:
+            print(f"{len(cluster.ids)} brokers of {cluster.engine} at {cluster.bootstrap}\n"
+                  f"files in {cluster.folder}\nCtrl-C ends them", flush=True)
+            while not over.wait(0.5):
+                cluster.sleep(0)  # raises when a broker has died
+    except (ClusterError, RuntimeError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--config wants NAME=VALUE, not {text!r}")
+    return name.strip(), value.strip()
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from .cluster.doctor import report
+    return report()
+
+
+def _jars(options: argparse.Namespace) -> int:
+    from .jars import ALL, JarsMissing, jars
+    from .java import NoJava
+    try:
+        for wanted in ALL:
+            print(f"{wanted.title}: {len(jars(wanted))} jars in {wanted.folder}")
+    except (JarsMissing, NoJava) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

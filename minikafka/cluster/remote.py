@@ -1,0 +1,80 @@
+"""A Kafka that somebody else runs, behind the interface of a cluster: the way off one machine.
+
+Owns nothing but the addresses; whoever runs it stops and starts it. Faults, logs and folders belong to clusters of our
+own and raise NotSupported here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import wire
+from .cluster import Cluster
+from .errors import NotReady, NotSupported
+from .plan import Node, Plan
+
+
+class _Elsewhere:
+    """Stands where a cluster of our own has its engine."""
+
+    name = "remote"
+    link_faults = False
+
+    def prepare(self, plan: Plan, node: Node) -> None:
+        raise NotSupported("the processes of a cluster one only connects to belong to somebody else")
+
+    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+        raise NotSupported("the processes of a cluster one only connects to belong to somebody else")
+
+
+class RemoteCluster(Cluster):
+    """Made by `Cluster.connect(bootstrap)`. Plaintext only; bring your own clients where a cluster asks for more."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._engine = _Elsewhere()
+        self._temporary = True
+        self._given = bootstrap
+        self._addresses: dict[int, str] = _discover(bootstrap)
+        folder = Path(tempfile.mkdtemp(prefix="minikafka-"))  # for the trace of faults and clients
+        self.plan = Plan(folder, self._engine.name, "", {}, {})
+        self._prepare(folder)
+
+    @property
+    def bootstrap(self) -> str:
+        return self._given
+
+    @property
+    def ids(self) -> list[int]:
+        return sorted(self._addresses)
+
+    @property
+    def alive(self) -> list[int]:
+        """The brokers that the cluster itself counts among the living."""
+        self._addresses |= (known := _discover(",".join(self._addresses.values())))
+        return sorted(known)
+
+    def address(self, broker: int) -> str:
+        return self._addresses[broker]
+
+    def add_broker(self) -> int:
+        raise NotSupported(f"{self._given} is somebody else's cluster: a broker cannot be added from here")
+
+    def _node(self, node: int) -> Any:
+        raise NotSupported(f"node {node} of {self._given} is somebody else's process: no faults and no logs from here")
+
+    def _end_processes(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _discover(addresses: str) -> dict[int, str]:
+    """Ask one address after the other which brokers there are. Raises NotReady if none answers."""
+    failures = []
+    for address in addresses.split(","):
+        try:
+            return wire.live_brokers(address.strip())
+        except OSError as error:
+            failures.append(f"{address}: {error}")
+    raise NotReady("no broker answered: " + "; ".join(failures))
