@@ -1,0 +1,200 @@
+"""What the driver asks of Kafka: which partitions there are, where they begin and end; and what a micro-batch reads of them.
+
+Owns: KafkaOffsets (the questions, with retries) and the arithmetic on offsets (pure functions).
+
+Invariants
+  I-SPARK-3  A trigger reads at most maxOffsetsPerTrigger records, shared over the partitions in proportion to what waits in each;
+             a partition with something waiting gets at least one (so the sum may exceed a limit smaller than their number).
+  I-SPARK-4  Offsets that go back, partitions that vanish, partitions that do not begin at 0: reported as data loss, with the
+             connector's words, and fatal unless failOnDataLoss is false.
+  I-SPARK-5  No consumer group is used: nothing is committed to Kafka, no other query is disturbed. (The connector needs
+             none for this either: its offsets come from the Admin client.)
+"""
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+
+from .options import EARLIEST, LATEST, AtTimes, Everywhere, Key, Limit, Offsets, SourceOptions, refuse, tp_name
+
+T = TypeVar("T")
+API_TIMEOUT_S = 60.0                             # default.api.timeout.ms: how long a retriable error is retried
+
+
+class KafkaIllegalState(RuntimeError):
+    """The state of Kafka does not allow what the query asks. Named after the connector's exception."""
+
+
+class KafkaDataLoss(KafkaIllegalState):
+    """Records that the query was to read are no longer there."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("Some data may have been lost because they are not available in Kafka any more: aged out, or the topic "
+                         "was deleted before all of it was processed. If the query shall go on nevertheless, set the source "
+                         f"option failOnDataLoss to false.\nReason: {reason}")
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets [start, end) of one partition: the work of one Spark task."""
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+class KafkaOffsets:
+    """The driver's questions to Kafka. Every answer is fresh; retriable errors (a leader is being elected) are retried."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+
+    @cached_property
+    def _admin(self) -> KafkaAdminClient:
+        known = KafkaAdminClient.DEFAULT_CONFIG
+        return KafkaAdminClient(**{k: v for k, v in self.options.client.items() if k in known})
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if "_admin" in self.__dict__:
+            self.__dict__.pop("_admin").close()
+
+    def partitions(self) -> list[Key]:
+        """The partitions that the query is about, as of now, sorted. A subscribed topic that does not exist is an error."""
+        wanted = self.options.wanted
+        if self.options.strategy == "subscribePattern":
+            pattern = re.compile(str(wanted))
+            topics = [name for name in self._ask(lambda: self._admin.list_topics()) if pattern.fullmatch(name)]
+        else:
+            topics = sorted({item if isinstance(item, str) else item[0] for item in wanted})
+        found = [(d["name"], p["partition_index"]) for d in self._describe(topics) for p in d["partitions"]]
+        return sorted(tp for tp in found if self.options.strategy != "assign" or tp in wanted)
+
+    def _describe(self, topics: list[str]) -> list[dict[str, Any]]:
+        def ask() -> list[dict[str, Any]]:
+            answer = self._admin.describe_topics(topics) if topics else []
+            for topic in answer:
+                if topic["error_code"]:
+                    raise for_code(topic["error_code"])(f"{topic['name']}: this server does not host this topic-partition")
+            return answer
+        return self._ask(ask)
+
+    def latest(self, known: Offsets | None = None) -> Offsets:
+        """The end of every partition. An end before `known` is asked again: a new leader may not know its end yet (KIP-207)."""
+        for attempt in range(self.options.retries):
+            ends = self._list(dict.fromkeys(self.partitions(), LATEST))
+            if not known or all(ends[tp] >= known.get(tp, 0) for tp in ends):
+                break
+            if attempt < self.options.retries - 1:
+                time.sleep(self.options.retry_interval_s)
+        return ends
+
+    def earliest(self, partitions: Iterable[Key]) -> Offsets:
+        """The first offset of each of these partitions that still exists."""
+        exist = self.partitions()
+        return self._list({tp: EARLIEST for tp in partitions if tp in exist})
+
+    def resolve(self, limit: Limit, starting: bool) -> Offsets:
+        """Offsets for what the options say, as of now."""
+        partitions = self.partitions()
+        if isinstance(limit, Everywhere):
+            return self._list(dict.fromkeys(partitions, limit.offset))
+        if isinstance(limit, AtTimes):
+            return self._at_times(limit, partitions, starting)
+        _must_match(limit.offsets, partitions)
+        special = self._list({tp: offset for tp, offset in limit.offsets.items() if offset < 0})
+        return limit.offsets | special
+
+    def _at_times(self, limit: AtTimes, partitions: list[Key], starting: bool) -> Offsets:
+        times = dict.fromkeys(partitions, limit.times) if isinstance(limit.times, int) else limit.times
+        _must_match(times, partitions)
+        found = self._list(times)
+        none = [tp for tp in partitions if found[tp] < 0]
+        if none and starting and not limit.latest_if_none:
+            raise refuse(f"No offset matched from request of topic-partition {tp_name(none[0])} and timestamp {times[none[0]]}.")
+        return found | self._list(dict.fromkeys(none, LATEST))
+
+    def _list(self, specs: Offsets) -> Offsets:
+        """ListOffsets: EARLIEST, LATEST or a time for each partition; -1 where no record is as late as the time."""
+        if not specs:
+            return {}
+        isolation = self.options.client.get("isolation_level", "read_uncommitted")
+        asked = {TopicPartition(*tp): spec for tp, spec in specs.items()}
+        answer = self._ask(lambda: self._admin.list_partition_offsets(asked, isolation_level=isolation))
+        return {(tp.topic, tp.partition): found.offset for tp, found in answer.items()}
+
+    def _ask(self, question: Callable[[], T]) -> T:
+        """Retriable errors until API_TIMEOUT_S; an unknown topic (it may be new) only `fetchOffset.numRetries` times."""
+        deadline, attempt = time.monotonic() + API_TIMEOUT_S, 0
+        while True:
+            attempt += 1
+            try:
+                return question()
+            except KafkaError as error:
+                unknown = isinstance(error, UnknownTopicOrPartitionError)
+                if not error.retriable or time.monotonic() > deadline or (unknown and attempt >= self.options.retries):
+                    raise
+                time.sleep(self.options.retry_interval_s if unknown else 0.2)
+
+
+def _must_match(given: Offsets, partitions: list[Key]) -> None:
+    if sorted(given) != partitions:
+        raise KafkaIllegalState(
+            "Partitions specified for Kafka start offsets don't match what are assigned. Use -1 for latest, -2 for earliest. "
+            f"Specified: {_set(given)} Assigned: {_set(partitions)}")
+
+
+def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
+    """`end`, cut so that about `limit` records lie between (I-SPARK-3). A partition without a start is not cut."""
+    waiting = {tp: end[tp] - start[tp] for tp in end if tp in start and end[tp] > start[tp]}
+    total = sum(waiting.values())
+    return {tp: min(end[tp], start[tp] + max(1, limit * waiting[tp] // total)) if tp in waiting else end[tp] for tp in end}
+
+
+def batch_ranges(start: Offsets, end: Offsets) -> list[Range]:
+    """The ranges of a batch query, whose offsets were just resolved."""
+    for tp in sorted(end):
+        if start[tp] > end[tp]:
+            raise KafkaIllegalState(f"The resolved start offset {start[tp]} is greater than the resolved end offset {end[tp]} "
+                                    f"for topic {tp[0]} partition {tp[1]}.")
+    return [Range(*tp, start[tp], end[tp]) for tp in sorted(end) if start[tp] < end[tp]]
+
+
+def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: Callable[[str], None]) -> list[Range]:
+    """The ranges of a micro-batch; what looks like lost data goes to `report` (I-SPARK-4)."""
+    added, gone = sorted(end.keys() - start.keys()), sorted(start.keys() - end.keys())
+    if deleted := [tp for tp in added if tp not in first_of_new]:
+        report(f"Cannot find initial offsets for partitions {_set(deleted)}. They may have been deleted.")
+    for tp in added:
+        if first_of_new.get(tp, 0) != 0:
+            report(f"Added partition {tp_name(tp)} starts from {first_of_new[tp]} instead of 0.")
+    if gone:
+        report(f"Partitions {_set(gone)} have been deleted.")
+    begin = start | first_of_new
+    for tp in sorted(end.keys() & begin.keys()):
+        if end[tp] < begin[tp]:
+            report(f"Partition {tp_name(tp)} offset was changed from {begin[tp]} to {end[tp]}.")
+    return [Range(*tp, begin[tp], end[tp]) for tp in sorted(end) if tp in begin and begin[tp] < end[tp]]
+
+
+def split(ranges: list[Range], min_partitions: int | None) -> list[Range]:
+    """At least about `min_partitions` ranges: long ones are cut into equal parts, in proportion to their length."""
+    total = sum(r.end - r.start for r in ranges)
+    if min_partitions is None or min_partitions <= len(ranges) or not total:
+        return ranges
+    out = []
+    for r in ranges:
+        size = r.end - r.start
+        parts = max(1, round(size / total * min_partitions))
+        cuts = [r.start + size * n // parts for n in range(parts + 1)]
+        out += [Range(r.topic, r.partition, a, b) for a, b in zip(cuts, cuts[1:]) if a < b]
+    return out
+
+
+def _set(partitions: Iterable[Key]) -> str:
+    return f"Set({', '.join(map(tp_name, sorted(partitions)))})"

@@ -1,0 +1,93 @@
+"""Spark sessions for the course: quiet, small, local; with the official Kafka connector where it can be had.
+
+Owns: how a session is started, and the answer to "which format name reads Kafka here?".
+
+Invariants
+  I-SPARK-13  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail after a
+              minute, and the message says nothing of the cause.
+  I-SPARK-14  Without connector and without network everything still runs, on our Python source.
+"""
+import logging
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ..jars import CONNECTOR, JarsMissing, jars
+from ..java import use_java
+from .source import FORMAT, KafkaSource
+
+log = logging.getLogger(__name__)
+CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+SMALL = {
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",         # the default, 200, is for clusters: 200 tiny files and tasks per micro-batch
+    "spark.default.parallelism": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+def spark_session(master: str | None = None, connector: bool = True, **config: str) -> SparkSession:
+    """The running session, or a new one.
+
+    master: a Spark cluster's address; default SPARK_MASTER of the environment, else local[2]. On a cluster the workers need
+    this package and kafka-python only for the Python source; the connector's jars are sent to them.
+    connector: False leaves the official connector out. config: more Spark settings, `spark__sql__x="1"` for spark.sql.x.
+    Takes 5-10 s (a JVM starts); the first fetch of the jars some more.
+    """
+    if (running := SparkSession.getActiveSession()) is not None:
+        return running
+    master = master or os.environ.get("SPARK_MASTER") or "local[2]"
+    builder = SparkSession.builder.appName("minikafka").master(master)
+    settings = _quiet() | (_local() if master.startswith("local") else {}) | _connector(connector)
+    for name, value in (settings | {name.replace("__", "."): value for name, value in config.items()}).items():
+        builder = builder.config(name, value)
+    use_java()
+    return builder.getOrCreate()
+
+
+def kafka_format(spark: SparkSession) -> str:
+    """"kafka" if the session has the official connector, else "minikafka", our Python source, registered here.
+
+    The options and columns are the same: `spark.read.format(kafka_format(spark)).option("subscribe", ...)`.
+    """
+    return "kafka" if has_connector(spark) else python_format(spark)
+
+
+def python_format(spark: SparkSession) -> str:
+    """The name of our Python source, registered with the session, whether or not the connector is there."""
+    spark.dataSource.register(KafkaSource)
+    return FORMAT
+
+
+def has_connector(spark: SparkSession) -> bool:
+    """Whether the official connector is on the session's class path."""
+    utils = spark.sparkContext._jvm.org.apache.spark.util.Utils     # type: ignore[union-attr]
+    return bool(utils.classIsLoadable(CONNECTOR_CLASS))
+
+
+def _connector(wanted: bool) -> dict[str, str]:
+    if not wanted:
+        return {}
+    try:
+        return {"spark.jars": ",".join(map(str, jars(CONNECTOR)))}
+    except JarsMissing as missing:
+        log.warning("The official Kafka connector is not here (%s); the Python source is used.", str(missing).splitlines()[0])
+        return {}
+
+
+def _local() -> dict[str, str]:
+    """Settings for one machine; the environment is what the JVM and its Python workers inherit."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable       # I-SPARK-13
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return SMALL
+
+
+def _quiet() -> dict[str, str]:
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"}
