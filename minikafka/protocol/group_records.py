@@ -85,3 +85,18 @@ def read_offset(data: bytes) -> OffsetCommitValue:
 
 def read_group(data: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(bytes(data))
+
+
+def subscribed_topics(metadata: bytes) -> list[str] | None:
+    """The topics in a consumer's JoinGroup metadata (ConsumerProtocolSubscription, whose first two fields never
+    change: version, topics); None if it is nothing of the kind."""
+    try:
+        _, count = struct.unpack_from(">hi", metadata)
+        topics, at = [], 6
+        for _ in range(count):
+            (size,) = _VERSION.unpack_from(metadata, at)
+            topics.append(str(metadata[at + 2:at + 2 + size], "utf-8"))
+            at += 2 + size
+        return topics if at <= len(metadata) else None
+    except (struct.error, UnicodeDecodeError):
+        return None

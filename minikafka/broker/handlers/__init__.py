@@ -5,6 +5,8 @@ from minikafka.broker.handlers import (  # noqa: F401
     cluster,
     configs,
     fetch,
+    group_admin,
+    group_offsets,
     groups,
     metadata,
     offsets,

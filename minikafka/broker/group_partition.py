@@ -1,0 +1,217 @@
+"""The groups of one `__consumer_offsets` partition, while this broker leads it: loaded, served, dropped.
+
+Owns: the Group state machines and the OffsetStore of the partition, their timers, and the calls that wait in them.
+Invariants: I-GPART-1 nothing is served before every record up to the log end at the election is replayed (rule 62).
+            I-GPART-2 effects of a group are carried out in order; what it stores is committed before it goes on.
+            I-GPART-3 when leadership goes, every waiting call is answered NOT_COORDINATOR and all state is dropped.
+
+What Kafka does differently: an event queue with a thread per few partitions; our event loop is that thread.
+Source: GroupCoordinatorShard, GroupMetadataManager, OffsetMetadataManager, CoordinatorLoaderImpl.
+"""
+
+from __future__ import annotations
+
+import logging
+from asyncio import Future
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from minikafka.broker.env import Timer
+from minikafka.broker.group_log import GroupLog
+from minikafka.broker.partition import LOG_END, Partition
+from minikafka.core.group import Group
+from minikafka.core.group_messages import Effect, Moved, Reply, Store, StoredGroup
+from minikafka.core.offsets import CommittedOffset, Key, OffsetStore
+from minikafka.log.batch import Header, batches, records
+from minikafka.protocol import group_records as wire
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.groups import GroupCoordinator
+
+log = logging.getLogger("minikafka.groups")
+
+NEW = StoredGroup("", 0, None, None, ())      # what is written when a group comes into being
+COMMIT_MARKER = 1                             # type in the key of a control record: 0 abort, 1 commit
+
+
+class GroupPartition:
+    """`epoch` is the leader epoch under which this broker serves the partition."""
+
+    def __init__(self, coordinator: GroupCoordinator, partition: Partition, epoch: int) -> None:
+        self.coordinator, self.partition, self.epoch = coordinator, partition, epoch
+        self.env = coordinator.broker.env
+        self.groups: dict[str, Group] = {}
+        self.offsets = OffsetStore()
+        self.log = GroupLog(self.env, partition, coordinator.commit_timeout_s)
+        self.loading, self.closed = True, False
+        self._timers: dict[str, tuple[float, Timer]] = {}
+
+    # --- loading ------------------------------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Replay the partition from its start to the log end of now; gives up if leadership goes meanwhile."""
+        at, end = self.partition.log.start_offset, self.partition.log.end_offset
+        while at < end and not self.closed:
+            try:
+                data = self.partition.read(at, self.coordinator.load_buffer_size, LOG_END).records
+            except KafkaError as error:
+                log.warning("%s cannot be loaded: %s", self.partition.name, error)
+                return
+            for header, raw in batches(data):
+                self._replay(header, raw)
+                at = header.next_offset
+            await self.env.sleep(0)
+        if not self.closed:
+            self._loaded()
+
+    def _replay(self, header: Header, raw: memoryview) -> None:
+        if header.is_control:
+            marker = records(raw)[0].key or b""
+            self.offsets.settle(header.producer_id, int.from_bytes(marker[2:4], "big") == COMMIT_MARKER)
+            return
+        for record in records(raw):
+            key = wire.read_key(record.key) if record.key else None
+            if isinstance(key, wire.OffsetKey):
+                self._replay_offset(key, record.value, record.offset, header)
+            elif isinstance(key, wire.GroupKey) and record.value is None:
+                self.groups.pop(key.group, None)
+            elif isinstance(key, wire.GroupKey):
+                stored = wire.read_group(record.value)
+                self.groups[key.group] = self.coordinator.restore_group(key.group, stored)
+
+    def _replay_offset(self, key: wire.OffsetKey, value: bytes | None, offset: int, header: Header) -> None:
+        apply = self._offset_change(key.group, (key.topic, key.partition), value)
+        if header.is_transactional and value is not None:
+            committed = _committed(wire.read_offset(value), offset)
+            self.offsets.stage(header.producer_id, key.group, (key.topic, key.partition), committed)
+        elif offset < self.partition.high_watermark:
+            apply(offset)
+        else:
+            self.log.expect(offset + 1, offset, apply)      # not committed yet: not to be seen yet
+
+    def _loaded(self) -> None:
+        for group_id in [*self.offsets.groups, *self.offsets.staged_groups()]:
+            self.groups.setdefault(group_id, self.coordinator.new_group(group_id))
+        self.loading = False
+        self.log.check(self.partition)
+        for group in list(self.groups.values()):
+            self.run(group, group.start(self.env.now()))
+        log.info("%s loaded: %d groups", self.partition.name, len(self.groups))
+
+    def close(self) -> None:
+        """Leadership is gone (I-GPART-3)."""
+        self.closed = True
+        for _, timer in self._timers.values():
+            timer.cancel()
+        for group in self.groups.values():
+            self._carry_out(group, group.unload())
+        self.log.close()
+
+    # --- groups -------------------------------------------------------------------------------------------------
+
+    def create(self, group_id: str) -> Group:
+        """A new group, written to the log; raises KafkaError if it cannot be."""
+        outcome = self.log.append([self._group_record(group_id, NEW)])
+        if outcome.done() and outcome.result() is not Err.NONE:
+            raise KafkaError(outcome.result())
+        return self.groups.setdefault(group_id, self.coordinator.new_group(group_id))
+
+    def run(self, group: Group, effects: list[Effect]) -> None:
+        """Carry out `effects`, and see to it that the group's next deadline is not missed."""
+        self._carry_out(group, effects)
+        due = group.next_deadline()
+        armed, timer = self._timers.get(group.group_id, (None, None))
+        if due is None or self.closed or (armed is not None and armed <= due):
+            return                                  # an early timer only looks, and is set again then
+        if timer is not None:
+            timer.cancel()
+        self._timers[group.group_id] = (due, self.env.later(due - self.env.now(), self._tick, group))
+
+    def _tick(self, group: Group) -> None:
+        self._timers.pop(group.group_id, None)
+        if self.groups.get(group.group_id) is group and not self.closed:
+            self.run(group, group.tick(self.env.now()))
+
+    def _carry_out(self, group: Group, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Reply):
+                assert isinstance(effect.call, Future)
+                if not effect.call.done():          # the client may have hung up
+                    effect.call.set_result(effect.result)
+            elif isinstance(effect, Store):
+                outcome = self.log.append([self._group_record(group.group_id, effect.group)])
+                outcome.add_done_callback(partial(self._stored, group, effect.then))
+            else:
+                self._trace(group, effect)
+
+    def _stored(self, group: Group, then: object, outcome: Future[Err]) -> None:
+        if not self.closed:
+            self.run(group, group.stored(then, outcome.result(), self.env.now()))      # type: ignore[arg-type]
+
+    def _trace(self, group: Group, moved: Moved) -> None:
+        self.env.trace("group", group=group.group_id, state=moved.state.value, generation=moved.generation,
+                       members=list(moved.members))
+
+    def _group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
+        return wire.group_key(group_id), wire.group_value(stored_value(stored, self.env.wall_ms()))
+
+    # --- offsets ------------------------------------------------------------------------------------------------
+
+    def write_offsets(self, group_id: str, values: dict[Key, bytes | None]) -> Future[Err]:
+        """Append commits (or tombstones, for None), in the order of the dict; they show once committed."""
+        changes = [self._offset_change(group_id, key, value) for key, value in values.items()]
+
+        def apply(base: int) -> None:
+            for number, change in enumerate(changes):
+                change(base + number)
+
+        keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
+        return self.log.append(list(zip(keys, values.values(), strict=True)), apply)
+
+    def _offset_change(self, group_id: str, key: Key, value: bytes | None) -> Callable[[int], None]:
+        """What a record of this key and value does once it is committed, given its offset in the log."""
+        if value is None:
+            return partial(self.offsets.remove, group_id, key)
+        return partial(self._take_offset, group_id, key, value)
+
+    def _take_offset(self, group_id: str, key: Key, value: bytes, record_offset: int) -> None:
+        committed = _committed(wire.read_offset(value), record_offset)
+        if self.offsets.put(group_id, key, committed) and not self.loading:
+            self.groups.setdefault(group_id, self.coordinator.new_group(group_id))
+            self.env.trace("commit", group=group_id, tp=f"{key[0]}-{key[1]}", offset=committed.offset)
+
+    def delete_group(self, group_id: str) -> Future[Err]:
+        """Forget the group at once, its offsets when the tombstones are committed."""
+        keys = [key for key, _ in self.offsets.of_group(group_id)]
+        tombstones = [(wire.offset_key(group_id, *key), None) for key in keys]
+
+        def apply(base: int) -> None:
+            for number, key in enumerate(keys):
+                self.offsets.remove(group_id, key, base + number)
+
+        outcome = self.log.append([*tombstones, (wire.group_key(group_id), None)], apply)
+        if not outcome.done() or outcome.result() is Err.NONE:
+            group = self.groups.pop(group_id)
+            self._carry_out(group, group.unload())
+        return outcome
+
+
+def _committed(value: wire.OffsetCommitValue, record_offset: int) -> CommittedOffset:
+    return CommittedOffset(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp,
+                           value.expire_timestamp, record_offset)
+
+
+def stored_value(stored: StoredGroup, wall_ms: int) -> wire.GroupMetadataValue:
+    """The record's value for a group, stamped with the wall clock (milliseconds since 1970)."""
+    members = [
+        wire.GroupMetadataValue.MemberMetadata(
+            member_id=m.member_id, group_instance_id=m.instance_id, client_id=m.client_id, client_host=m.client_host,
+            rebalance_timeout=m.rebalance_timeout_ms, session_timeout=m.session_timeout_ms, subscription=m.subscription,
+            assignment=m.assignment)
+        for m in stored.members
+    ]
+    return wire.GroupMetadataValue(protocol_type=stored.protocol_type, generation=stored.generation,
+                                   protocol=stored.protocol, leader=stored.leader, current_state_timestamp=wall_ms,
+                                   members=members)

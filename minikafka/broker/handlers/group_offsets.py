@@ -1,0 +1,213 @@
+"""OffsetCommit, OffsetFetch, OffsetDelete: what a group has read.
+
+Version 10 of commit and fetch names topics by id (KIP-848's follow-up); everything behind the handler uses names.
+
+Owns: the translation between the wire and the coordinator, per topic and partition.
+Source: KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest, OffsetMetadataManager, KIP-709 (many groups).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.consumer.group import (OffsetCommitRequest, OffsetCommitResponse, OffsetDeleteRequest,
+                                           OffsetDeleteResponse, OffsetFetchRequest, OffsetFetchResponse)
+
+from minikafka.broker.api import Context, handles
+from minikafka.broker.group_partition import GroupPartition
+from minikafka.core.offsets import CommittedOffset, Key
+from minikafka.core.group import Group
+from minikafka.core.group_state import ANSWERS, State
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.group_records import offset_value, subscribed_topics
+
+CONSUMER = "consumer"        # the protocol type whose subscriptions a broker can read
+NO_OFFSET = CommittedOffset(-1, -1, "", -1)
+
+
+# --- OffsetCommit --------------------------------------------------------------------------------------------------
+
+@handles(OffsetCommitRequest, versions=(2, 10))
+async def offset_commit(ctx: Context, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Unknown topics fail alone; the rest is written as one batch and answered once it is committed."""
+    errors: list[tuple[Any, int, Err]] = []          # (requested topic, partition, error), refused ones first
+    wanted: list[tuple[Any, int, Key, Any]] = []
+    for topic in request.topics:
+        name, unknown = _topic_name(ctx, topic)
+        for partition in topic.partitions:
+            if name is None or ctx.broker.image.partition(name, partition.partition_index) is None:
+                errors.append((topic, partition.partition_index, unknown))
+            else:
+                wanted.append((topic, partition.partition_index, (name, partition.partition_index), partition))
+    if wanted:
+        errors += await _commit(ctx, request, wanted)
+    return OffsetCommitResponse(throttle_time_ms=0, topics=_by_topic(errors))
+
+
+def _topic_name(ctx: Context, topic: Any) -> tuple[str | None, Err]:
+    """The name of a topic given by name or, from version 10 on, by id; and the error if there is none."""
+    if ctx.version >= 10:
+        found = ctx.broker.image.topic_by_id(topic.topic_id)
+        return (None if found is None else found.name), Err.UNKNOWN_TOPIC_ID
+    return (topic.name if topic.name in ctx.broker.image.topics else None), Err.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def _commit(ctx: Context, request: OffsetCommitRequest,
+                  wanted: list[tuple[Any, int, Key, Any]]) -> list[tuple[Any, int, Err]]:
+    groups, now_ms = ctx.broker.groups, ctx.broker.env.wall_ms()
+    try:
+        store = groups.check_commit(request.group_id, request.member_id, request.group_instance_id,
+                                    request.generation_id_or_member_epoch, ctx.version)
+    except KafkaError as refused:
+        return [(topic, index, refused.code) for topic, index, _, _ in wanted]
+    expire_ms = -1 if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
+    too_large = [len(partition.committed_metadata or "") > groups.max_metadata for _, _, _, partition in wanted]
+    values = {
+        key: offset_value(partition.committed_offset, partition.committed_leader_epoch,
+                          partition.committed_metadata or "", now_ms, expire_ms)
+        for (_, _, key, partition), large in zip(wanted, too_large, strict=True) if not large
+    }
+    outcome = await store.write_offsets(request.group_id, values) if values else Err.NONE
+    return [(topic, index, Err.OFFSET_METADATA_TOO_LARGE if large and outcome is Err.NONE else outcome)
+            for (topic, index, _, _), large in zip(wanted, too_large, strict=True)]
+
+
+def _by_topic(errors: list[tuple[Any, int, Err]]) -> list[OffsetCommitResponse.OffsetCommitResponseTopic]:
+    answer = OffsetCommitResponse.OffsetCommitResponseTopic
+    topics: dict[Any, Any] = {}
+    for topic, index, error in errors:
+        known = topics.setdefault(topic.topic_id or topic.name, answer(name=topic.name, topic_id=topic.topic_id,
+                                                                       partitions=[]))
+        known.partitions.append(answer.OffsetCommitResponsePartition(partition_index=index, error_code=int(error)))
+    return list(topics.values())
+
+
+# --- OffsetFetch ---------------------------------------------------------------------------------------------------
+
+@handles(OffsetFetchRequest, versions=(1, 10))
+async def offset_fetch(ctx: Context, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    if ctx.version >= 8:
+        answer = OffsetFetchResponse.OffsetFetchResponseGroup
+        groups = []
+        for group in request.groups:
+            error, topics = await _fetch(ctx, group.group_id, group.topics, request.require_stable)
+            groups.append(answer(group_id=group.group_id, error_code=int(error),
+                                 topics=[_fetched(answer.OffsetFetchResponseTopics, *one) for one in topics]))
+        return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+    error, topics = await _fetch(ctx, request.group_id, request.topics, request.require_stable)
+    if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
+        topics = [(t, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
+    return OffsetFetchResponse(throttle_time_ms=0, error_code=int(error),
+                               topics=[_fetched(OffsetFetchResponse.OffsetFetchResponseTopic, *one) for one in topics])
+
+
+Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
+
+
+async def _fetch(ctx: Context, group_id: str, topics: Any, require_stable: bool) -> tuple[Err, list[Found]]:
+    """The offsets of one group; `topics` None means all that it has."""
+    try:
+        store = ctx.broker.groups.loaded(group_id)
+        if require_stable and (outcome := await store.log.settled()) is not Err.NONE:
+            # Old consumers do not know COORDINATOR_NOT_AVAILABLE here, and looking for the coordinator helps them.
+            raise KafkaError(Err.NOT_COORDINATOR if outcome is Err.COORDINATOR_NOT_AVAILABLE else outcome)
+    except KafkaError as refused:
+        return refused.code, []
+    if topics is None:
+        return Err.NONE, _all_offsets(ctx, store, group_id, require_stable)
+    found: list[Found] = []
+    for topic in topics:
+        name, unknown = _topic_name(ctx, topic) if ctx.version >= 10 else (topic.name, Err.NONE)
+        offsets = [(index, unknown, NO_OFFSET) if name is None else
+                   _look_up(store, group_id, (name, index), require_stable) for index in topic.partition_indexes]
+        found.append((topic.topic_id, topic.name, offsets))
+    return Err.NONE, found
+
+
+def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_stable: bool) -> list[Found]:
+    by_topic: dict[str, list[int]] = {}
+    for (name, index), _ in store.offsets.of_group(group_id):
+        by_topic.setdefault(name, []).append(index)
+    found: list[Found] = []
+    for name, indexes in by_topic.items():
+        topic = ctx.broker.image.topics.get(name)
+        if topic is None and ctx.version >= 10:
+            continue                                   # deleted since: it has no id to be named by
+        found.append((topic.id if topic else None, name,
+                      [_look_up(store, group_id, (name, index), require_stable) for index in indexes]))
+    return found
+
+
+def _look_up(store: GroupPartition, group_id: str, key: Key,
+             require_stable: bool) -> tuple[int, Err, CommittedOffset]:
+    if require_stable and store.offsets.is_unstable(group_id, key):
+        return key[1], Err.UNSTABLE_OFFSET_COMMIT, NO_OFFSET
+    return key[1], Err.NONE, store.offsets.get(group_id, key) or NO_OFFSET
+
+
+def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, CommittedOffset]]) -> Any:
+    batched = hasattr(kind, "OffsetFetchResponsePartitions")
+    partition = kind.OffsetFetchResponsePartitions if batched else kind.OffsetFetchResponsePartition
+    partitions = [
+        partition(partition_index=index, committed_offset=found.offset, committed_leader_epoch=found.leader_epoch,
+                  metadata=found.metadata, error_code=int(error))
+        for index, error, found in offsets
+    ]
+    return kind(name=name, topic_id=topic_id, partitions=partitions) if batched else kind(name=name,
+                                                                                         partitions=partitions)
+
+
+# --- OffsetDelete --------------------------------------------------------------------------------------------------
+
+@handles(OffsetDeleteRequest, versions=(0, 0))
+async def offset_delete(ctx: Context, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Offsets of topics that the group still reads cannot be deleted (KIP-496)."""
+    try:
+        if not request.group_id:
+            raise KafkaError(Err.INVALID_GROUP_ID)
+        store = ctx.broker.groups.loaded(request.group_id)
+        group = store.groups.get(request.group_id)
+        error = Err.GROUP_ID_NOT_FOUND if group is None else _may_delete(group)
+        if group is None or error is not Err.NONE:
+            raise KafkaError(error)
+        topics, doomed = _doomed(ctx, request, store, group)
+        if doomed and (outcome := await store.write_offsets(request.group_id, doomed)) is not Err.NONE:
+            raise KafkaError(outcome)
+    except KafkaError as refused:
+        return OffsetDeleteResponse(error_code=int(refused.code), throttle_time_ms=0, topics=[])
+    return OffsetDeleteResponse(error_code=0, throttle_time_ms=0, topics=topics)
+
+
+def _may_delete(group: Group) -> Err:
+    if group.protocol_type == CONSUMER and group.state is not State.DEAD:
+        return Err.NONE                                # decided topic by topic
+    return ANSWERS["delete offsets"][group.state]
+
+
+def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
+            group: Group) -> tuple[list[Any], dict[Key, bytes | None]]:
+    """The answer per partition, and the keys to write tombstones for."""
+    answer = OffsetDeleteResponse.OffsetDeleteResponseTopic
+    topics: list[Any] = []
+    doomed: dict[Key, bytes | None] = {}
+    for topic in request.topics:
+        partitions = []
+        for one in topic.partitions:
+            key = (topic.name, one.partition_index)
+            error = Err.NONE if ctx.broker.image.partition(*key) else Err.UNKNOWN_TOPIC_OR_PARTITION
+            if error is Err.NONE and _reads(group, topic.name):
+                error = Err.GROUP_SUBSCRIBED_TO_TOPIC
+            if error is Err.NONE and (store.offsets.get(request.group_id, key)
+                                      or store.offsets.is_unstable(request.group_id, key)):
+                doomed[key] = None
+            partitions.append(answer.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error)))
+        topics.append(answer(name=topic.name, partitions=partitions))
+    return topics, doomed
+
+
+def _reads(group: Group, topic: str) -> bool:
+    """Is the topic subscribed by a member? Where subscriptions cannot be read, any topic may be."""
+    if group.protocol_type != CONSUMER:
+        return False
+    subscriptions = [subscribed_topics(member.metadata(group.protocol)) for member in group.members]
+    return any(topics is None or topic in topics for topics in subscriptions)
