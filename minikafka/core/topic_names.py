@@ -1,0 +1,40 @@
+"""Which names a topic may have, and which topics are the cluster's own.
+
+Owns: the rules of names; the texts are Kafka's.
+Invariants: I-NAME-1 a name that passed check_name() is a safe file name: ASCII letters, digits, '.', '_', '-', and
+neither '.' nor '..'. Source: org.apache.kafka.common.internals.Topic.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..protocol.errors import Err, KafkaError
+
+MAX_LENGTH = 249
+METADATA_TOPIC = "__cluster_metadata"
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+\Z")
+
+
+def check_name(name: str) -> None:
+    """Raise INVALID_TOPIC_EXCEPTION with Kafka's text if `name` is no name for a topic."""
+    if name == "":
+        reason = "the empty string is not allowed"
+    elif name in (".", ".."):
+        reason = f"'{name}' is not allowed"
+    elif len(name) > MAX_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {MAX_LENGTH}"
+    elif not _LEGAL.match(name):
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    else:
+        return
+    raise KafkaError(Err.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+
+
+def colliding(name: str, existing: dict[str, object]) -> str | None:
+    """A topic that differs from `name` only in '.' for '_': their metrics would have one name."""
+    if "." not in name and "_" not in name:
+        return None
+    unified = name.replace(".", "_")
+    return next((other for other in existing if other != name and other.replace(".", "_") == unified), None)
