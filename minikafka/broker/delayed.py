@@ -101,10 +101,14 @@ class DelayedProduce(Delayed["Partition"]):
                 del self.pending[moved]
         return not self.pending
 
-    async def outcome(self, timeout: float) -> dict[Partition, Err]:
-        """Each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
+    def ready(self) -> bool:
+        """Look at every partition once: is there nothing to wait for?"""
         for partition in list(self.pending):
             self.check(partition)
-        if self.pending:
+        return not self.pending
+
+    async def outcome(self, timeout: float) -> dict[Partition, Err]:
+        """Each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
+        if not self.ready():
             await self.wait([p.waiters for p in self.pending], timeout)
         return self.errors | {partition: Err.REQUEST_TIMED_OUT for partition in self.pending}

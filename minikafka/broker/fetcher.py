@@ -24,7 +24,7 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 
 from minikafka.broker.peer import Peer
 from minikafka.core.fetch_session import Key, SessionClient
-from minikafka.core.replica import NO_EPOCH, EpochEnd
+from minikafka.core.replica import EpochEnd
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
@@ -142,9 +142,8 @@ class Fetcher:
                 if key not in self._pauses or self._pauses[key][0] <= now}
 
     def _position(self, partition: Partition) -> Position:
-        latest = partition.log.epochs.latest
-        return Position(partition.leader_epoch, partition.log.end_offset, NO_EPOCH if latest is None else latest,
-                        partition.log.start_offset)
+        log = partition.log
+        return Position(partition.leader_epoch, log.end_offset, log.epochs.latest, log.start_offset)
 
     async def _wait_for_work(self) -> None:
         """Until a partition is added or a pause ends."""

@@ -119,8 +119,10 @@ class Partition:
         if not self.log.start_offset <= offset <= self.log.end_offset:
             raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
         end = self.bound(isolation)
-        if offset >= end or (max_bytes <= 0 and not min_one):
+        if offset >= end or (max_bytes == 0 and not min_one):
             return Read(b"", *head)
+        if max_bytes < 0:
+            raise KafkaError(Err.UNKNOWN_SERVER_ERROR)
         with self.storage():
             return Read(self.log.read(offset, max_bytes, end, min_one=min_one), *head)
 

@@ -25,6 +25,7 @@ from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.fetcher import Fetchers
 from minikafka.broker.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir, Offsets
 from minikafka.broker.partition import Partition
+from minikafka.broker.producer_ids import ProducerIds
 from minikafka.core.configs import log_config
 from minikafka.core.fetch_session import FetchSessions
 from minikafka.core.replica import Replica
@@ -50,6 +51,7 @@ class ReplicaManager:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.alter_isr = AlterIsr(self)
         self.fetchers = Fetchers(self)
+        self.producer_ids = ProducerIds(broker)
         ids = self.env.rng("fetch sessions")
         self.sessions: FetchSessions[Any] = FetchSessions(
             self.config["max.incremental.fetch.session.cache.slots"], SESSION_EVICTION_S,
@@ -240,7 +242,9 @@ class ReplicaManager:
 
     def _log_config(self, topic: str) -> LogConfig:
         values = log_config(self.broker.image, self.config, topic)
-        return LogConfig(**{f.name: values[f.name] for f in fields(LogConfig) if f.name in values})
+        values["cleanup_policy"] = ",".join(values["cleanup_policy"])
+        values["producer_id_expiration_ms"] = self.config["producer.id.expiration.ms"]
+        return LogConfig(**{f.name: values[f.name] for f in fields(LogConfig)})
 
     def _min_insync(self, topic: str) -> int:
         return int(log_config(self.broker.image, self.config, topic)["min_insync_replicas"])

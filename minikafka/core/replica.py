@@ -10,8 +10,8 @@ Invariants
   I-HW-2    the leader's high watermark never goes back, and passes no member of the maximal ISR (rule 2).
   I-HW-3    it stands still while the ISR is smaller than min(min.insync.replicas, replication factor) (rule 3).
   I-HW-4    only a fetch in the leader's own epoch moves a follower's log end offset (rule 4).
-  I-EPOCH-1 a new leader marks (epoch, log end offset) in its epoch cache before it appends anything (rule 5).
-  I-EPOCH-2 a leader never truncates; a follower truncates by epochs, never to its high watermark (rules 7, 21, 24).
+  I-LEAD-1  a new leader marks (epoch, log end offset) in its epoch cache before it appends anything (rule 5).
+  I-LEAD-2  a leader never truncates; a follower truncates by epochs, never to its high watermark (rules 7, 21, 24).
   I-ISR-4   a follower joins only if it has reached both the high watermark and the start of this epoch, and its fetch
             came from the incarnation that the controller knows to be alive (rule 15).
 What Kafka does differently: locks instead of a single thread; the same decisions spread over kafka.cluster.Partition,
@@ -42,7 +42,8 @@ class EpochView(Protocol):
     """The leader-epoch cache (KIP-101)."""
 
     @property
-    def latest(self) -> int | None: ...
+    def latest(self) -> int:
+        """The newest epoch, -1 if there is none."""
 
     def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:
         """(epoch, end offset) of the largest epoch <= `epoch`, or (-1, -1) (rule 20)."""

@@ -1,0 +1,169 @@
+"""Produce: one batch per partition into the log, answered as `acks` says (versions 3 to 13, advertised from 0).
+
+Owns: nothing beyond the request being served.
+Invariants
+  I-PRO-1  what is refused was not appended; what was appended is never called refused, only late or uncertain (rule 8).
+  I-PRO-2  the client's bytes reach the log without being decoded or copied here.
+What Kafka does differently: transactions; an internal topic can be written by a client that calls itself
+`__admin_client`. Where it answers strangely (kafka-4.3.md, "Produce") so do we: null records are never answered; of a
+partition named twice only the second batch counts.
+Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; KIP-467, KIP-516, KIP-951.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from typing import Any, NamedTuple
+
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from minikafka.broker.api import CLIENTS, CloseConnection, Context, handles
+from minikafka.broker.delayed import DelayedProduce
+from minikafka.broker.handlers.leaders import node_endpoints
+from minikafka.broker.partition import Partition
+from minikafka.log import AppendInfo
+from minikafka.log.batch import ATTRIBUTES_AT, TRANSACTIONAL
+from minikafka.protocol.errors import Err, KafkaError
+
+log = logging.getLogger("minikafka.produce")
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+BY_TOPIC_ID, TELLS_LEADER = 13, 10                  # since these versions
+# Refusals that tell nothing about the log, not even where it starts.
+BLIND = frozenset({Err.UNKNOWN_TOPIC_OR_PARTITION, Err.UNKNOWN_TOPIC_ID, Err.NOT_LEADER_OR_FOLLOWER,
+                   Err.MESSAGE_TOO_LARGE, Err.CORRUPT_MESSAGE, Err.KAFKA_STORAGE_ERROR,
+                   Err.UNSUPPORTED_COMPRESSION_TYPE, Err.INVALID_REQUIRED_ACKS, Err.INVALID_TOPIC_EXCEPTION,
+                   Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Err.INVALID_PRODUCER_ID_MAPPING})
+
+Key = tuple[Any, int]                               # (topic name or topic id, partition)
+Topic = ProduceResponse.TopicProduceResponse
+Answer = Topic.PartitionProduceResponse
+_ATTRIBUTES = struct.Struct(">h")
+
+
+class Appended(NamedTuple):
+    """A batch in the log whose answer is still to be written."""
+
+    partition: Partition
+    info: AppendInfo
+
+
+@handles(ProduceRequest, on=(CLIENTS,), versions=(3, 13), advertised_min=0)
+def produce(ctx: Context, request: Any) -> Any:
+    """Append, and answer now (acks 0 and 1, or nothing to wait for) or when committed."""
+    batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
+               for topic in request.topic_data for p in topic.partition_data}
+    if any(records is None for records in batches.values()):
+        return ctx.broker.env.future()              # Kafka never answers, nor anything after it on this connection
+    refusal = _refuse_all(request, batches)
+    results = {key: refusal or _append(ctx, request, key, records) for key, records in batches.items()}
+    if request.acks == 0:
+        return _no_answer(results)
+    waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
+    if request.acks == 1 or not waiting:
+        return _answer(ctx, results, {})
+    delayed = DelayedProduce(ctx.broker.env, waiting)
+    if delayed.ready():
+        return _answer(ctx, results, delayed.errors)
+    return _answer_later(ctx, results, delayed, request.timeout_ms / 1000)
+
+
+async def _answer_later(ctx: Context, results: dict[Key, Any], delayed: DelayedProduce, timeout: float) -> Any:
+    return _answer(ctx, results, await delayed.outcome(timeout))
+
+
+def _refuse_all(request: Any, batches: dict[Key, Any]) -> KafkaError | None:
+    """A reason to refuse the request whole."""
+    if request.acks not in (-1, 0, 1):
+        return KafkaError(Err.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is None and any(map(_is_transactional, batches.values())):
+        return KafkaError(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    return None
+
+
+def _is_transactional(records: memoryview) -> bool:
+    if len(records) < ATTRIBUTES_AT + _ATTRIBUTES.size:
+        return False
+    return bool(_ATTRIBUTES.unpack_from(records, ATTRIBUTES_AT)[0] & TRANSACTIONAL)
+
+
+def _append(ctx: Context, request: Any, key: Key, records: memoryview) -> Appended | KafkaError:
+    try:
+        partition = _find(ctx, key)
+        if _is_transactional(records):
+            raise KafkaError(Err.INVALID_PRODUCER_ID_MAPPING)       # no transactional id is known yet
+        return Appended(partition, partition.append(records, request.acks, "client", ctx.version))
+    except KafkaError as refused:
+        if refused.code not in (Err.NOT_LEADER_OR_FOLLOWER, Err.NOT_ENOUGH_REPLICAS):
+            log.info("%s-%d: produce by %r refused with %s: %s", *key, ctx.client_id, refused.code.name, refused.message)
+        return refused
+
+
+def _find(ctx: Context, key: Key) -> Partition:
+    topic, index = key
+    if ctx.version >= BY_TOPIC_ID:
+        known = ctx.broker.image.topic_by_id(topic)
+        if known is None:
+            raise KafkaError(Err.UNKNOWN_TOPIC_ID)
+        topic = known.name
+    if topic in INTERNAL_TOPICS:
+        raise KafkaError(Err.INVALID_TOPIC_EXCEPTION)
+    partition = ctx.broker.replicas.get(topic, index)
+    partition.check()
+    return partition
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def _no_answer(results: dict[Key, Appended | KafkaError]) -> None:
+    """acks=0 has no answer; the only way to say that something is wrong is to hang up."""
+    for key, result in results.items():
+        if isinstance(result, KafkaError):
+            raise CloseConnection(f"acks=0 produce to {key[0]}-{key[1]} failed with {result.code.name}")
+
+
+def _answer(ctx: Context, results: dict[Key, Appended | KafkaError], errors: dict[Partition, Err]) -> ProduceResponse:
+    topics: dict[Any, list[Any]] = {}
+    for key, result in results.items():
+        answer = _refusal(ctx, key, result) if isinstance(result, KafkaError) else _success(result, errors)
+        if ctx.version >= TELLS_LEADER and answer.error_code == Err.NOT_LEADER_OR_FOLLOWER:
+            leader, epoch = ctx.broker.replicas.current_leader(_name(ctx, key), key[1])
+            answer.current_leader = Answer.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+            answer.tags = {"current_leader"}
+        topics.setdefault(key[0], []).append(answer)
+    field = "topic_id" if ctx.version >= BY_TOPIC_ID else "name"
+    response = ProduceResponse(throttle_time_ms=0,
+                               responses=[Topic(partition_responses=p, **{field: t}) for t, p in topics.items()])
+    leaders = [a.current_leader.leader_id for answers in topics.values() for a in answers if a.current_leader is not None]
+    if leaders:
+        response.node_endpoints = node_endpoints(ctx, ProduceResponse.NodeEndpoint, leaders)
+        response.tags = {"node_endpoints"}
+    return response
+
+
+def _name(ctx: Context, key: Key) -> str:
+    if ctx.version < BY_TOPIC_ID:
+        return str(key[0])
+    topic = ctx.broker.image.topic_by_id(key[0])
+    return topic.name if topic is not None else ""
+
+
+def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
+    info = result.info
+    return Answer(
+        index=result.partition.index, error_code=int(errors.get(result.partition, Err.NONE)),
+        base_offset=info.base_offset, log_append_time_ms=info.log_append_time,
+        log_start_offset=result.partition.log.start_offset, record_errors=[], error_message=None)
+
+
+def _refusal(ctx: Context, key: Key, refused: KafkaError) -> Any:
+    errors = getattr(refused, "record_errors", None) or []
+    blind = refused.code in BLIND or (refused.code == Err.INVALID_RECORD and not errors)
+    partition = None if blind else ctx.broker.replicas.partitions.get((_name(ctx, key), key[1]))
+    return Answer(
+        index=key[1], error_code=int(refused.code), base_offset=-1, log_append_time_ms=-1,
+        log_start_offset=partition.log.start_offset if partition is not None else -1,
+        record_errors=[Answer.BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=m) for i, m in errors],
+        error_message=refused.message if errors else None)
