@@ -1,0 +1,63 @@
+"""Topics and connections for raw requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from tests.wire.raw import Raw
+
+
+class Place(NamedTuple):
+    """A topic of one partition with three replicas, and a connection to its leader."""
+
+    name: str
+    id: UUID
+    leader: int
+    raw: Raw
+    addresses: dict[int, str]
+
+
+def create(bootstrap: str, name: str, **configs: str) -> None:
+    request = CreateTopicsRequest.CreatableTopic
+    config = [request.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]
+    topic = request(name=name, num_partitions=1, replication_factor=3, assignments=[], configs=config)
+    with Raw(bootstrap) as raw:
+        answer = raw.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30000, validate_only=False), 7)
+    assert [t.error_code for t in answer.topics] == [0], answer
+
+
+def describe(raw: Raw, name: str) -> Any:
+    topics = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name)]
+    return raw.ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 12)
+
+
+def place(cluster: Any, name: str) -> Place:
+    """Wait until every broker knows the topic and its leader, then connect to that leader."""
+
+    def known() -> Any:
+        answers = []
+        for address in cluster.bootstrap.split(","):
+            with Raw(address) as raw:
+                answers.append(describe(raw, name))
+        ready = all(a.topics[0].error_code == 0 and a.topics[0].partitions[0].leader_id >= 0 for a in answers)
+        return answers[0] if ready else None
+
+    metadata = cluster.wait(known, timeout=15)
+    addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in metadata.brokers}
+    topic = metadata.topics[0]
+    leader = topic.partitions[0].leader_id
+    return Place(name, topic.topic_id, leader, Raw(addresses[leader]), addresses)
+
+
+@pytest.fixture
+def at(cluster: Any, name: str) -> Iterator[Place]:
+    create(cluster.bootstrap, name)
+    made = place(cluster, name)
+    with made.raw:
+        yield made

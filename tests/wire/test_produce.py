@@ -1,0 +1,263 @@
+"""Produce, byte by byte: what is refused with which code, and that a refused batch leaves no trace in the log.
+
+Every expectation was asked of Apache Kafka 4.3 (section "Produce" of our notes); both engines must give it.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+
+from minikafka.log.batch import build
+from tests.wire.conftest import Place, create, place
+from tests.wire.raw import Raw
+
+pytestmark = pytest.mark.judge_fast
+
+NONE, CORRUPT, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, TOO_LARGE, LOADING = 0, 2, 3, 6, 7, 10, 14
+INVALID_ACKS, INVALID_TIMESTAMP, OUT_OF_ORDER, INVALID_EPOCH, TXN_ID_DENIED = 21, 32, 45, 47, 53
+UNSUPPORTED_COMPRESSION, INVALID_RECORD, UNKNOWN_TOPIC_ID, UNKNOWN = 76, 87, 100, -1
+
+
+def batch(*values: bytes, **options: Any) -> bytes:
+    options.setdefault("timestamp_ms", int(time.time() * 1000))
+    return build([(b"k", value) for value in values or (b"v",)], **options)
+
+
+def patched(data: bytes, offset: int, layout: str, value: int, recount: bool = True) -> bytes:
+    """`data` with one header field replaced, and the checksum made right again."""
+    changed = bytearray(data)
+    struct.pack_into(layout, changed, offset, value)
+    if recount:
+        struct.pack_into(">I", changed, 17, crc32c(bytes(changed[21:])))
+    return bytes(changed)
+
+
+def produce(at: Place, records: bytes | None, version: int = 9, acks: int = -1, **options: Any) -> Any:
+    """Produce to partition 0; returns the partition's answer."""
+    request = ProduceRequest.TopicProduceData
+    partition = request.PartitionProduceData(index=options.pop("index", 0), records=records)
+    name, topic_id = options.pop("name", at.name), options.pop("topic_id", at.id)
+    topic = request(name=name, topic_id=topic_id, partition_data=[partition])
+    timeout = options.pop("timeout_ms", 10000)
+    message = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout, topic_data=[topic], **options)
+    return at.raw.ask(message, version).responses[0].partition_responses[0]
+
+
+def end(at: Place) -> int:
+    """The offset that a new record would get, asked of the leader."""
+    partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+    topic = ListOffsetsRequest.ListOffsetsTopic(
+        name=at.name, partitions=[partition(partition_index=0, current_leader_epoch=-1, timestamp=-1)]
+    )
+    answer = at.raw.ask(ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[topic]), 7)
+    return answer.topics[0].partitions[0].offset
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+def test_every_version_appends(at: Place, version: int) -> None:
+    """Fails if a version is read or answered wrongly: offsets run on, the times are as asked."""
+    assert produce(at, batch(b"a", b"b"), version).base_offset == 0
+    answer = produce(at, batch(b"c"), version)
+    assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (NONE, 2, -1)
+    assert end(at) == 3
+
+
+REFUSED = {
+    "empty record set": (b"", INVALID_RECORD),
+    "two batches": (batch() + batch(), INVALID_RECORD),
+    "three bytes": (b"abc", INVALID_RECORD),
+    "12 zero bytes": (bytes(12), CORRUPT),
+    "batch that is cut short": (batch()[:-3], INVALID_RECORD),
+    "magic 0": (patched(batch(), 16, ">b", 0, recount=False), INVALID_RECORD),
+    "magic 1": (patched(batch(), 16, ">b", 1, recount=False), INVALID_RECORD),
+    "magic 3": (patched(batch(), 16, ">b", 3, recount=False), CORRUPT),
+    "wrong checksum": (patched(batch(), 17, ">I", 12345, recount=False), CORRUPT),
+    "flipped bit in a value": (batch()[:-2] + b"W" + batch()[-1:], CORRUPT),
+    "base offset 5": (batch(base_offset=5), INVALID_RECORD),
+    "count 2 of 1": (patched(batch(), 57, ">i", 2), INVALID_RECORD),
+    "count 0": (patched(batch(), 57, ">i", 0), INVALID_RECORD),
+    "last offset delta 7": (patched(batch(), 23, ">i", 7), INVALID_RECORD),
+    "control batch": (batch(control=True), INVALID_RECORD),
+    "unknown codec 5": (patched(batch(), 21, ">h", 5), UNKNOWN),
+    "unknown codec 7": (patched(batch(), 21, ">h", 7), UNKNOWN),
+    "gzip that is none": (patched(batch(b"garbage"), 21, ">h", 1), UNKNOWN),
+    "ten days ahead": (batch(timestamp_ms=int(time.time() * 1000) + 864_000_000), INVALID_TIMESTAMP),
+    "two hours ahead": (batch(timestamp_ms=int(time.time() * 1000) + 7_200_000), INVALID_TIMESTAMP),
+    "1.1 MB": (batch(b"x" * 1_100_000), TOO_LARGE),
+    "transactional without an id": (
+        batch(transactional=True, producer_id=1, producer_epoch=0, base_sequence=0), TXN_ID_DENIED),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused_batches_leave_no_trace(at: Place, what: str) -> None:
+    """The code is Kafka's, the log is as before, and the connection serves the next request."""
+    records, error = REFUSED[what]
+    answer = produce(at, records)
+    assert (answer.error_code, answer.base_offset) == (error, -1)
+    assert end(at) == 0
+    assert produce(at, batch()).base_offset == 0
+
+
+ACCEPTED = {
+    "wrong leader epoch in the batch": batch(leader_epoch=99),
+    "unknown attribute bit": patched(batch(), 21, ">h", 1 << 8),
+    "a client's log-append-time bit": patched(batch(), 21, ">h", 8),
+    "maximum timestamp -1": patched(batch(), 35, ">q", -1),
+    "trailing bytes too short for a header": batch() + b"abc",
+    "an unallocated producer id": batch(producer_id=123456, producer_epoch=0, base_sequence=17),
+}
+
+
+@pytest.mark.parametrize("what", ACCEPTED)
+def test_accepted_oddities(at: Place, what: str) -> None:
+    assert produce(at, ACCEPTED[what]).error_code == NONE
+    assert end(at) == 1
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_every_codec_is_stored_as_it_came(at: Place, codec: int) -> None:
+    """Fails if a compressed batch is unpacked, packed anew or refused."""
+    data = batch(b"x" * 1000, b"y" * 1000, codec=codec)
+    assert produce(at, data, 9).error_code == NONE
+    partition = FetchRequest.FetchTopic.FetchPartition(
+        partition=0, current_leader_epoch=-1, fetch_offset=0, log_start_offset=-1, partition_max_bytes=1 << 20
+    )
+    topic = FetchRequest.FetchTopic(topic=at.name, partitions=[partition])
+    request = FetchRequest(max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
+                           session_epoch=-1, topics=[topic], forgotten_topics_data=[], rack_id="")
+    stored = bytes(at.raw.ask(request, 11).responses[0].partitions[0].records)
+    assert stored[16:] == data[16:]  # all but base offset and leader epoch
+
+
+def test_zstd_needs_version_7(at: Place) -> None:
+    assert produce(at, batch(codec=4), 3).error_code == UNSUPPORTED_COMPRESSION
+    assert produce(at, batch(codec=4), 7).error_code == NONE
+
+
+def test_unknown_places(at: Place) -> None:
+    """Partition, topic and topic id that do not exist."""
+    assert produce(at, batch(), index=7).error_code == UNKNOWN_TOPIC
+    assert produce(at, batch(), name="no-such-topic").error_code == UNKNOWN_TOPIC
+    assert produce(at, batch(), 13, topic_id="12345678-1234-1234-1234-123456789abc").error_code == UNKNOWN_TOPIC_ID
+
+
+def test_only_the_leader_takes_records(at: Place) -> None:
+    follower = next(address for broker, address in at.addresses.items() if broker != at.leader)
+    with Raw(follower) as raw:
+        assert produce(at._replace(raw=raw), batch()).error_code == NOT_LEADER
+
+
+def test_acks_of_two_is_refused(at: Place) -> None:
+    assert produce(at, batch(), acks=2).error_code == INVALID_ACKS
+    assert end(at) == 0
+
+
+def test_acks_all_with_timeout_0_times_out_with_the_real_offset(at: Place) -> None:
+    """The record is there although the answer is an error: indeterminate, not failed."""
+    produce(at, batch())
+    answer = produce(at, batch(), timeout_ms=0)
+    assert (answer.error_code, answer.base_offset) == (TIMED_OUT, 1)
+    assert produce(at, batch()).base_offset == 2
+
+
+def test_acks_0_is_not_answered_and_an_error_closes(at: Place) -> None:
+    """The next request's answer comes first: acks=0 has none. An error can only be shown by hanging up."""
+    data = ProduceRequest.TopicProduceData
+    good = data(name=at.name, partition_data=[data.PartitionProduceData(index=0, records=batch())])
+    request = ProduceRequest(transactional_id=None, acks=0, timeout_ms=1000, topic_data=[good])
+    request.API_VERSION = 9
+    request.with_header(correlation_id=5, client_id="raw")
+    at.raw.send(bytes(request.encode(header=True, framed=True)))
+    assert produce(at, batch()).base_offset == 1
+    bad = data(name=at.name, partition_data=[data.PartitionProduceData(index=9, records=batch())])
+    request = ProduceRequest(transactional_id=None, acks=0, timeout_ms=1000, topic_data=[bad])
+    request.API_VERSION = 9
+    request.with_header(correlation_id=6, client_id="raw")
+    at.raw.send(bytes(request.encode(header=True, framed=True)))
+    assert at.raw.receive() is None
+
+
+def test_record_errors_name_the_record(at: Place) -> None:
+    """A timestamp that is refused comes with the index of its batch and a text (v8 and later)."""
+    answer = produce(at, REFUSED["ten days ahead"][0])
+    assert [e.batch_index for e in answer.record_errors] == [0]
+    assert "Timestamp" in answer.record_errors[0].batch_index_error_message
+    assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
+
+
+# --- idempotence --------------------------------------------------------------------------------------------------
+
+
+def sequenced(producer: int, sequence: int, *values: bytes, epoch: int = 0) -> bytes:
+    return batch(*values or (b"v",), producer_id=producer, producer_epoch=epoch, base_sequence=sequence)
+
+
+def new_producer(at: Place) -> int:
+    """A producer id; a broker that is still getting its first block says so with a retriable code."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60000)
+    deadline = time.monotonic() + 10
+    while (answer := at.raw.ask(request, 4)).error_code == LOADING and time.monotonic() < deadline:
+        assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
+    assert (answer.error_code, answer.producer_epoch) == (NONE, 0)
+    return answer.producer_id
+
+
+def test_producer_ids_are_never_given_twice(at: Place) -> None:
+    ids = [new_producer(at) for _ in range(5)]
+    with Raw(next(a for b, a in at.addresses.items() if b != at.leader)) as other:
+        ids += [new_producer(at._replace(raw=other)) for _ in range(5)]
+    assert len(set(ids)) == 10
+
+
+def test_a_repeated_batch_answers_its_old_offset(at: Place) -> None:
+    """Fails if a retry is appended again, or answered with another offset (rule 43)."""
+    producer = new_producer(at)
+    assert produce(at, sequenced(producer, 0, b"a", b"b")).base_offset == 0
+    assert produce(at, sequenced(producer, 2, b"c")).base_offset == 2
+    again = produce(at, sequenced(producer, 0, b"a", b"b"))
+    assert (again.error_code, again.base_offset) == (NONE, 0)
+    assert end(at) == 3
+
+
+def test_only_the_last_five_batches_are_known(at: Place) -> None:
+    producer = new_producer(at)
+    for sequence in range(6):
+        assert produce(at, sequenced(producer, sequence)).base_offset == sequence
+    assert produce(at, sequenced(producer, 1)).base_offset == 1
+    assert produce(at, sequenced(producer, 0)).error_code == OUT_OF_ORDER
+    assert end(at) == 6
+
+
+def test_sequences_may_not_skip(at: Place) -> None:
+    producer = new_producer(at)
+    produce(at, sequenced(producer, 0))
+    assert produce(at, sequenced(producer, 2)).error_code == OUT_OF_ORDER
+    assert produce(at, sequenced(producer, 1)).error_code == NONE
+
+
+def test_epochs_fence(at: Place) -> None:
+    """A new epoch starts at 0; the old one is refused from then on (rules 44, 45)."""
+    producer = new_producer(at)
+    produce(at, sequenced(producer, 0))
+    assert produce(at, sequenced(producer, 1, epoch=1)).error_code == OUT_OF_ORDER
+    assert produce(at, sequenced(producer, 0, epoch=1)).error_code == NONE
+    assert produce(at, sequenced(producer, 1, epoch=0)).error_code == INVALID_EPOCH
+    assert end(at) == 2
+
+
+def test_log_append_time(cluster: Any, name: str) -> None:
+    """The broker's clock replaces the client's, in the answer and in the log."""
+    create(cluster.bootstrap, name, **{"message.timestamp.type": "LogAppendTime"})
+    at = place(cluster, name)
+    with at.raw:
+        before = int(time.time() * 1000)
+        answer = produce(at, batch(timestamp_ms=1000))
+        assert before <= answer.log_append_time_ms <= int(time.time() * 1000)
