@@ -1,0 +1,130 @@
+"""Compression of a batch's records: gzip, snappy in xerial framing, lz4 frames, zstd, as Kafka's clients write them.
+
+Owns: the codecs and the cap on what a batch may grow to when it is opened.
+Invariants: I-ZIP-1 opening a batch never allocates more than `limit(compressed size)` bytes of records.
+            I-ZIP-2 bad bytes raise DecompressionError, a bomb raises TooLarge, nothing else escapes.
+Apache Kafka has no cap: a 1 MiB request may unpack to a gigabyte there. Ours is min(64 MiB, 100 times + 1 MiB).
+Source: org.apache.kafka.common.compress.*; snappy framing: xerial snappy-java's SnappyOutputStream.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import cramjam
+import lz4.frame
+import zstandard
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+NAMES = {"none": NONE, "uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
+
+MEBIBYTE = 1 << 20
+XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+XERIAL_BLOCK = 32 * 1024
+
+
+class DecompressionError(Exception):
+    """The bytes are not what the codec in the attributes says (Kafka answers UNKNOWN_SERVER_ERROR)."""
+
+
+class TooLarge(Exception):
+    """The records would unpack to more than the cap."""
+
+
+def limit(compressed: int) -> int:
+    """The most bytes that `compressed` bytes of records may unpack to."""
+    return min(64 * MEBIBYTE, 100 * compressed + MEBIBYTE)
+
+
+def decompress(codec: int, data: bytes | memoryview) -> bytes:
+    """Unpack records. Raises DecompressionError (also for a codec that does not exist) or TooLarge."""
+    if codec not in _DECOMPRESS:
+        raise DecompressionError(f"Unknown compression type id: {codec}")
+    cap = limit(len(data))
+    try:
+        out = _DECOMPRESS[codec](bytes(data), cap)
+    except (zlib.error, RuntimeError, zstandard.ZstdError, cramjam.DecompressionError, EOFError, struct.error) as error:
+        raise DecompressionError(f"Failed to decompress record stream: {error}") from None
+    if len(out) > cap:
+        raise TooLarge(f"The records unpack to more than {cap} bytes")
+    return out
+
+
+def compress(codec: int, data: bytes) -> bytes:
+    return data if codec == NONE else _COMPRESS[codec](data)
+
+
+def _gunzip(data: bytes, cap: int) -> bytes:
+    stream = zlib.decompressobj(wbits=31)
+    out = stream.decompress(data, cap + 1)
+    if not stream.eof and len(out) <= cap:
+        raise EOFError("gzip stream ends early")
+    return out
+
+
+def _gzip(data: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=31)
+    return stream.compress(data) + stream.flush()
+
+
+def _unsnap(data: bytes, cap: int) -> bytes:
+    """Xerial's stream of length-prefixed blocks, or one bare block as some clients send it."""
+    if not data.startswith(XERIAL_HEADER[:8]):
+        return _unsnap_block(data, cap)
+    out = bytearray()
+    pos = len(XERIAL_HEADER)
+    while pos < len(data):
+        size = struct.unpack_from(">i", data, pos)[0]
+        if size < 0 or size > len(data) - pos - 4:
+            raise EOFError("snappy block ends early")
+        out += _unsnap_block(data[pos + 4 : pos + 4 + size], cap - len(out))
+        pos += 4 + size
+    return bytes(out)
+
+
+def _unsnap_block(block: bytes, cap: int) -> bytes:
+    """The declared length is read before anything is allocated for it (compare CVE-2023-34455)."""
+    declared = shift = 0
+    for byte in block[:5]:
+        declared |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if declared > cap:
+        raise TooLarge(f"A snappy block of {declared} bytes exceeds what is left of the limit, {cap}")
+    return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _snap(data: bytes) -> bytes:
+    out = bytearray(XERIAL_HEADER)
+    for at in range(0, len(data), XERIAL_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(data[at : at + XERIAL_BLOCK]))
+        out += struct.pack(">i", len(block)) + block
+    return bytes(out)
+
+
+def _unlz4(data: bytes, cap: int) -> bytes:
+    stream = lz4.frame.LZ4FrameDecompressor()
+    out = bytes(stream.decompress(data, max_length=cap + 1))
+    if not stream.eof and len(out) <= cap:
+        raise EOFError("lz4 frame ends early")
+    return out
+
+
+def _unzstd(data: bytes, cap: int) -> bytes:
+    stream = zstandard.ZstdDecompressor(max_window_size=8 * MEBIBYTE).stream_reader(data, read_across_frames=True)
+    out = bytearray()
+    while len(out) <= cap and (chunk := stream.read(min(MEBIBYTE, cap + 1 - len(out)))):
+        out += chunk
+    return bytes(out)
+
+
+_DECOMPRESS: dict[int, Callable[[bytes, int], bytes]] = {GZIP: _gunzip, SNAPPY: _unsnap, LZ4: _unlz4, ZSTD: _unzstd}
+_COMPRESS: dict[int, Callable[[bytes], bytes]] = {
+    GZIP: _gzip,
+    SNAPPY: _snap,
+    LZ4: lambda data: bytes(lz4.frame.compress(data, block_linked=False)),
+    ZSTD: zstandard.ZstdCompressor().compress,
+}

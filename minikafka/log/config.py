@@ -1,0 +1,43 @@
+"""The settings of one log, by Kafka's topic configuration names with dots turned into underscores.
+
+Owns: LogConfig. Where a value comes from (topic, broker, default) is `core/configs.py`'s business.
+Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FOREVER = (1 << 63) - 1
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Bytes and milliseconds; -1 in a retention means without limit."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * DAY_MS
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    max_message_bytes: int = 1048588
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = FOREVER
+    message_timestamp_after_max_ms: int = 60 * 60 * 1000
+    compression_type: str = "producer"
+    cleanup_policy: str = "delete"
+    retention_ms: int = 7 * DAY_MS
+    retention_bytes: int = -1
+    producer_id_expiration_ms: int = DAY_MS
+
+    @property
+    def compact(self) -> bool:
+        return "compact" in self.cleanup_policy.split(",")
+
+    @property
+    def delete(self) -> bool:
+        return "delete" in self.cleanup_policy.split(",")
+
+    @property
+    def log_append_time(self) -> bool:
+        return self.message_timestamp_type == "LogAppendTime"

@@ -1,0 +1,48 @@
+"""A flush in progress: what to fsync, and how far the log was when it began.
+
+Owns: the order of fsyncs. It is an object of its own because an fsync may take a second: the log goes on appending in
+the event loop while `sync` runs in a thread.
+Invariants: I-FLUSH-1 `sync` touches no state of the log; it only leaves `error`.
+            I-FLUSH-2 a file that vanished meanwhile needs no fsync: its data was dropped on purpose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minikafka.log.disk import File, Fs
+
+
+@dataclass(eq=False)
+class Flush:
+    """Made by Log.start_flush."""
+
+    fs: Fs
+    end_offset: int
+    truncations: int  # the log's count when the flush began: a later truncation makes its result void
+    files: list[File]
+    paths: list[str]
+    folder: str  # empty if no file came or went
+    error: OSError | None = None
+
+    def sync(self) -> None:
+        """fsync everything; blocks, may run in a thread. An error is kept for `Log.finish_flush`, never retried."""
+        try:
+            for file in self.files:
+                file.fsync()
+            for path in self.paths:
+                self._sync_path(path)
+            if self.folder:
+                self.fs.sync_dir(self.folder)
+        except OSError as error:
+            self.error = error
+
+    def _sync_path(self, path: str) -> None:
+        try:
+            file = self.fs.open(path, create=False)
+        except FileNotFoundError:
+            return
+        try:
+            file.fsync()
+        finally:
+            file.close()

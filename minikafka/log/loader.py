@@ -1,0 +1,136 @@
+"""Opening a log: find its segments, recover what a crash may have torn, rebuild what is derived from the log.
+
+After a clean stop the indexes and the newest producer snapshot are trusted and almost nothing is read. After a crash
+every segment from the one that holds the recovery point on is walked batch by batch; the first byte that is no batch
+ends the log there and then, and every later segment goes (rule 63).
+
+Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended, whole batches only.
+            I-LOAD-2 loading again changes nothing.
+            I-LOAD-3 leader epochs and producer state are those of that prefix.
+            I-LOAD-4 a clean stop is only believed as far as it holds: an odd index or tail means recovery.
+Source: org.apache.kafka.storage.internals.log.LogLoader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minikafka.log.batch import Header
+from minikafka.log.config import LogConfig
+from minikafka.log.disk import Fs
+from minikafka.log.epochs import LeaderEpochCache
+from minikafka.log.producers import ProducerStates
+from minikafka.log.segment import SUFFIXES, Segment, file_name, scan
+
+LEFTOVERS = (".tmp", ".deleted", ".cleaned")
+
+
+@dataclass
+class Loaded:
+    """What the folder held: at least one segment, in order."""
+
+    segments: list[Segment]
+    start_offset: int
+    end_offset: int
+    truncated_bytes: int = 0
+
+
+class Loader:
+    """Loads one folder; `epochs` is brought into line with the log on the way."""
+
+    def __init__(self, fs: Fs, folder: str, config: LogConfig, epochs: LeaderEpochCache, now_ms: int) -> None:
+        self.fs = fs
+        self.folder = folder
+        self.config = config
+        self.epochs = epochs
+        self.now_ms = now_ms
+        self.truncated = 0
+
+    def load(self, clean: bool, recovery_point: int, start_offset: int) -> Loaded:
+        """Open every segment, recovering from `recovery_point` on unless the stop was `clean`."""
+        bases = self._base_offsets()
+        known = self.epochs.load()
+        segments: list[Segment] = []
+        for slot, base in enumerate(bases):
+            flushed = clean or slot + 1 < len(bases) and bases[slot + 1] <= recovery_point
+            if not flushed and segments and not self._follows(segments[-1], base):
+                break  # a hole: what comes after it is not the continuation of what was acknowledged
+            cut = self._open(base, flushed, segments)
+            if cut:
+                break
+        self._remove(bases[len(segments) :])
+        if segments and not known:
+            self._find_epochs(segments)
+        return self._finish(segments, start_offset)
+
+    def _base_offsets(self) -> list[int]:
+        """First offsets of the segments; leftovers of an interrupted operation and lonely indexes are removed."""
+        names = self.fs.listdir(self.folder)
+        bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
+        logs = {file_name(base, ".log") for base in bases}
+        for name in names:
+            stem, dot, suffix = name.rpartition(".")
+            lonely = dot + suffix in SUFFIXES[1:] and stem + ".log" not in logs
+            if name.endswith(LEFTOVERS) or lonely:
+                self.fs.remove(f"{self.folder}/{name}")
+        return bases
+
+    def _follows(self, previous: Segment, base: int) -> bool:
+        return base == previous.next_offset or self.config.compact and base > previous.next_offset
+
+    def _open(self, base: int, flushed: bool, segments: list[Segment]) -> int:
+        """Open one segment and add it; returns how many bytes recovery cut off its end."""
+        segment = Segment(self.fs, self.folder, base, self.config, self.now_ms)
+        segments.append(segment)
+        if flushed and segment.load():
+            return 0
+        cut = segment.recover(self._note_epoch)
+        self.truncated += cut
+        return cut
+
+    def _note_epoch(self, header: Header, batch: memoryview) -> None:
+        if header.leader_epoch > self.epochs.latest:
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+
+    def _find_epochs(self, segments: list[Segment]) -> None:
+        """The checkpoint is lost or torn: the batches say which epochs there were."""
+        for segment in segments:
+            for _, header, batch in scan(segment.log, 0, segment.size):
+                self._note_epoch(header, batch)
+
+    def _remove(self, bases: list[int]) -> None:
+        """Delete whole segments, the last first, so that a crash in between leaves no hole."""
+        for base in reversed(bases):
+            self.truncated += self.fs.size(f"{self.folder}/{file_name(base, '.log')}")
+            for suffix in reversed(SUFFIXES):
+                path = f"{self.folder}/{file_name(base, suffix)}"
+                if self.fs.exists(path):
+                    self.fs.remove(path)
+
+    def _finish(self, segments: list[Segment], start_offset: int) -> Loaded:
+        if segments and segments[-1].next_offset < start_offset:
+            for segment in segments:
+                segment.close()
+            self._remove([segment.base_offset for segment in segments])
+            segments = []
+            self.epochs.clear()
+        if not segments:
+            segments = [Segment(self.fs, self.folder, start_offset, self.config, self.now_ms)]
+        start, end = max(start_offset, segments[0].base_offset), segments[-1].next_offset
+        self.epochs.truncate_from_end(end)
+        self.epochs.truncate_from_start(start)
+        return Loaded(segments, start, end, self.truncated)
+
+
+def replay_producers(producers: ProducerStates, segments: list[Segment], start: int, end: int) -> None:
+    """Make `producers` what the log up to `end` says: newest snapshot, then every batch after it (I-PROD-2)."""
+    producers.reload(start, end)
+    for segment in segments:
+        if segment.next_offset <= producers.end or segment.base_offset >= end:
+            continue
+        position, _ = segment.locate(producers.end)
+        for _, header, batch in scan(segment.log, position, segment.size):
+            if header.next_offset > end:
+                return
+            producers.update(header, batch)
+    producers.end = max(producers.end, end)

@@ -1,0 +1,48 @@
+"""From time to offset (ListOffsets by timestamp): which record was the first at or after a moment.
+
+Timestamps come from clients and need not increase, so the time index only says where to start; from there batches are
+walked by their maximum timestamp, and the one that can hold the answer is decoded.
+
+Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp, UnifiedLog.fetchOffsetByTimestamp.
+"""
+
+from __future__ import annotations
+
+from minikafka.log.batch import records
+from minikafka.log.segment import Segment, scan
+
+Found = tuple[int, int, int]  # offset, timestamp in ms, leader epoch
+
+
+def first_at_or_after(segments: list[Segment], timestamp: int, start_offset: int) -> Found | None:
+    """The first record with an offset of at least `start_offset` whose timestamp is at least `timestamp`."""
+    for segment in segments:
+        if segment.max_timestamp >= timestamp and segment.next_offset > start_offset:
+            found = _search(segment, timestamp, start_offset)
+            if found:
+                return found
+    return None
+
+
+def _search(segment: Segment, timestamp: int, start_offset: int) -> Found | None:
+    position, _ = segment.index.lookup(max(segment.time_index.lookup(timestamp), start_offset))
+    for _, header, batch in scan(segment.log, position, segment.size):
+        if header.max_timestamp < timestamp or header.last_offset < start_offset:
+            continue
+        for record in records(batch):
+            if record.timestamp >= timestamp and record.offset >= start_offset:
+                return record.offset, record.timestamp, header.leader_epoch
+    return None
+
+
+def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
+    """The first record with the highest timestamp of all segments; None if no record has one."""
+    newest = max(segments, key=lambda segment: segment.max_timestamp)
+    position, header = newest.locate(newest.max_timestamp_offset)
+    if newest.max_timestamp < 0 or header is None:
+        return None
+    batch = newest.log.pread(header.size, position)
+    for record in records(batch):
+        if record.timestamp == header.max_timestamp:
+            return record.offset, record.timestamp, header.leader_epoch
+    return None

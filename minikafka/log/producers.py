@@ -1,0 +1,254 @@
+"""Producer state: what a partition remembers of each idempotent producer, so that a retry is written once (KIP-98).
+
+Per producer id: its epoch, its last five batches (sequence range and offset), the first offset of an open transaction.
+A batch with a known sequence range is a duplicate and gets its old offset; any other must continue the sequence.
+
+    <offset>.snapshot   version i16 = 1 | crc u32 of the rest | count i32
+                        | (id i64, epoch i16, last sequence i32, last offset i64, offset delta i32, timestamp i64,
+                           coordinator epoch i32, open transaction's first offset i64) ...
+
+Owns: the entries and the snapshot files of one partition.
+Invariants: I-PROD-1 sequences in the log of one producer and epoch are consecutive (rule 44).
+            I-PROD-2 state is what replaying the log would give: snapshots only shorten the replay (rule 46).
+            I-PROD-3 `check` changes nothing; `update` refuses nothing.
+A snapshot is not fsynced: a torn one fails its checksum and an older one, or the log itself, does instead. It keeps
+one batch of the five, as Kafka's does: a retry older than that is out of order after a restart.
+Source: org.apache.kafka.storage.internals.log.ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from minikafka.log import batch as record_batch
+from minikafka.log import checkpoint
+from minikafka.log.batch import MAX_SEQUENCE, NO_SEQUENCE, Header
+from minikafka.log.disk import Fs
+from minikafka.protocol.errors import Err, KafkaError
+
+BATCHES_KEPT = 5
+SUFFIX = ".snapshot"
+NO_EPOCH = -1
+
+_HEAD = struct.Struct(">hIi")
+_ENTRY = struct.Struct(">qhiqiqiq")
+_END_MARKER = struct.Struct(">hi")  # value of a transaction marker: version, coordinator epoch
+_CRC_FROM = 6
+
+
+class BatchMetadata(NamedTuple):
+    """One appended batch, as far as recognising it again needs."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) & MAX_SEQUENCE
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """One producer id's state; batches are oldest first, at most five, all of `epoch`."""
+
+    epoch: int = NO_EPOCH
+    coordinator_epoch: int = -1
+    last_timestamp: int = -1
+    txn_first_offset: int = -1
+    batches: list[BatchMetadata] = field(default_factory=list)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def set_epoch(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.batches.clear()
+            self.epoch = epoch
+
+
+class ProducerStates:
+    """All producers of one partition, up to offset `end` (exclusive)."""
+
+    def __init__(self, fs: Fs, folder: str, partition: str) -> None:
+        self._fs = fs
+        self._folder = folder
+        self._partition = partition
+        self.entries: dict[int, ProducerEntry] = {}
+        self.end = 0
+        self.snapshots = sorted(
+            int(name[: -len(SUFFIX)])
+            for name in fs.listdir(folder)
+            if name.endswith(SUFFIX) and name[: -len(SUFFIX)].isdigit()
+        )
+
+    # --- appends ------------------------------------------------------------------------------------------------
+
+    def find_duplicate(self, header: Header) -> BatchMetadata | None:
+        """The remembered batch of the same epoch and sequence range, if this one is a retry of it (rule 43)."""
+        entry = self.entries.get(header.producer_id)
+        if entry is None or entry.epoch != header.producer_epoch:
+            return None
+        first, last = header.base_sequence, header.last_sequence
+        return next((b for b in entry.batches if b.first_sequence == first and b.last_sequence == last), None)
+
+    def check(self, header: Header, batch: bytes | bytearray | memoryview, offset: int, sequence: bool) -> None:
+        """Refuse a batch that does not continue its producer's sequence; `offset` is where it would go.
+
+        Raises INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED; and where `sequence` is
+        true (clients; a coordinator numbers nothing) OUT_OF_ORDER_SEQUENCE_NUMBER.
+        """
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            return
+        where = f"of producer {header.producer_id} at offset {offset} in partition {self._partition}"
+        if header.producer_epoch < entry.epoch:
+            raise KafkaError(
+                Err.INVALID_PRODUCER_EPOCH,
+                f"Epoch {where} is {header.producer_epoch}, which is smaller than the last seen epoch {entry.epoch}",
+            )
+        if header.is_control:
+            self._check_coordinator(entry, _coordinator_epoch(batch), where)
+            return
+        if sequence:
+            self._check_sequence(entry, header, where)
+        if entry.txn_first_offset >= 0 and not header.is_transactional:
+            raise KafkaError(Err.INVALID_TXN_STATE, f"Expected transactional write {where}")
+
+    def _check_sequence(self, entry: ProducerEntry, header: Header, where: str) -> None:
+        sequence = header.base_sequence
+        if entry.epoch == NO_EPOCH:
+            return
+        if header.producer_epoch != entry.epoch:
+            if sequence != 0:
+                raise KafkaError(
+                    Err.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"Invalid sequence number for new epoch {where}: {header.producer_epoch} (request epoch), "
+                    f"{sequence} (seq. number), {entry.epoch} (current producer epoch)",
+                )
+        elif sequence != (entry.last_sequence + 1) & MAX_SEQUENCE:
+            raise KafkaError(
+                Err.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number {where}: {sequence} (incoming seq. number), "
+                f"{entry.last_sequence} (current end sequence number)",
+            )
+
+    def _check_coordinator(self, entry: ProducerEntry, epoch: int, where: str) -> None:
+        if entry.coordinator_epoch > epoch:
+            raise KafkaError(
+                Err.TRANSACTION_COORDINATOR_FENCED,
+                f"Invalid coordinator epoch {where}: {epoch} (zombie), {entry.coordinator_epoch} (current)",
+            )
+
+    def update(self, header: Header, batch: bytes | bytearray | memoryview) -> None:
+        """Take note of a batch that is in the log; the header must carry its final offsets."""
+        if header.producer_id >= 0:
+            entry = self.entries.setdefault(header.producer_id, ProducerEntry())
+            entry.set_epoch(header.producer_epoch)
+            if header.is_control:
+                self._end_transaction(entry, header, batch)
+            else:
+                self._add_batch(entry, header)
+        self.end = header.next_offset
+
+    def _add_batch(self, entry: ProducerEntry, header: Header) -> None:
+        metadata = BatchMetadata(
+            header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp
+        )
+        entry.batches.append(metadata)
+        del entry.batches[:-BATCHES_KEPT]
+        entry.last_timestamp = header.max_timestamp
+        if header.is_transactional and entry.txn_first_offset < 0:
+            entry.txn_first_offset = header.base_offset
+
+    def _end_transaction(self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview) -> None:
+        entry.coordinator_epoch = _coordinator_epoch(batch)
+        entry.last_timestamp = header.max_timestamp
+        entry.txn_first_offset = -1
+
+    @property
+    def first_undecided_offset(self) -> int:
+        """First offset of the oldest open transaction; -1 if none is open."""
+        return min((e.txn_first_offset for e in self.entries.values() if e.txn_first_offset >= 0), default=-1)
+
+    def expire(self, now_ms: int, after_ms: int) -> None:
+        """Forget producers that wrote nothing for `after_ms` and have no transaction open."""
+        self.entries = {
+            producer_id: entry
+            for producer_id, entry in self.entries.items()
+            if entry.txn_first_offset >= 0 or now_ms - entry.last_timestamp < after_ms
+        }
+
+    # --- snapshots ----------------------------------------------------------------------------------------------
+
+    def take_snapshot(self) -> None:
+        """Write the state as of `end`, unless a snapshot of that offset exists."""
+        if self.snapshots and self.snapshots[-1] >= self.end:
+            return
+        checkpoint.replace(self._fs, self._path(self.end), self._encode())
+        self.snapshots.append(self.end)
+
+    def reload(self, start: int, end: int) -> None:
+        """Go back to the newest good snapshot at or below `end`; the caller replays the log from `self.end` on.
+
+        Snapshots beyond `end` describe a log that is gone, those at or below the log's `start` are not needed.
+        """
+        self.drop_snapshots([offset for offset in self.snapshots if offset > end or offset <= start])
+        self.entries, self.end = {}, start
+        while self.snapshots:
+            newest = self.snapshots[-1]
+            entries = _decode(self._fs.read(self._path(newest)))
+            if entries is not None:
+                self.entries, self.end = entries, newest
+                return
+            self.drop_snapshots([newest])
+
+    def drop_snapshots(self, offsets: list[int]) -> None:
+        for offset in offsets:
+            if offset in self.snapshots:
+                self.snapshots.remove(offset)
+                self._fs.remove(self._path(offset))
+
+    def _path(self, offset: int) -> str:
+        return f"{self._folder}/{offset:020d}{SUFFIX}"
+
+    def _encode(self) -> bytes:
+        out = bytearray(_HEAD.pack(1, 0, len(self.entries)))
+        for producer_id, e in self.entries.items():
+            last = e.batches[-1] if e.batches else BatchMetadata(NO_SEQUENCE, -1, 0, -1)
+            out += _ENTRY.pack(
+                producer_id, e.epoch, last.last_sequence, last.last_offset, last.offset_delta, e.last_timestamp,
+                e.coordinator_epoch, e.txn_first_offset,
+            )  # fmt: skip
+        struct.pack_into(">I", out, 2, crc32c(memoryview(out)[_CRC_FROM:]))
+        return bytes(out)
+
+
+def _decode(data: bytes) -> dict[int, ProducerEntry] | None:
+    """The entries of a snapshot file; None if it is torn or of another version."""
+    if len(data) < _HEAD.size:
+        return None
+    version, crc, count = _HEAD.unpack_from(data)
+    if version != 1 or len(data) != _HEAD.size + count * _ENTRY.size or crc != crc32c(memoryview(data)[_CRC_FROM:]):
+        return None
+    entries = {}
+    for row in _ENTRY.iter_unpack(data[_HEAD.size :]):
+        producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator_epoch, txn_first_offset = row
+        batches = [BatchMetadata(last_sequence, last_offset, delta, timestamp)] if last_offset >= 0 else []
+        entries[producer_id] = ProducerEntry(epoch, coordinator_epoch, timestamp, txn_first_offset, batches)
+    return entries
+
+
+def _coordinator_epoch(batch: bytes | bytearray | memoryview) -> int:
+    marker = record_batch.records(batch)[0]
+    return int(_END_MARKER.unpack_from(marker.value or b"\0\0\0\0\0\0")[1])

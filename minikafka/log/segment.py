@@ -1,0 +1,238 @@
+"""One segment: a stretch of the log in three files named after its first offset (.log, .index, .timeindex).
+
+Owns: the files of one segment, its size and next offset, and how a position is found in it.
+Invariants: I-SEG-1 `size` is a batch boundary; bytes beyond it (a torn write) are cut before anything else happens.
+            I-SEG-2 batches are contiguous: each begins where the one before ended (a compacted log may have gaps).
+            I-SEG-3 `recover` of a recovered segment changes nothing.
+Source: org.apache.kafka.storage.internals.log.LogSegment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from minikafka.log.batch import HEADER_SIZE, Header, crc_ok, frame_size, frames
+from minikafka.log.config import LogConfig
+from minikafka.log.disk import File, Fs
+from minikafka.log.index import MAX_RELATIVE, OffsetIndex, TimeIndex
+
+CHUNK = 1 << 20
+SUFFIXES = (".log", ".index", ".timeindex")
+
+OnBatch = Callable[[Header, memoryview], None]
+
+
+def file_name(base_offset: int, suffix: str) -> str:
+    """Kafka's name: the offset in 20 digits."""
+    return f"{base_offset:020d}{suffix}"
+
+
+def scan(file: File, pos: int, end: int) -> Iterator[tuple[int, Header, memoryview]]:
+    """Position, header and bytes of each whole batch in [pos, end); stops where no whole batch follows."""
+    while end - pos >= HEADER_SIZE:
+        buf = file.pread(min(CHUNK, end - pos), pos)
+        size = frame_size(buf, 0)
+        if len(buf) < size <= end - pos:
+            buf = file.pread(size, pos)
+        used = 0
+        for at, header in frames(buf):
+            used = at + header.size
+            yield pos + at, header, memoryview(buf)[at:used]
+        if not used:
+            return
+        pos += used
+
+
+class Segment:
+    """Opened empty or with `load` / `recover`; offsets in [base_offset, next_offset)."""
+
+    def __init__(self, fs: Fs, folder: str, base_offset: int, config: LogConfig, now_ms: int) -> None:
+        self._fs = fs
+        self.folder = folder
+        self.base_offset = base_offset
+        self.config = config
+        self.created_ms = now_ms
+        log, index, time_index = (fs.open(self.path(suffix)) for suffix in SUFFIXES)
+        self.log: File = log
+        self.index = OffsetIndex(index, base_offset)
+        self.time_index = TimeIndex(time_index, base_offset)
+        self._reset()
+
+    def path(self, suffix: str) -> str:
+        return f"{self.folder}/{file_name(self.base_offset, suffix)}"
+
+    def _reset(self) -> None:
+        self.size = 0
+        self.next_offset = self.base_offset
+        self.first_timestamp = -1
+        self.max_timestamp = -1
+        self.max_timestamp_offset = self.base_offset
+        self._unindexed = 0  # bytes of log since the last index entry
+
+    # --- opening ------------------------------------------------------------------------------------------------
+
+    def load(self) -> bool:
+        """Trust the indexes and look only at the batches after their last entry; False if anything is odd."""
+        if not (self.index.load() and self.time_index.load()):
+            return False
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.last
+        start = self.index.values[-1] if len(self.index) else 0
+        self.size = start
+        for position, header, _ in scan(self.log, start, self.log.size()):
+            self._note(header, position, index=False)
+        self.first_timestamp = self._read_first_timestamp()
+        return self.size == self.log.size()
+
+    def recover(self, on_batch: OnBatch) -> int:
+        """Check every batch, rebuild both indexes, cut the file at the first bad byte: returns the bytes cut.
+
+        `on_batch` sees each surviving batch in order.
+        """
+        self._reset()
+        self.index.cut(0)
+        self.time_index.cut(0)
+        for position, header, batch in scan(self.log, 0, self.log.size()):
+            if not self._continues(header) or not crc_ok(batch, 0, header):
+                break
+            self._note(header, position, index=True)
+            on_batch(header, batch)
+        cut = self.log.size() - self.size
+        if cut:
+            self.log.truncate(self.size)
+        self.seal()
+        return cut
+
+    def _continues(self, header: Header) -> bool:
+        gap = header.base_offset - self.next_offset
+        fits = header.last_offset - self.base_offset <= MAX_RELATIVE
+        return header.magic == 2 and header.last_offset_delta >= 0 and fits and (gap == 0 or gap > 0 and self.config.compact)
+
+    def _note(self, header: Header, position: int, index: bool) -> None:
+        """Count one batch that lies at `position`, with an index entry if one is due."""
+        if position == 0:
+            self.first_timestamp = header.max_timestamp
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
+        if index and self._unindexed > self.config.index_interval_bytes:
+            self.index.append(header.last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+            self._unindexed = 0
+        self._unindexed += header.size
+        self.size = position + header.size
+        self.next_offset = header.next_offset
+
+    def _read_first_timestamp(self) -> int:
+        head = self.log.pread(HEADER_SIZE, 0)
+        return Header.parse(head).max_timestamp if len(head) == HEADER_SIZE else -1
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def append(self, data: bytes | bytearray | memoryview, headers: list[tuple[int, Header]]) -> None:
+        """Write whole batches, given with their positions in `data`. On OSError the file is as before (rule 67)."""
+        try:
+            self.log.pwrite(data, self.size)
+        except OSError:
+            self.log.truncate(self.size)
+            raise
+        start = self.size
+        for at, header in headers:
+            self._note(header, start + at, index=True)
+
+    def truncate(self, offset: int) -> int:
+        """Drop the batches that contain or follow `offset`; returns the segment's new next offset."""
+        position, header = self.locate(offset)
+        if header is None:
+            return self.next_offset
+        self.index.truncate(offset)
+        self.time_index.truncate(offset)
+        self.log.truncate(position)
+        next_offset = min(offset, header.base_offset)
+        timestamps = self.time_index.last
+        self._reset()
+        self.max_timestamp, self.max_timestamp_offset = timestamps
+        self.size = self.index.values[-1] if len(self.index) else 0
+        for at, batch, _ in scan(self.log, self.size, position):
+            self._note(batch, at, index=False)
+        self.size, self.next_offset, self._unindexed = position, next_offset, 0
+        self.first_timestamp = self._read_first_timestamp()
+        return next_offset
+
+    def seal(self) -> None:
+        """Close the indexes for good: the last time entry tells the segment's highest timestamp."""
+        self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+        self.index.write()
+        self.time_index.write()
+
+    def files(self, sealed: bool) -> list[File]:
+        """What a flush must fsync; the indexes of a segment that still grows are rebuilt after a crash anyway."""
+        return [self.log, self.index.file, self.time_index.file] if sealed else [self.log]
+
+    def close(self) -> None:
+        self.log.close()
+        self.index.close()
+        self.time_index.close()
+
+    def remove_files(self) -> None:
+        for suffix in SUFFIXES:
+            self._fs.remove(self.path(suffix))
+
+    def should_roll(self, size: int, timestamp: int, last_offset: int, now_ms: int) -> bool:
+        """Whether `size` more bytes, up to `last_offset` and with that maximum timestamp, belong in a new segment."""
+        if self.size == 0:
+            return False
+        waited = timestamp - self.first_timestamp if self.first_timestamp >= 0 else now_ms - self.created_ms
+        return (
+            self.size > self.config.segment_bytes - size
+            or waited > self.config.segment_ms
+            or len(self.index) >= self.config.segment_index_bytes // self.index.entry.size
+            or len(self.time_index) >= self.config.segment_index_bytes // self.time_index.entry.size - 1
+            or last_offset - self.base_offset > MAX_RELATIVE
+        )
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def locate(self, offset: int) -> tuple[int, Header | None]:
+        """Position and header of the first batch whose last offset is at or above `offset`; (size, None) if none."""
+        start, begun = self.index.lookup(offset)
+        stop = (begun if begun >= 0 else self.size) + HEADER_SIZE
+        buf = self.log.pread(min(stop, self.size) - start, start)
+        at = 0
+        while at + HEADER_SIZE <= len(buf):
+            header = Header.parse(buf, at)
+            if header.last_offset >= offset:
+                return start + at, header
+            at += header.size
+        return self.size, None
+
+    def read(self, offset: int, max_bytes: int, end_offset: int, min_one: bool) -> bytes:
+        """Whole batches from the one that holds `offset`, at most `max_bytes`, none that reaches beyond `end_offset`.
+
+        One pread in all but two cases: the first batch is larger than `max_bytes`, or `end_offset` cuts the segment.
+        """
+        start, begun = self.index.lookup(offset)
+        slack = (begun if begun >= 0 else self.size) - start
+        stop = self.size if end_offset >= self.next_offset else self.locate(end_offset)[0]
+        buf = self.log.pread(min(stop - start, slack + max_bytes), start)
+        first = next((at for at, header in frames(buf) if header.last_offset >= offset), None)
+        if first is None:
+            return self._read_large(offset, stop) if min_one else b""
+        last = self._cut(buf, start, first, first + max_bytes, stop)
+        if last == first and min_one:
+            return self._read_large(offset, stop)
+        return buf[first:last]
+
+    def _cut(self, buf: bytes, start: int, first: int, wanted: int, stop: int) -> int:
+        """The last batch boundary of `buf` (which lies at `start`) at or before `wanted`."""
+        if start + wanted >= stop:
+            return stop - start
+        known = max(first, self.index.boundary_before(start + wanted) - start)
+        for at, header in frames(buf, known):
+            if at + header.size > wanted:
+                break
+            known = at + header.size
+        return known
+
+    def _read_large(self, offset: int, stop: int) -> bytes:
+        """The one batch that holds `offset`, whatever its size."""
+        position, header = self.locate(offset)
+        return self.log.pread(header.size, position) if header is not None and position < stop else b""
