@@ -74,6 +74,17 @@ class Node:
         """leader, follower, candidate, unattached, resigned or observer."""
         return type(self.role).__name__.lower() if self.is_voter else "observer"
 
+    @property
+    def epoch_start_offset(self) -> int | None:
+        """The offset of our epoch's first record if we lead, else None."""
+        return self.role.start_offset if isinstance(self.role, Leader) else None
+
+    @property
+    def has_handed_over(self) -> bool:
+        """Whether nobody is left who should be told that we lead no more."""
+        resigned = isinstance(self.role, Resigned) and len(self.role.told) < len(self.role.successors)
+        return self._stopping and not resigned
+
     # --- changing role -----------------------------------------------------------------------------------------------------
 
     def _become(self, role: Role) -> None:

@@ -1,0 +1,393 @@
+"""The quorum's shell: the metadata log, the network and the disk around the Raft core.
+
+One task takes one event at a time (a request, an answer, a timer, records to append), gives it to the core, and executes
+the effects left to right before it takes the next. While it waits for the disk, events queue up, and appends with them:
+they are written and flushed together afterwards (group commit).
+
+Owns: the folder `__cluster_metadata-0` (the log and `quorum-state`), the connections to the other voters, the order in
+which committed records reach this broker.
+Invariants: I-QRM-1 one event at a time: no event sees a log or a ballot that is half way through another's effects.
+            I-QRM-2 `on_commit` sees every committed batch once, in order; `committed(offset)` returns after it.
+            I-QRM-3 `on_leadership(True, epoch)` comes after everything below the epoch's start was given to `on_commit`
+              and the epoch's first record is committed: no other controller can act in an older epoch any more.
+What Kafka does differently: snapshots bound the replay at start (KIP-630); here the whole log is replayed.
+Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMetadataLog.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker import quorum_wire as wire
+from minikafka.broker.api import CloseConnection
+from minikafka.broker.env import Timer
+from minikafka.broker.peer import Peer
+from minikafka.core.raft import Raft
+from minikafka.core.raft_messages import (
+    Append,
+    AppendLeaderChange,
+    Ballot,
+    Effect,
+    Fetch,
+    FetchAnswer,
+    Flush,
+    HighWatermark,
+    Persist,
+    Reply,
+    RoleChanged,
+    Send,
+    Times,
+    Truncate,
+)
+from minikafka.core.raft_roles import Leader
+from minikafka.log import Log, LogConfig
+from minikafka.log import batch as batches
+from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.records import decode, encode
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+
+FOLDER, BALLOT_FILE = "__cluster_metadata-0", "quorum-state"
+REPLAY_BYTES = 1 << 20
+FETCH_GRACE_S = 0.5  # a long poll may be answered this much after its time
+HAND_OVER_S = 1.0  # a stopping leader waits this long for the others to hear of it
+
+
+class MetadataLog:
+    """The log as the core sees it (raft_messages.LogView)."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    @property
+    def end_offset(self) -> int:
+        return self.log.end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        return max(self.log.epochs.latest, 0)
+
+    def end_offset_for(self, epoch: int) -> tuple[int, int]:
+        return self.log.epochs.end_offset_for(epoch, self.log.end_offset)
+
+
+class Quorum:
+    """This node's part in the metadata quorum: voter, or observer where its id is not among the voters."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker, self.env, self.node_id = broker, broker.env, broker.node_id
+        self.on_commit: Callable[[list[Any], int, int], None] = _ignore
+        self.on_leadership: Callable[[bool, int], None] = _ignore
+        self.applied = 0  # everything below was given to on_commit
+        self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
+        self._wakeup: Future[None] | None = None
+        self._timer: Timer | None = None
+        self._lingering: Timer | None = None
+        self._to_append: list[bytes] = []
+        self._next_offset = 0  # of the next record appended
+        self._active_epoch: int | None = None
+        self._waiting: deque[tuple[int, Future[None]]] = deque()
+        self._watchers: list[Future[None]] = []
+        self.leader_listeners: list[Callable[[int], None]] = []  # told the leader's id whenever it may have changed
+        self._peers: dict[tuple[int, bool], Peer] = {}
+        self._running = False
+        self._execute: dict[type, Callable[[Any], None]] = {
+            Append: self._append_received, AppendLeaderChange: self._append_leader_change, Truncate: self._truncate,
+            Send: self._send, Reply: self._reply, HighWatermark: self._commit, RoleChanged: self._role_changed,
+        }
+
+    # --- life ------------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Recover the log, take up the role on disk, begin to take events. Does not wait for a leader."""
+        config = self.broker.config
+        self.folder = f"{config.metadata_dir}/{FOLDER}"
+        self.env.fs.mkdir(self.folder)
+        path = f"{self.folder}/{BALLOT_FILE}"
+        ballot = wire.decode_ballot(self.env.fs.read(path)) if self.env.fs.exists(path) else Ballot()
+        settings = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
+        self.log = Log.open(self.env.fs, self.folder, settings, now_ms=self.env.wall_ms(), topic=wire.TOPIC,
+                            topic_id=wire.TOPIC_ID)
+        voters = tuple(sorted(self.broker.voters))
+        self.raft = Raft(self.node_id, voters, MetadataLog(self.log), _times(config), self.env.rng("raft"), ballot)
+        self._running = True
+        self._post(self.raft.start)
+        self._task = self.env.spawn(self._run(), "quorum")
+
+    async def stop(self) -> None:
+        """Hand over leadership, if it is ours and somebody is there to take it, and close the log."""
+        if not self._running:
+            return
+        self._post(self.raft.resign)
+        deadline = self.env.now() + HAND_OVER_S
+        while not self.raft.has_handed_over and self.env.now() < deadline:
+            await self._change_or(deadline)
+        self._running = False
+        self._wake()
+        await self._task
+        for timer in (self._timer, self._lingering):
+            if timer is not None:
+                timer.cancel()
+        for peer in self._peers.values():
+            peer.close()
+        self.log.flush()
+        self.log.close()
+
+    async def _change_or(self, deadline: float) -> None:
+        change = self.changed()
+        timer = self.env.later(deadline - self.env.now(), _resolve, change)
+        await change
+        timer.cancel()
+
+    # --- what the rest of the broker asks ----------------------------------------------------------------------------------
+
+    @property
+    def leader_id(self) -> int:
+        """The node that leads the quorum, and is the active controller, as far as we know; -1 if none."""
+        return self.raft.leader_id if self._running else -1
+
+    @property
+    def epoch(self) -> int:
+        return self.raft.epoch
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this node is the active controller: it leads, and has replayed all that came before."""
+        return self._active_epoch is not None and self._active_epoch == self._led_epoch()
+
+    def append(self, records: list[Any]) -> int:
+        """Append records as one batch; returns the offset of the last. Raises NOT_CONTROLLER.
+
+        They count once a majority has them on disk: await `committed` for that. They may be lost before.
+        """
+        if not self.is_leader:
+            raise KafkaError(Err.NOT_CONTROLLER)
+        values = [(None, encode(record)) for record in records]
+        self._to_append.append(batches.build(values, timestamp_ms=self.env.wall_ms()))
+        self._next_offset += len(records)
+        if self._lingering is None:
+            linger = self.broker.config["controller.quorum.append.linger.ms"] / 1000
+            self._lingering = self.env.later(linger, self._post, self._write_appends)
+        return self._next_offset - 1
+
+    async def committed(self, offset: int) -> None:
+        """Wait until `offset` is committed and given to on_commit. NOT_CONTROLLER: we lost leadership before we knew."""
+        if offset < self.applied:
+            return
+        if not self.is_leader:
+            raise KafkaError(Err.NOT_CONTROLLER)
+        done = self.env.future()
+        self._waiting.append((offset, done))
+        await done
+
+    def changed(self) -> Future[None]:
+        """A future that is done at the next change of role, leader, epoch or high watermark."""
+        watcher = self.env.future()
+        self._watchers.append(watcher)
+        return watcher
+
+    def describe(self) -> dict[str, Any] | None:
+        """Leader, epoch, high watermark and progress of each replica, as DescribeQuorum names them; None if not ours."""
+        role = self.raft.role
+        if not isinstance(role, Leader):
+            return None
+        return wire.describe(role, self.epoch, self.raft.high_watermark, self.env.now(), self.env.wall_ms())
+
+    async def handle_fetch(self, ctx: Any, request: Any) -> Any:
+        """Fetch of __cluster_metadata, from voters and observers."""
+        try:
+            fetch = wire.decode_fetch(request, self.broker.cluster_id)
+        except KafkaError as error:
+            return wire.encode_fetch_refusal(error.code)
+        answer, records = await self._ask(fetch)
+        return wire.encode_fetch_response(answer, records)
+
+    async def handle(self, ctx: Any, request: Any) -> Any:
+        """Vote, BeginQuorumEpoch, EndQuorumEpoch."""
+        try:
+            message = wire.decode_request(request, self.node_id, self.broker.cluster_id)
+        except KafkaError as error:
+            return wire.encode_refusal(request, error.code)
+        answer, _ = await self._ask(message)
+        return wire.encode_response(request, answer)
+
+    async def _ask(self, request: Any) -> Any:
+        if not self._running:
+            raise CloseConnection("the quorum is not running")
+        token = self.env.future()
+        self._post(self.raft.on_request, token, request)
+        return await token
+
+    # --- events ------------------------------------------------------------------------------------------------------------
+
+    def _post(self, event: Callable[..., list[Effect]], *args: Any) -> None:
+        self._inbox.append((event, args))
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._wakeup is not None:
+            _resolve(self._wakeup)
+
+    async def _run(self) -> None:
+        while self._running:
+            while self._inbox and self._running:
+                event, args = self._inbox.popleft()
+                await self._perform(event(*args, self.env.now()))
+            self._set_timer()
+            self._wakeup = self.env.future()
+            if self._running and not self._inbox:
+                await self._wakeup
+            self._wakeup = None
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline = self.raft.next_deadline()
+        self._timer = None
+        if deadline is not None and self._running:
+            self._timer = self.env.later(deadline - self.env.now(), self._post, self.raft.on_tick)
+
+    async def _perform(self, effects: list[Effect]) -> None:
+        """Execute effects left to right (I-RAFT-1); a Flush is the last of its list and has effects of its own."""
+        while effects:
+            self._check_leadership()
+            flushed = None
+            for effect in effects:
+                if isinstance(effect, Persist):
+                    data = wire.encode_ballot(effect.ballot, self.raft.voters)
+                    await self.env.blocking(self.env.fs.write_atomic, f"{self.folder}/{BALLOT_FILE}", data)
+                elif isinstance(effect, Flush):
+                    flushed = self.log.end_offset
+                    await self.env.blocking(self.log.flush)
+                else:
+                    self._execute[type(effect)](effect)
+            effects = [] if flushed is None else self.raft.on_flushed(flushed, self.env.now())
+        self._check_leadership()
+
+    # --- effects: the log ----------------------------------------------------------------------------------------------------
+
+    def _append_received(self, effect: Append) -> None:
+        self.log.append_follower(effect.records)
+
+    def _append_leader_change(self, effect: AppendLeaderChange) -> None:
+        record = [(wire.LEADER_CHANGE, wire.leader_change(effect))]
+        data = batches.build(record, timestamp_ms=self.env.wall_ms(), control=True)
+        self.log.append_leader(data, effect.epoch, self.env.wall_ms(), origin="raft")
+
+    def _truncate(self, effect: Truncate) -> None:
+        self.log.truncate(effect.offset)
+
+    def _write_appends(self, now: float) -> list[Effect]:
+        """The records that gathered while we lingered, or waited for the disk: written together, flushed once."""
+        self._lingering = None
+        gathered, self._to_append = self._to_append, []
+        if not self.is_leader:
+            return []
+        for data in gathered:
+            self.log.append_leader(data, self.epoch, self.env.wall_ms(), origin="raft")
+        assert self.log.end_offset == self._next_offset, "I-QRM-1: offsets were promised that others took"
+        return self.raft.on_appended(now)
+
+    def _commit(self, effect: HighWatermark) -> None:
+        """Give what is newly committed to the broker, batch by batch (I-QRM-2)."""
+        while self.applied < effect.offset:
+            data = self.log.read(self.applied, REPLAY_BYTES, effect.offset)
+            for header, batch in batches.batches(data):
+                if not header.is_control:
+                    values = [decode(bytes(record.value)) for record in batches.records(batch)]
+                    self.on_commit(values, header.last_offset, header.leader_epoch)
+                self.applied = header.last_offset + 1
+        while self._waiting and self._waiting[0][0] < self.applied:
+            _resolve(self._waiting.popleft()[1])
+        self._tell_watchers()
+
+    # --- effects: the network ------------------------------------------------------------------------------------------------
+
+    def _send(self, send: Send) -> None:
+        self.env.spawn(self._request(send), f"quorum request to {send.to}")
+
+    async def _request(self, send: Send) -> None:
+        message, version = wire.encode_request(send.request, send.to, self.broker.cluster_id)
+        timeout = self.broker.config["controller.quorum.request.timeout.ms"] / 1000
+        is_fetch = isinstance(send.request, Fetch)
+        if is_fetch:
+            timeout = max(timeout, send.request.max_wait + FETCH_GRACE_S)
+        try:
+            peer = self._peer(send.to, is_fetch)
+            answer = wire.decode_response(await peer.request(message, version, timeout))
+        except (OSError, TimeoutError, KafkaError, ProtocolError):
+            self._post(self.raft.on_failure, send.id)
+        else:
+            self._post(self.raft.on_response, send.id, answer)
+
+    def _peer(self, node_id: int, is_fetch: bool) -> Peer:
+        """Fetches wait at the leader, and nothing overtakes on a connection: they have one of their own."""
+        key = (node_id, is_fetch)
+        if key not in self._peers:
+            self._peers[key] = self.broker.new_peer(node_id, f"raft-{self.node_id}")
+        return self._peers[key]
+
+    def _reply(self, reply: Reply) -> None:
+        records = b""
+        if isinstance(reply.response, FetchAnswer) and reply.response.records_from is not None:
+            records = self.log.read(reply.response.records_from, wire.MAX_BYTES, self.log.end_offset)
+        token: Any = reply.token
+        if not token.done():
+            token.set_result((reply.response, records))
+
+    # --- effects: leadership ---------------------------------------------------------------------------------------------------
+
+    def _role_changed(self, effect: RoleChanged) -> None:
+        self.env.trace("raft", role=effect.role, epoch=effect.epoch, leader=effect.leader)
+        for listener in self.leader_listeners:
+            listener(effect.leader)
+        self._tell_watchers()
+
+    def _led_epoch(self) -> int | None:
+        """The epoch that we lead and for which we have replayed everything; None if there is none (I-QRM-3)."""
+        start = self.raft.epoch_start_offset
+        return self.epoch if start is not None and self.applied > start else None
+
+    def _check_leadership(self) -> None:
+        led = self._led_epoch()
+        if led == self._active_epoch:
+            return
+        before, self._active_epoch = self._active_epoch, None
+        if before is not None:
+            self._to_append.clear()
+            waiting, self._waiting = self._waiting, deque()
+            for _, done in waiting:
+                if not done.done():
+                    done.set_exception(KafkaError(Err.NOT_CONTROLLER))
+            self.on_leadership(False, before)
+        if led is not None:
+            self._next_offset = self.log.end_offset
+            self._active_epoch = led
+            self.on_leadership(True, led)
+        self._tell_watchers()
+
+    def _tell_watchers(self) -> None:
+        watchers, self._watchers = self._watchers, []
+        for watcher in watchers:
+            _resolve(watcher)
+
+
+def _times(config: Any) -> Times:
+    def seconds(name: str) -> float:
+        return config[f"controller.quorum.{name}.ms"] / 1000
+
+    return Times(seconds("election.timeout"), seconds("fetch.timeout"), seconds("election.backoff.max"),
+                 seconds("retry.backoff"))
+
+
+def _resolve(future: Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _ignore(*_: Any) -> None:
+    """Until the broker sets its hooks."""
