@@ -22,8 +22,8 @@ lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LA
 test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log")
 	@$(PY) -m pytest -m "not judge" $(ARGS)
 
-judge: setup  ## the long half: every client-facing test on Apache Kafka itself
-	@$(PY) -m pytest -m judge tests $(ARGS)
+judge: setup  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
+	@MINIKAFKA_ENGINE=apache $(PY) -m pytest -m judge tests solutions $(ARGS)
 
 apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, once (54 MB and 10 MB)
 	@$(PY) -m minikafka jars

@@ -88,13 +88,19 @@ def derive(solved: NotebookNode, name: str) -> NotebookNode:
 
 
 def tidy(solved: NotebookNode) -> NotebookNode:
-    """A solved notebook without what changes from run to run: counters, times, widget states, the kernel's version."""
-    tidied = nbformat.v4.new_notebook(metadata=METADATA)
+    """A solved notebook without what changes from run to run: times, widget states, the kernel's version.
+
+    Cells that were run are counted from 1 in their order (nbval compares no cell without a count).
+    """
+    tidied, count = nbformat.v4.new_notebook(metadata=METADATA), 0
     for cell in solved.cells:
         kept = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
         if cell.cell_type == "code":
-            outputs = [NotebookNode({**o, "execution_count": None}) if "execution_count" in o else o for o in cell.outputs]
-            tidied.cells.append(nbformat.v4.new_code_cell(cell.source, id=cell.id, metadata=kept, outputs=outputs))
+            count += 1
+            number = None if cell.execution_count is None else count
+            outputs = [NotebookNode({**o, "execution_count": number}) if "execution_count" in o else o for o in cell.outputs]
+            tidied.cells.append(nbformat.v4.new_code_cell(
+                cell.source, id=cell.id, metadata=kept, outputs=outputs, execution_count=number))
         else:
             tidied.cells.append(nbformat.v4.new_markdown_cell(cell.source, id=cell.id, metadata=kept))
     return tidied

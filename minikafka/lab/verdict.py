@@ -36,7 +36,10 @@ class Verdict:
         return f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}: {self.why}"
 
     def _repr_html_(self) -> str:
-        colour = COLOURS[self.outcome]
-        return (f'<div style="border-left: 6px solid {colour}; padding: 4px 12px; font-size: 1.05em">'
-                f'<b style="color: {colour}">{SIGNS[self.outcome]} {html.escape(self.id)} {self.outcome.value}</b> '
-                f'{html.escape(self.why)}</div>')
+        return panel(COLOURS[self.outcome], f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}", self.why)
+
+
+def panel(colour: str, title: str, text: str) -> str:
+    """One line of HTML with a coloured edge; both texts are escaped."""
+    return (f'<div style="border-left: 6px solid {colour}; padding: 4px 12px; font-size: 1.05em">'
+            f'<b style="color: {colour}">{html.escape(title)}</b> {html.escape(text)}</div>')

@@ -89,6 +89,21 @@ def test_what_a_student_types_leaves_the_lab_fresh_but_a_changed_source_does_not
     assert "older" in labs.stale(source)
 
 
+def test_every_compared_cell_has_an_output_to_compare_with():
+    """nbval passes over a cell that was never run: fails if a marked cell has neither a count nor outputs."""
+    for path in sorted(labs.SOLUTIONS.glob("*.ipynb")):
+        marked = [c for c in labs.read(path).cells if c.cell_type == "code" and "NBVAL_CHECK_OUTPUT" in c.source]
+        assert marked, f"{path.name} compares nothing"
+        assert [c.id for c in marked if c.execution_count is None or not c.outputs] == []
+
+
+def test_counts_do_not_depend_on_the_order_in_which_an_author_ran_the_cells():
+    """Fails if running cells again in JupyterLab changes the tidied notebook."""
+    cells = [code("1", "a"), code("2", "b"), code("3", "c")]
+    cells[0].execution_count, cells[2].execution_count = 17, 4
+    assert [c.execution_count for c in labs.tidy(notebook(*cells)).cells] == [1, None, 3]
+
+
 def test_the_labs_of_this_project_are_fresh(capsys):
     """Fails if a solved notebook was edited and `make labs` not run, or a lab has no source."""
     assert labs.main(["--check"]) == 0, capsys.readouterr().out

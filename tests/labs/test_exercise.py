@@ -65,9 +65,10 @@ def test_what_a_student_returned_cannot_write_html():
 
 def test_a_guess_is_kept_until_the_measurement():
     """Fails if `...` counts as a guess, or if a later guess does not replace the first."""
-    assert predict("99.2", ...).outcome is Outcome.UNKNOWN
-    assert reveal("99.2", 5).outcome is Outcome.UNKNOWN
+    assert predict("99.2", ...).word == "no guess"
+    assert reveal("99.2", 5).word == "no guess"
     predict("99.2", 4)
     predict("99.2", 5)
-    assert reveal("99.2", 5).outcome is Outcome.PASS
-    assert reveal("99.2", 6).outcome is Outcome.FAIL
+    assert reveal("99.2", 5).word == "as you said"
+    surprise = reveal("99.2", "<6>")
+    assert surprise.word == "surprise" and "5" in surprise.text and "&lt;6&gt;" in surprise._repr_html_()

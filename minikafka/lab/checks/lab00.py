@@ -1,0 +1,76 @@
+"""Checks of lab 0: the environment (0.0), counting records (0.2), counting what is missing (0.4)."""
+from __future__ import annotations
+
+import platform
+import random
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from minikafka.lab.exercise import Unknown, checks
+
+ROOT = Path(__file__).resolve().parents[3]
+CLIENT = "kafka-python"
+Place = tuple[int, int]  # partition and offset
+
+
+@checks("0.0")
+def environment(module: ModuleType) -> str:
+    """Is the imported package the one beside these labs, and are the clients those of the lock?"""
+    here = Path(module.__file__ or "").resolve().parent
+    if not (here.parent / "labs").is_dir():
+        raise Unknown(f"`minikafka` was imported from {here}, which is not this project. Start with `make lab`.")
+    wanted = pinned(ROOT / "requirements.lock", CLIENT)
+    try:
+        installed = version(CLIENT)
+    except PackageNotFoundError:
+        raise Unknown(f"{CLIENT} is not installed in this Python. Start with `make lab`.") from None
+    if wanted and installed != wanted:
+        raise Unknown(f"{CLIENT} {installed} is installed, the labs were written for {wanted}. Run `make setup`.")
+    return f"Python {platform.python_version()}, {CLIENT} {installed}, minikafka from this project"
+
+
+def pinned(lock: Path, package: str) -> str | None:
+    """The version that the lock names; None where there is no lock (an installed copy)."""
+    lines = lock.read_text().splitlines() if lock.exists() else []
+    return next((line.split("==")[1].split()[0] for line in lines if line.startswith(f"{package}==")), None)
+
+
+def records(partitions: list[int]) -> list[Any]:
+    """Records as a consumer gives them, as far as these exercises look at them."""
+    ends: Counter[int] = Counter()
+    found = []
+    for partition in partitions:
+        found.append(SimpleNamespace(topic="positions", partition=partition, offset=ends[partition], key=b"truck-1", value=b""))
+        ends[partition] += 1
+    return found
+
+
+@checks("0.2")
+def counting(count: Callable[[list[Any]], dict[int, int]]) -> str:
+    """Twenty seeded lists, and the empty one."""
+    rng = random.Random(1)
+    for size in [0, 1, 2, *range(3, 20)]:
+        partitions = [rng.randrange(4) for _ in range(size)]
+        expected, answer = dict(Counter(partitions)), count(records(partitions))
+        assert answer is not None, "your function returned nothing; is there a `return`?"
+        assert dict(answer) == expected, f"for records of the partitions {partitions} you said {answer}, it is {expected}"
+    return "right for 20 lists of records, the empty one among them"
+
+
+@checks("0.4")
+def broken_promises(missing: Callable[[list[Place], list[Place]], list[Place]]) -> str:
+    """Nothing lost; some lost; more found than acknowledged (an answer that got lost is no loss of a record)."""
+    everything = [(partition, offset) for partition in range(3) for offset in range(5)]
+    rng = random.Random(2)
+    for lost in range(8):
+        gone = sorted(rng.sample(everything, lost))
+        promised = [place for place in everything if place[1] < 4 or place in gone]
+        shuffled = rng.sample([place for place in everything if place not in gone], len(everything) - lost)
+        answer = missing(promised, shuffled)
+        assert answer is not None, "your function returned nothing; is there a `return`?"
+        assert list(answer) == gone, f"{gone} were acknowledged and not found, you said {answer}"
+    return "right, also where more was found than was acknowledged"
