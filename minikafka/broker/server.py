@@ -215,5 +215,5 @@ class Connection(asyncio.Protocol):
     def _answer(self, header: Header, answer: Any) -> None:
         if answer is None or self.transport.is_closing():
             return
-        version = 0 if answer._version is None else answer._version
+        version = header.version if answer._version is None else answer._version
         self.transport.write(encode_response(answer, version, header.correlation_id))

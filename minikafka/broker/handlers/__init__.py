@@ -12,5 +12,6 @@ from minikafka.broker.handlers import (  # noqa: F401
     offsets,
     produce,
     producer_ids,
+    quorum,
     topics,
 )
