@@ -173,7 +173,7 @@ class GroupPartition:
     def _offset_change(self, group_id: str, key: Key, value: bytes | None) -> Callable[[int], None]:
         """What a record of this key and value does once it is committed, given its offset in the log."""
         if value is None:
-            return partial(self.offsets.remove, group_id, key)
+            return lambda _: self.offsets.remove(group_id, key)
         return partial(self._take_offset, group_id, key, value)
 
     def _take_offset(self, group_id: str, key: Key, value: bytes, record_offset: int) -> None:
@@ -187,9 +187,9 @@ class GroupPartition:
         keys = [key for key, _ in self.offsets.of_group(group_id)]
         tombstones = [(wire.offset_key(group_id, *key), None) for key in keys]
 
-        def apply(base: int) -> None:
-            for number, key in enumerate(keys):
-                self.offsets.remove(group_id, key, base + number)
+        def apply(_: int) -> None:
+            for key in keys:
+                self.offsets.remove(group_id, key)
 
         outcome = self.log.append([*tombstones, (wire.group_key(group_id), None)], apply)
         if not outcome.done() or outcome.result() is Err.NONE:

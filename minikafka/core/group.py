@@ -436,9 +436,10 @@ class Group:
         return [*effects, *self._rebalance(now)]
 
     def _silent(self, member: Member, now: float) -> list[Effect]:
+        gone = self.members.by_id.get(member.member_id) is not member
+        if gone or member.deadline is None or member.deadline > now:
+            return []                    # an earlier expiry of this tick removed it, or ended its wait
         member.deadline = None
-        if self.members.by_id.get(member.member_id) is not member:
-            return []                    # an earlier expiry of this tick took it along
         if not member.is_new and (member.joining is not None or member.syncing is not None):
             return []                    # it waits for us, not we for it
         farewell = self._remove(member)

@@ -2,8 +2,8 @@
 
 Owns: CommittedOffset, OffsetStore. It holds exactly what compaction would leave of the log, transactions included:
 offsets committed inside a transaction wait aside until its marker comes (rule 61).
-Invariants: I-OFFSET-1 an offset is the one of the record with the highest log offset that is committed; applying the
-              same records in another order, or twice, ends in the same store.
+Invariants: I-OFFSET-1 an offset is that of the committed record with the highest place in the log. Records come in log
+              order; only those of a transaction come later than they stand, with its marker.
             I-OFFSET-2 an open transaction shows nothing; an aborted one leaves nothing.
 
 What Kafka does differently: timeline hash maps, because it applies records before they are replicated and must be able
@@ -33,26 +33,20 @@ class CommittedOffset:
 @dataclass(slots=True)
 class OffsetStore:
     groups: dict[str, dict[Key, CommittedOffset]] = field(default_factory=dict)
-    removed: dict[tuple[str, Key], int] = field(default_factory=dict)       # tombstone -> its record offset
     pending: dict[int, dict[tuple[str, Key], CommittedOffset]] = field(default_factory=dict)   # by producer id
 
     def put(self, group: str, key: Key, value: CommittedOffset) -> bool:
         """Take a committed record; False if a later one is here already."""
-        known = self.groups.get(group, {}).get(key)
-        last = self.removed.get((group, key), -1) if known is None else known.record_offset
-        if value.record_offset < last:
+        known = self.get(group, key)
+        if known is not None and known.record_offset > value.record_offset:
             return False
-        self.removed.pop((group, key), None)
         self.groups.setdefault(group, {})[key] = value
         return True
 
-    def remove(self, group: str, key: Key, record_offset: int) -> None:
+    def remove(self, group: str, key: Key) -> None:
         """Take a tombstone; it clears what open transactions have for the key as well."""
         known = self.groups.get(group, {})
-        if key in known and known[key].record_offset > record_offset:
-            return
         known.pop(key, None)
-        self.removed[group, key] = record_offset
         if not known:
             self.groups.pop(group, None)
         for offsets in self.pending.values():
