@@ -26,6 +26,7 @@ from minikafka.broker.peer import Peer
 from minikafka.broker.quorum import Quorum
 from minikafka.broker.replicas import ReplicaManager
 from minikafka.broker.server import Server
+from minikafka.broker.topic_creator import TopicCreator
 from minikafka.core.configs import BrokerConfig
 from minikafka.core.image import MetadataImage
 
@@ -53,6 +54,7 @@ class Broker:
         self.lifecycle = Lifecycle(self)
         self.replicas = ReplicaManager(self)
         self.groups = GroupCoordinator(self)
+        self.topic_creator = TopicCreator(self)
         self.internal = Server(self, INTERNAL, *self.listeners[INTERNAL_LISTENER])
         self.clients: Server | None = None
         self._peers: dict[int, Peer] = {}

@@ -1,0 +1,103 @@
+"""DescribeConfigs: every configuration of a topic or of this broker, with where its value came from.
+
+Invariants: I-CFG-4 (core/configs.py): what is shown is what is used.
+What Kafka does differently: it also describes loggers, groups and client metrics, and some 250 broker configurations
+that mean nothing here. Source: ConfigHelper; KIP-133, KIP-226, KIP-569 (type and documentation).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
+
+from minikafka.broker.api import Context, handles
+from minikafka.core.config_def import TYPE_IDS, Config, to_text
+from minikafka.core.config_table import BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.core.configs import (DEFAULT, DYNAMIC_DEFAULT_BROKER, DYNAMIC_TOPIC, Entry, effective, resolve_broker,
+                                    resolve_topic)
+from minikafka.core.topic_names import check_name
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.records import BROKER_RESOURCE, TOPIC_RESOURCE
+
+Result = DescribeConfigsResponse.DescribeConfigsResult
+Row = Result.DescribeConfigsResourceResult
+Synonym = Row.DescribeConfigsSynonym
+
+
+@handles(DescribeConfigsRequest)
+def describe_configs(ctx: Context, request: Any) -> DescribeConfigsResponse:
+    """Each resource's configurations, or its error; resources are answered one by one."""
+    results = [_describe(ctx, resource, request) for resource in request.resources]
+    return DescribeConfigsResponse(throttle_time_ms=0, results=results)
+
+
+def _describe(ctx: Context, resource: Any, request: Any) -> Any:
+    code, text, rows = Err.NONE, "", []
+    try:
+        found = _RESOURCES.get(resource.resource_type, _unsupported)(ctx, resource.resource_name)
+    except KafkaError as error:
+        # An unknown topic is the one refusal that comes without a text.
+        code, text = error.code, "" if error.code == Err.UNKNOWN_TOPIC_OR_PARTITION else error.message
+    else:
+        names = resource.configuration_keys or None
+        rows = [_row(config, value, entries, request, read_only) for config, value, entries, read_only in found
+                if names is None or config.name in names]
+    return Result(error_code=int(code), error_message=text, resource_type=resource.resource_type,
+                  resource_name=resource.resource_name, configs=rows)
+
+
+Found = tuple[Config, Any, list[Entry], bool]       # configuration, typed value, where from, read-only
+
+
+def _topic(ctx: Context, name: str) -> list[Found]:
+    check_name(name)
+    image, broker = ctx.broker.image, ctx.broker.config
+    if name not in image.topics:
+        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
+    found: list[Found] = []
+    for config in TOPIC_CONFIGS.values():
+        entries = resolve_topic(image, broker, name, config)
+        value = effective(config, entries)
+        if entries and entries[0].source == DYNAMIC_TOPIC:      # shown as it is understood, not as it was typed
+            entries[0] = entries[0]._replace(value=to_text(value))
+        if entries or not config.internal:
+            found.append((config, value, entries, False))
+    return found
+
+
+def _broker(ctx: Context, name: str) -> list[Found]:
+    image, broker = ctx.broker.image, ctx.broker.config
+    if not name:
+        return [(BROKER_CONFIGS[key], value, [Entry(key, value, DYNAMIC_DEFAULT_BROKER)], False)
+                for key, value in image.broker_configs(None).items()]
+    if not name.isdigit():
+        raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != ctx.broker.node_id:
+        raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.broker.node_id} or empty string, "
+                         f"but received {name}")
+    found: list[Found] = []
+    for config in BROKER_CONFIGS.values():
+        entries = resolve_broker(image, broker, config)
+        found.append((config, _broker_value(config, entries), entries, not config.dynamic))
+    return found
+
+
+def _broker_value(config: Config, entries: list[Entry]) -> Any:
+    own = next((e for e in entries if e.name == config.name), None)
+    return config.default if own is None or own.source == DEFAULT else config.parse(own.value)
+
+
+def _unsupported(ctx: Context, name: str) -> list[Found]:
+    raise KafkaError(Err.INVALID_REQUEST)
+
+
+_RESOURCES = {TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker}
+
+
+def _row(config: Config, value: Any, entries: list[Entry], request: Any, read_only: bool) -> Any:
+    synonyms = [Synonym(name=e.name, value=None if config.sensitive else e.value, source=e.source) for e in entries]
+    return Row(name=config.name, value=None if config.sensitive else to_text(value), read_only=read_only,
+               config_source=entries[0].source if entries else DEFAULT, is_sensitive=config.sensitive,
+               synonyms=synonyms if request.include_synonyms else [], config_type=TYPE_IDS[config.type],
+               documentation=config.doc if request.include_documentation else None)
