@@ -99,7 +99,7 @@ class ControllerShell:
 
     def next_offset(self) -> int:
         """The metadata offset that the next record will get."""
-        return self.broker.quorum.end_offset
+        return self.broker.quorum.next_offset
 
     def _append(self, records: Records) -> None:
         if records and self.core is not None:

@@ -159,6 +159,11 @@ class Quorum:
         """Whether this node is the active controller: it leads, and has replayed all that came before."""
         return self._active_epoch is not None and self._active_epoch == self._led_epoch()
 
+    @property
+    def next_offset(self) -> int:
+        """The offset that the next appended record will get; broker epochs are made of it (rule 29)."""
+        return self._next_offset
+
     def append(self, records: list[Any]) -> int:
         """Append records as one batch; returns the offset of the last. Raises NOT_CONTROLLER.
 
@@ -261,12 +266,18 @@ class Quorum:
                     data = wire.encode_ballot(effect.ballot, self.raft.voters)
                     await self.env.blocking(self.env.fs.write_atomic, f"{self.folder}/{BALLOT_FILE}", data)
                 elif isinstance(effect, Flush):
-                    flushed = self.log.end_offset
-                    await self.env.blocking(self.log.flush)
+                    flushed = await self._flush()
                 else:
                     self._execute[type(effect)](effect)
             effects = [] if flushed is None else self.raft.on_flushed(flushed, self.env.now())
         self._check_leadership()
+
+    async def _flush(self) -> int:
+        """Make the log durable; returns the offset up to which it is."""
+        flush = self.log.start_flush()
+        await self.env.blocking(flush.sync)
+        self.log.finish_flush(flush)
+        return flush.end_offset
 
     # --- effects: the log ----------------------------------------------------------------------------------------------------
 
