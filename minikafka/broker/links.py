@@ -127,4 +127,6 @@ class Wire(asyncio.Protocol):
         self.inner.resume_writing()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "transport":  # not connected yet: there is nothing to ask
+            raise AttributeError(name)
         return getattr(self.transport, name)
