@@ -84,6 +84,8 @@ class Loader:
         segments.append(segment)
         if flushed and segment.load():
             return 0
+        if not flushed:  # its batches know better than a checkpoint that may be younger or older than they
+            self.epochs.truncate_from_end(base)
         cut = segment.recover(self._note_epoch)
         self.truncated += cut
         return cut

@@ -1,0 +1,326 @@
+"""A crash at any byte, at any step, by kill or by power failure: a prefix of whole batches is what is left."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minikafka.log import Log, LogConfig
+from tests.log.kit import CONFIG, NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
+from tests.log.memfs import Killed, MemFs
+
+LOG_FILE = f"{PATH}/{0:020d}.log"
+
+
+def with_producers(log: Log, count: int) -> None:
+    """Two idempotent producers and a plain one take turns, under leader epochs that grow."""
+    for number in range(count):
+        pid = number % 3 - 1
+        batch = some_batch(number) if pid < 0 else idempotent(pid, 0, number // 3 * 2)
+        log.append_leader(batch, number // 4, NOW + number)
+
+
+def history(count: int) -> tuple[MemFs, list[bytes], list[dict], list[list]]:
+    """A log of `count` batches; and batches, producers and epochs as they were after each of them."""
+    fs = MemFs()
+    log = open_log(fs)
+    states, epochs = [producers(log)], [list(log.epochs.entries)]
+    for number in range(count):
+        pid = number % 3 - 1
+        batch = some_batch(number) if pid < 0 else idempotent(pid, 0, number // 3 * 2)
+        log.append_leader(batch, number // 4, NOW + number)
+        states.append(producers(log))
+        epochs.append(list(log.epochs.entries))
+    return fs, stored(log), states, epochs
+
+
+def test_cut_at_every_byte_leaves_a_prefix_of_whole_batches() -> None:
+    """Fails if recovery keeps a torn batch, drops a whole one, or forgets to rebuild epochs or producer state."""
+    fs, written, states, epochs = history(7)
+    whole = fs.read(LOG_FILE)
+    assert len(whole) == sum(map(len, written))  # one segment
+    ends = [0]
+    for batch in written:
+        ends.append(ends[-1] + len(batch))
+    for cut in range(len(whole) + 1):
+        torn = fs.after_kill()
+        torn.names[LOG_FILE].data[cut:] = b""
+        log = open_log(torn)
+        survivors = sum(1 for end in ends[1:] if end <= cut)
+        assert stored(log) == written[:survivors], cut
+        assert log.truncated_bytes == cut - ends[survivors]
+        assert producers(log) == states[survivors]
+        assert log.epochs.entries == epochs[survivors]
+        assert log.size == ends[survivors] == torn.size(LOG_FILE)
+
+
+def test_flipped_byte_ends_the_log_at_its_batch() -> None:
+    """Fails if recovery does not check the checksum, or the offsets and magic that no checksum covers."""
+    fs, written, *_ = history(3)
+    start = len(written[0])
+    for at in range(start, start + len(written[1])):
+        if 12 <= at - start < 16:
+            continue  # the leader epoch: no check can tell a wrong one
+        torn = fs.after_kill()
+        torn.names[LOG_FILE].data[at] ^= 0x40
+        log = open_log(torn)
+        assert stored(log) == written[:1], at - start
+
+
+def test_recovery_is_idempotent() -> None:
+    """Fails if recovering a recovered log changes a byte of any file."""
+    fs, *_ = history(30)
+    torn = fs.after_kill()
+    last = max(name for name in torn.names if name.endswith(".log"))
+    torn.names[last].data += b"\0" * 17
+    open_log(torn)
+    first = torn.snapshot()
+    again = torn.after_kill()
+    log = open_log(again)
+    assert again.snapshot() == first
+    assert log.truncated_bytes == 0
+
+
+def test_bad_byte_in_an_early_segment_removes_all_later_ones() -> None:
+    """Fails if recovery jumps over a hole: offsets beyond it would not be the acknowledged ones' continuation."""
+    fs, written, *_ = history(40)
+    torn = fs.after_kill()
+    logs = sorted(name for name in torn.names if name.endswith(".log"))
+    assert len(logs) > 3
+    torn.names[logs[1]].data[-1] ^= 1
+    log = open_log(torn)
+    kept = stored(log)
+    assert kept == written[: len(kept)] and log.active.path(".log") == logs[1]
+    assert not any(torn.exists(name) for name in logs[2:])
+    fill(log, 3)
+    assert stored(log)[: len(kept)] == kept
+
+
+def test_missing_segment_in_the_middle_ends_the_log() -> None:
+    """Fails if a hole between segments is taken for a log."""
+    fs, *_ = history(40)
+    torn = fs.after_kill()
+    logs = sorted(name for name in torn.names if name.endswith(".log"))
+    del torn.names[logs[1]]
+    log = open_log(torn)
+    assert log.active.path(".log") == logs[0]
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot"])
+@pytest.mark.parametrize("damage", ["missing", "short", "wild"])
+@pytest.mark.parametrize("clean", [True, False])
+def test_derived_files_are_rebuilt(suffix: str, damage: str, clean: bool) -> None:
+    """Fails if an index or snapshot is believed against its own order or checksum, or is needed at all."""
+    fs, written, states, _ = history(30)
+    torn = fs.after_kill()
+    for name in [n for n in torn.names if n.endswith(suffix)]:
+        if damage == "missing":
+            del torn.names[name]
+        elif damage == "short":
+            del torn.names[name].data[-3:]
+        else:
+            torn.names[name].data[:] = bytes(reversed(torn.names[name].data))
+    log = open_log(torn, clean=clean)
+    assert stored(log) == written
+    assert producers(log, whole=False) == {pid: (*s[:3], s[3][-1:]) for pid, s in states[-1].items()}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"0\n7\n0 0\n", b"nonsense", b"0\n2\n3 9\n2 12\n"])
+def test_lost_epoch_checkpoint_is_read_off_the_batches(content: bytes | None) -> None:
+    """Fails if a torn leader-epoch-checkpoint leaves the cache empty or is taken at its word."""
+    fs, _, _, epochs = history(30)
+    torn = fs.after_kill()
+    name = f"{PATH}/leader-epoch-checkpoint"
+    if content is None:
+        del torn.names[name]
+    else:
+        torn.names[name].data[:] = content
+    log = open_log(torn, clean=True)
+    assert log.epochs.entries == epochs[-1]
+
+
+def test_clean_stop_reads_next_to_nothing() -> None:
+    """Fails if a clean start walks the whole log again (or if close leaves no snapshot)."""
+    fs = MemFs()
+    log = open_log(fs, LogConfig(segment_bytes=1 << 20, index_interval_bytes=4096))
+    with_producers(log, 400)
+    expected = producers(log, whole=False)
+    log.close()
+    fs.reads = 0
+    again = open_log(fs, log.config, clean=True)
+    assert fs.reads < 10
+    assert producers(again) == expected
+    assert again.recovery_point == again.end_offset == 800
+
+
+def test_clean_flag_is_believed_only_as_far_as_it_holds() -> None:
+    """Fails if a torn tail is served because someone said the stop was clean (I-LOAD-4)."""
+    fs, written, *_ = history(5)
+    torn = fs.after_kill()
+    del torn.names[LOG_FILE].data[-5:]
+    log = open_log(torn, clean=True)
+    assert stored(log) == written[:4]
+    assert log.truncated_bytes > 0
+
+
+def test_segments_below_the_recovery_point_are_not_walked() -> None:
+    """Fails if recovery ignores the recovery point; it would make a restart as slow as the log is long."""
+    fs = MemFs()
+    log = open_log(fs)
+    with_producers(log, 60)
+    log.flush()
+    assert log.recovery_point == log.end_offset
+    first, torn = log.segments[0], fs.after_kill()
+    torn.names[first.path(".log")].data[70] ^= 1  # a flushed segment: nobody looks, as in Kafka
+    again = open_log(torn, recovery_point=log.recovery_point)
+    assert again.end_offset == log.end_offset
+    assert open_log(torn.after_kill(), recovery_point=0).end_offset == 0
+
+
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, 3)),
+        st.tuples(st.just("retry"), st.just(0)),
+        st.tuples(st.just("roll"), st.just(0)),
+        st.tuples(st.just("flush"), st.just(0)),
+        st.tuples(st.just("truncate"), st.integers(0, 40)),
+        st.tuples(st.just("reopen"), st.just(0)),
+    ),
+    min_size=1, max_size=25,
+)  # fmt: skip
+
+
+class Writer:
+    """Drives a log and remembers what must hold of it after a crash."""
+
+    def __init__(self, fs: MemFs) -> None:
+        self.fs = fs
+        self.log = open_log(fs)
+        self.batches: list[bytes] = []  # what is in the log, as stored
+        self.possible: list[list[bytes]] = [[]]  # contents that a crash may fall back to a prefix of
+        self.durable = 0  # offset below which everything was flushed
+        self.sequence: dict[int, int] = {}
+
+    def run(self, actions: list[tuple[str, int]]) -> None:
+        for number, (kind, argument) in enumerate(actions):
+            getattr(self, kind)(argument, number)
+
+    def append(self, count: int, number: int) -> None:
+        pid = number % 2
+        sequence = self.sequence.get(pid, 0)
+        batch = idempotent(pid, 0, sequence, count)
+        from minikafka.log.batch import stamp
+        final = bytearray(batch)
+        stamp(final, self.log.end_offset, number // 5)
+        self.possible.append([*self.batches, bytes(final)])
+        self.log.append_leader(batch, number // 5, NOW)
+        self.sequence[pid] = sequence + count
+        self.batches.append(bytes(final))
+
+    def retry(self, _: int, number: int) -> None:
+        entry = self.log.producers.entries.get(number % 2)
+        if entry and entry.batches:
+            last = entry.batches[-1]
+            batch = idempotent(number % 2, 0, last.first_sequence, last.offset_delta + 1)
+            assert self.log.append_leader(batch, number // 5, NOW).base_offset == last.first_offset
+
+    def roll(self, _: int, number: int) -> None:
+        self.log.roll(NOW)
+
+    def flush(self, _: int, number: int) -> None:
+        self.log.flush()
+        self.durable = self.log.end_offset
+
+    def truncate(self, offset: int, number: int) -> None:
+        kept, end = [], 0
+        from tests.log.kit import header
+        for batch in self.batches:
+            if header(batch).next_offset > offset:
+                break
+            kept.append(batch)
+            end = header(batch).next_offset
+        self.durable = min(self.durable, end)
+        self.possible.append(kept)
+        self.log.truncate(offset)
+        self.batches = kept
+        self.sequence = {pid: e.last_sequence + 1 for pid, e in self.log.producers.entries.items()}
+        self.possible = [*self.possible, kept]
+
+    def reopen(self, _: int, number: int) -> None:
+        self.log.close()
+        self.durable = self.log.end_offset
+        self.log = open_log(self.fs, clean=True)
+
+
+def replayed(content: list[bytes]) -> tuple[dict, list]:
+    """Producer state and epochs by appending the batches to a fresh log as a follower would."""
+    log = open_log(MemFs())
+    for batch in content:
+        log.append_follower(batch)
+    return producers(log, whole=False), log.epochs.entries
+
+
+@settings(max_examples=150, deadline=None)
+@given(ACTIONS, st.floats(0, 1), st.floats(0, 0.99))
+def test_killed_at_any_step(actions: list[tuple[str, int]], when: float, part: float) -> None:
+    """Fails if any order of appends, rolls, truncations and restarts leaves a state that a kill -9 turns into anything
+    but a prefix of what was written, with the epochs and producers of that prefix."""
+    rehearsal = Writer(MemFs())
+    rehearsal.run(actions)
+    fs = MemFs()
+    writer = None
+    fs.kill_at = (1 + int(when * rehearsal.fs.steps), part)
+    try:
+        writer = Writer(fs)
+        writer.run(actions)
+    except Killed:
+        pass
+    log = open_log(fs.after_kill(), recovery_point=writer.log.recovery_point if writer else 0)
+    content = stored(log)
+    allowed = writer.possible if writer else [[]]
+    assert any(content == p[: len(content)] for p in allowed)
+    if writer and len(allowed) > 1 and not any(kind == "truncate" for kind, _ in actions):
+        assert len(content) >= len(writer.batches)  # kill -9 loses nothing that was appended
+    assert (producers(log, whole=False), log.epochs.entries) == replayed(content)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ACTIONS, st.integers(0, 1 << 30))
+def test_power_failure_keeps_what_was_flushed(actions: list[tuple[str, int]], seed: int) -> None:
+    """Fails if flush moves the recovery point before everything below it is on the platter, names included."""
+    fs = MemFs()
+    fs.mkdir(PATH)
+    writer = Writer(fs)
+    writer.run(actions)
+    dark = fs.power_cut(random.Random(seed))
+    log = open_log(dark, recovery_point=writer.log.recovery_point)
+    content = stored(log)
+    assert any(content == p[: len(content)] for p in writer.possible)
+    assert log.end_offset >= writer.durable
+    assert (producers(log, whole=False), log.epochs.entries) == replayed(content)
+
+
+def test_epochs_of_an_undone_truncation_are_not_believed() -> None:
+    """Fails if recovery keeps checkpointed epochs that the surviving batches contradict: power fails after a
+    truncation and an append in a new epoch; the epoch file has survived, the truncation has not."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 4, epoch=1)
+    log.flush()
+    log.truncate(4)
+    fill(log, 1, epoch=3)
+    assert log.epochs.entries == [(1, 0), (3, 4)]
+    dark = fs.after_kill()
+    dark.names[LOG_FILE].data[:] = fs.names[LOG_FILE].durable
+    log = open_log(dark, recovery_point=log.recovery_point)
+    assert (log.end_offset, log.epochs.entries) == (8, [(1, 0)])
+
+
+def test_config_of_the_tests_makes_many_segments() -> None:
+    """Fails if the tests above stop testing rolls."""
+    log = open_log(MemFs())
+    fill(log, 40)
+    assert len(log.segments) > 3 and len(log.segments[0].index) > 2 and CONFIG.segment_bytes < 2000
