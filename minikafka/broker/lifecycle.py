@@ -45,6 +45,7 @@ class Lifecycle:
         self._unfenced: Future[None] = self.env.future()
         self._may_stop: Future[None] = self.env.future()
         self._nudge: Future[None] | None = None
+        self._hurried = False
         config = broker.config
         self._interval = config["broker.heartbeat.interval.ms"] / 1000
         self._session = config["broker.session.timeout.ms"] / 1000
@@ -154,15 +155,16 @@ class Lifecycle:
             self._may_stop.set_result(None)
 
     def _hurry(self) -> None:
-        """The next heartbeat has something new to say."""
+        """There is something new to say: do not wait for the next heartbeat's time."""
+        self._hurried = True
         if self._nudge is not None and not self._nudge.done():
             self._nudge.set_result(None)
 
     async def _pause(self, seconds: float) -> None:
-        if seconds <= 0 or self.state == "stopped":
-            return
-        self._nudge = self.env.future()
-        timer = self.env.later(seconds, self._hurry)
-        await self._nudge
-        timer.cancel()
-        self._nudge = None
+        if seconds > 0 and not self._hurried and self.state != "stopped":
+            self._nudge = self.env.future()
+            timer = self.env.later(seconds, self._hurry)
+            await self._nudge
+            timer.cancel()
+            self._nudge = None
+        self._hurried = False

@@ -1,0 +1,316 @@
+"""A world of Raft cores without sockets, disks or clocks: what the tests of the quorum run in.
+
+Each node has a log in memory that knows which part of it is on disk, a ballot on disk, and a core. Messages wait on links
+until they are delivered; a test chooses which and when. Effects are executed left to right, and a crash may come between
+any two of them: what was not flushed or persisted is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import NamedTuple
+
+from minikafka.core.raft import Raft
+from minikafka.core.raft_messages import (
+    Append,
+    AppendLeaderChange,
+    Ballot,
+    Effect,
+    FetchAnswer,
+    Flush,
+    HighWatermark,
+    Persist,
+    Reply,
+    Request,
+    Response,
+    RoleChanged,
+    Send,
+    Times,
+    Truncate,
+)
+
+
+class Entry(NamedTuple):
+    """One record: the epoch of its leader and what it says; "^" is the LeaderChange that opens an epoch."""
+
+    epoch: int
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.epoch}{self.value}"
+
+
+class MemoryLog:
+    """A LogView; what is in `disk` survives a crash."""
+
+    def __init__(self, entries: tuple[Entry, ...] = ()) -> None:
+        self.entries = list(entries)
+        self.disk = list(entries)
+
+    @property
+    def end_offset(self) -> int:
+        return len(self.entries)
+
+    @property
+    def last_epoch(self) -> int:
+        return self.entries[-1].epoch if self.entries else 0
+
+    def end_offset_for(self, epoch: int) -> tuple[int, int]:
+        """Rule 20, by looking at every record."""
+        if not self.entries or epoch > self.last_epoch:
+            return (-1, -1)
+        ends = {entry.epoch: offset + 1 for offset, entry in enumerate(self.entries)}
+        floors = [known for known in ends if known <= epoch]
+        return (max(floors), ends[max(floors)]) if floors else (epoch, 0)
+
+    def flush(self) -> None:
+        self.disk = list(self.entries)
+
+    def crash(self) -> None:
+        self.entries = list(self.disk)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A request or a response on its way; responses carry the id of the Send they answer."""
+
+    src: int
+    dst: int
+    id: int
+    body: Request | Response
+    is_response: bool
+    life: int  # the incarnation of the node that waits for the response, so that no answer meets its next life
+
+    def __str__(self) -> str:
+        return f"{self.src} -> {self.dst}  {describe(self.body)}"
+
+
+@dataclass
+class Node:
+    """One node: its core (None while it is down), its disk, and what it knows to be committed."""
+
+    id: int
+    log: MemoryLog = field(default_factory=MemoryLog)
+    ballot: Ballot = Ballot()
+    core: Raft | None = None
+    high_watermark: int = 0
+    life: int = 0
+    appended: int = 0
+
+
+class World:
+    """Nodes, links and the time. `report` sees every line worth printing."""
+
+    def __init__(self, voters: tuple[int, ...], observers: tuple[int, ...] = (), seed: int = 0) -> None:
+        self.voters = voters
+        self.now = 0.0
+        self.rng = Random(seed)
+        self.times = Times()
+        self.nodes = {node: Node(node) for node in voters + observers}
+        self.links: dict[tuple[int, int], list[Message]] = {}
+        self.down: set[tuple[int, int]] = set()
+        self.lines: list[str] = []
+        self.crash_at: dict[int, int] = {}  # node -> how many more effects it executes before it crashes
+
+    # --- processes ---------------------------------------------------------------------------------------------------------
+
+    def start(self, *ids: int) -> None:
+        for id in ids or tuple(self.nodes):
+            node = self.nodes[id]
+            node.core = Raft(id, self.voters, node.log, self.times, Random(f"{self.rng.random()}:{id}"), node.ballot)
+            node.high_watermark = 0
+            self.execute(node, node.core.start(self.now))
+
+    def crash(self, id: int) -> None:
+        """Power off: unflushed records, requests under way and everything in memory are lost."""
+        node = self.nodes[id]
+        node.core = None
+        node.life += 1
+        node.log.crash()
+        for link in [link for link in self.links if link[1] == id]:
+            for message in self.links.pop(link):
+                self._fail(message)
+
+    def append(self, id: int, count: int = 1) -> None:
+        """The controller on `id` appends records, if it leads."""
+        node = self.nodes[id]
+        if node.core is not None and node.core.epoch_start_offset is not None:
+            for _ in range(count):
+                node.appended += 1
+                node.log.entries.append(Entry(node.core.epoch, f"{'abcdefghij'[node.appended % 10]}"))
+            self.execute(node, node.core.on_appended(self.now))
+
+    def resign(self, id: int) -> None:
+        node = self.nodes[id]
+        if node.core is not None:
+            self.execute(node, node.core.resign(self.now))
+
+    # --- time ----------------------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        deadlines = [d for n in self.up() if n.core and (d := n.core.next_deadline()) is not None]
+        return max(min(deadlines), self.now) if deadlines else None
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; timers fire when they are due, no message moves."""
+        end = self.now + seconds
+        while (deadline := self.next_deadline()) is not None and deadline <= end:
+            self.now = deadline
+            self.tick()
+        self.now = end
+
+    def tick(self) -> None:
+        for node in self.up():
+            if node.core and (due := node.core.next_deadline()) is not None and due <= self.now:
+                self.execute(node, node.core.on_tick(self.now))
+
+    def run(self, seconds: float, latency: float = 0.005) -> None:
+        """Let time pass with a working network: every message is delivered after `latency`."""
+        end = self.now + seconds
+        while self.now < end:
+            if self.deliverable():
+                self.advance(min(latency, end - self.now))
+                for link in self.deliverable():
+                    self.deliver(*link)
+                continue
+            deadline = self.next_deadline()
+            self.now = end if deadline is None else min(end, max(deadline, self.now + 1e-6))
+            self.tick()
+
+    # --- network ---------------------------------------------------------------------------------------------------------------
+
+    def deliverable(self) -> list[tuple[int, int]]:
+        return sorted(link for link, queue in self.links.items() if queue and link not in self.down)
+
+    def deliver(self, src: int, dst: int, index: int = 0) -> None:
+        message = self.links[src, dst].pop(index)
+        node = self.nodes[dst]
+        if node.core is None:
+            self._fail(message)
+        elif not message.is_response:
+            self.execute(node, node.core.on_request(message, message.body, self.now))
+        elif message.life == node.life:
+            self.execute(node, node.core.on_response(message.id, message.body, self.now))
+
+    def drop(self, src: int, dst: int, index: int = 0) -> None:
+        """The message is lost; whoever waits for an answer is told, as by a broken connection."""
+        self._fail(self.links[src, dst].pop(index))
+
+    def _fail(self, message: Message) -> None:
+        waiting = self.nodes[message.dst if message.is_response else message.src]
+        if waiting.core is not None and message.life == waiting.life:
+            self.execute(waiting, waiting.core.on_failure(message.id, self.now))
+
+    # --- effects ---------------------------------------------------------------------------------------------------------------
+
+    def execute(self, node: Node, effects: list[Effect]) -> None:
+        """Left to right (I-RAFT-1); a node with an entry in `crash_at` stops there for good."""
+        while effects:
+            flushed = False
+            for effect in effects:
+                if self._crashes_now(node):
+                    return
+                self._do(node, effect)
+                flushed |= isinstance(effect, Flush)
+            effects = node.core.on_flushed(len(node.log.disk), self.now) if flushed and node.core else []
+
+    def _crashes_now(self, node: Node) -> bool:
+        if node.id not in self.crash_at:
+            return False
+        self.crash_at[node.id] -= 1
+        if self.crash_at[node.id] < 0:
+            del self.crash_at[node.id]
+            self.lines.append(f"{node.id}: crashes")
+            self.crash(node.id)
+            return True
+        return False
+
+    def _do(self, node: Node, effect: Effect) -> None:
+        if isinstance(effect, Persist):
+            node.ballot = effect.ballot
+        elif isinstance(effect, AppendLeaderChange):
+            node.log.entries.append(Entry(effect.epoch, "^"))
+        elif isinstance(effect, Append):
+            node.log.entries += decode(effect.records)
+        elif isinstance(effect, Truncate):
+            del node.log.entries[effect.offset :]
+        elif isinstance(effect, Flush):
+            node.log.flush()
+        elif isinstance(effect, HighWatermark):
+            node.high_watermark = effect.offset
+        elif isinstance(effect, Send):
+            self._post(Message(node.id, effect.to, effect.id, effect.request, False, node.life))
+        elif isinstance(effect, Reply):
+            return self._answer(node, effect)
+        self.lines.append(f"{node.id}: {describe(effect)}")
+        return None
+
+    def _answer(self, node: Node, effect: Reply) -> None:
+        asked, body = effect.token, effect.response
+        assert isinstance(asked, Message)
+        if isinstance(body, FetchAnswer) and body.records_from is not None:
+            body = replace(body, records=encode(node.log.entries[body.records_from :]), records_from=None)
+        self._post(Message(node.id, asked.src, asked.id, body, True, asked.life))
+        self.lines.append(f"{node.id}: -> {asked.src}  {describe(body)}")
+
+    def _post(self, message: Message) -> None:
+        self.links.setdefault((message.src, message.dst), []).append(message)
+
+    # --- questions ---------------------------------------------------------------------------------------------------------------
+
+    def up(self) -> Iterator[Node]:
+        return iter([node for node in self.nodes.values() if node.core is not None])
+
+    def core(self, id: int) -> Raft:
+        core = self.nodes[id].core
+        assert core is not None
+        return core
+
+    def leaders(self) -> list[int]:
+        return [node.id for node in self.up() if node.core and node.core.epoch_start_offset is not None]
+
+
+def encode(entries: list[Entry]) -> bytes:
+    return " ".join(map(str, entries)).encode()
+
+
+def decode(data: bytes) -> list[Entry]:
+    return [Entry(int(word[:-1]), word[-1]) for word in data.decode().split()]
+
+
+def describe(thing: object) -> str:
+    """An effect or a message in the words of the scenarios."""
+    if isinstance(thing, Send):
+        return f"-> {thing.to}  {describe(thing.request)}"
+    if isinstance(thing, Persist):
+        return f"persist epoch={thing.ballot.epoch} leader={_who(thing.ballot.leader)} voted={_who(thing.ballot.voted)}"
+    if isinstance(thing, RoleChanged):
+        return f"now {thing.role} epoch={thing.epoch} leader={_who(thing.leader)}"
+    if isinstance(thing, Append):
+        return f"append {thing.records.decode()}"
+    if isinstance(thing, AppendLeaderChange):
+        return f"append {thing.epoch}^ (granted by {' '.join(map(str, thing.granting))})"
+    if isinstance(thing, Truncate):
+        return f"truncate to {thing.offset}"
+    if isinstance(thing, HighWatermark):
+        return f"high watermark {thing.offset}"
+    if isinstance(thing, Flush):
+        return "flush"
+    return _describe_message(thing)
+
+
+def _describe_message(thing: object) -> str:
+    words = [type(thing).__name__]
+    for name in getattr(thing, "__dataclass_fields__", {}):
+        value = getattr(thing, name)
+        if name in ("max_wait", "records_from") or value is None or value is False or value == b"" or name == "error" and not value:
+            continue
+        text = value.name if name == "error" else value.decode() if isinstance(value, bytes) else value
+        words.append(f"{name}={_who(text) if name in ('leader', 'candidate', 'replica') else text}")
+    return " ".join(words).replace("high_watermark", "hw")
+
+
+def _who(node: object) -> str:
+    return "-" if node == -1 else str(node)
