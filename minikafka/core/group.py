@@ -181,8 +181,7 @@ class Group:
         fenced = self._fence(member)
         before = Join(old_id, member.protocol_type, member.protocols, member.session_timeout_ms,
                       member.rebalance_timeout_ms)
-        self.members.rename(request.instance_id, member_id)
-        self.pending_sync = {member_id if m == old_id else m: None for m in self.pending_sync}
+        self._rename(request.instance_id, member_id)
         member.adopt(request)
         member.joining, member.is_new = call, False
         self._renew(member, now)
@@ -190,6 +189,11 @@ class Group:
             replaced = Replaced(request.instance_id, old_id, member_id, old_leader, before, request.may_skip)
             return [*fenced, Store(self.snapshot(), replaced)]
         return [*fenced, *self._rebalance_or_complete(now)]
+
+    def _rename(self, instance_id: str, member_id: str) -> None:
+        old_id = self.members.static[instance_id]
+        self.members.rename(instance_id, member_id)
+        self.pending_sync = {member_id if m == old_id else m: None for m in self.pending_sync}
 
     def _fence(self, member: Member) -> list[Effect]:
         """Whoever still waits under the old id of a static member is told that it was replaced."""
@@ -212,7 +216,7 @@ class Group:
                 result = JoinResult(Err.NONE, member.member_id, self.generation, self.protocol_type, self.protocol,
                                     then.old_leader)
         else:
-            self.members.rename(then.instance_id, then.old_member_id)
+            self._rename(then.instance_id, then.old_member_id)
             member.adopt(then.before)
             self._renew(member, now)
             result = JoinResult(error, NO_MEMBER, self.generation, self.protocol_type, self.protocol, then.old_leader)
