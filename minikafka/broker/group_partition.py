@@ -111,12 +111,12 @@ class GroupPartition:
 
     # --- groups -------------------------------------------------------------------------------------------------
 
-    def create(self, group_id: str) -> Group:
-        """A new group, written to the log; raises KafkaError if it cannot be."""
-        outcome = self.log.append([self._group_record(group_id, NEW)])
+    def create(self, group: Group) -> None:
+        """Keep a new group and write it to the log; raises KafkaError if it cannot be."""
+        outcome = self.log.append([self._group_record(group.group_id, NEW)])
         if outcome.done() and outcome.result() is not Err.NONE:
             raise KafkaError(outcome.result())
-        return self.groups.setdefault(group_id, self.coordinator.new_group(group_id))
+        self.groups[group.group_id] = group
 
     def run(self, group: Group, effects: list[Effect]) -> None:
         """Carry out `effects`, and see to it that the group's next deadline is not missed."""

@@ -173,14 +173,19 @@ class GroupCoordinator:
         low, high = self.session_range
         if not low <= request.session_timeout_ms <= high:
             raise KafkaError(Err.INVALID_SESSION_TIMEOUT)
-        partition = self.loaded(group_id)
-        group = partition.groups.get(group_id)
-        if group is None:
-            if request.member_id:
-                return JoinResult(Err.UNKNOWN_MEMBER_ID, request.member_id)
-            group = partition.create(group_id)
+        partition, now = self.loaded(group_id), self.broker.env.now()
         call = self.broker.env.future()
-        partition.run(group, group.join(call, request, self.broker.env.now()))
+        group = partition.groups.get(group_id)
+        if group is not None:
+            partition.run(group, group.join(call, request, now))
+        elif request.member_id:
+            return JoinResult(Err.UNKNOWN_MEMBER_ID, request.member_id)
+        else:
+            group = self.new_group(group_id)
+            effects = group.join(call, request, now)
+            if group.is_awaited:                       # a refused first member makes no group
+                partition.create(group)
+            partition.run(group, effects)
         return await call
 
     async def sync(self, group_id: str, request: Sync) -> SyncResult:

@@ -85,6 +85,11 @@ class Group:
             member.joining = member.syncing = None
         return [*self._move("removed"), *replies]
 
+    @property
+    def is_awaited(self) -> bool:
+        """Has it members, or clients that were given an id and shall come back?"""
+        return bool(len(self.members) or self.members.pending)
+
     # --- JoinGroup ------------------------------------------------------------------------------------------
 
     def join(self, call: Call, request: Join, now: float) -> list[Effect]:

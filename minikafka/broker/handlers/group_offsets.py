@@ -116,11 +116,12 @@ async def _fetch(ctx: Context, group_id: str, topics: Any, require_stable: bool)
     if topics is None:
         return Err.NONE, _all_offsets(ctx, store, group_id, require_stable)
     found: list[Found] = []
+    by_id = ctx.version >= 10
     for topic in topics:
-        name, unknown = _topic_name(ctx, topic) if ctx.version >= 10 else (topic.name, Err.NONE)
+        name, unknown = _topic_name(ctx, topic) if by_id else (topic.name, Err.NONE)
         offsets = [(index, unknown, NO_OFFSET) if name is None else
                    _look_up(store, group_id, (name, index), require_stable) for index in topic.partition_indexes]
-        found.append((topic.topic_id, topic.name, offsets))
+        found.append((topic.topic_id if by_id else None, topic.name, offsets))
     return Err.NONE, found
 
 
@@ -191,18 +192,19 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
     topics: list[Any] = []
     doomed: dict[Key, bytes | None] = {}
     for topic in request.topics:
-        partitions = []
-        for one in topic.partitions:
-            key = (topic.name, one.partition_index)
-            error = Err.NONE if ctx.broker.image.partition(*key) else Err.UNKNOWN_TOPIC_OR_PARTITION
-            if error is Err.NONE and _reads(group, topic.name):
-                error = Err.GROUP_SUBSCRIBED_TO_TOPIC
-            if error is Err.NONE and (store.offsets.get(request.group_id, key)
-                                      or store.offsets.is_unstable(request.group_id, key)):
-                doomed[key] = None
-            partitions.append(answer.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error)))
+        keys = [(topic.name, one.partition_index) for one in topic.partitions]
+        known = [key for key in keys if ctx.broker.image.partition(*key) is not None]
+        errors = {key: Err.UNKNOWN_TOPIC_OR_PARTITION for key in keys if key not in known}
+        errors |= dict.fromkeys(known, Err.GROUP_SUBSCRIBED_TO_TOPIC if _reads(group, topic.name) else Err.NONE)
+        partitions = [answer.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
+                      for key, error in errors.items()]
+        doomed |= {key: None for key, error in errors.items() if error is Err.NONE and _has(store, group, key)}
         topics.append(answer(name=topic.name, partitions=partitions))
     return topics, doomed
+
+
+def _has(store: GroupPartition, group: Group, key: Key) -> bool:
+    return store.offsets.get(group.group_id, key) is not None or store.offsets.is_unstable(group.group_id, key)
 
 
 def _reads(group: Group, topic: str) -> bool:

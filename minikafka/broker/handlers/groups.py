@@ -7,6 +7,8 @@ Source: KafkaApis, GroupCoordinatorService.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kafka.protocol.consumer.group import (HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse,
                                            LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest, SyncGroupResponse)
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
@@ -16,7 +18,16 @@ from minikafka.core.group_messages import Join, JoinResult, Leaving, Sync, SyncR
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2       # key types of FindCoordinator
-Found = tuple[Err, int, str, int]         # (error, node id, host, port)
+
+
+class Found(NamedTuple):
+    """Where a coordinator is, or why not; `text` is the message of the batched versions (4 on)."""
+
+    error: Err
+    text: str = ""
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
 
 
 # --- FindCoordinator ---------------------------------------------------------------------------------------------
@@ -24,30 +35,27 @@ Found = tuple[Err, int, str, int]         # (error, node id, host, port)
 @handles(FindCoordinatorRequest, versions=(0, 6))
 def find_coordinator(ctx: Context, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     if ctx.version >= 4:
-        coordinators = [_coordinator(key, _find(ctx, request.key_type, key)) for key in request.coordinator_keys]
-        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=coordinators)
-    error, node, host, port = _find(ctx, request.key_type, request.key)
-    text = "NONE" if error is Err.NONE else TEXTS[error]      # Kafka's own oddity in versions 1 to 3
-    return FindCoordinatorResponse(throttle_time_ms=0, error_code=int(error), error_message=text, node_id=node,
-                                   host=host, port=port)
-
-
-def _coordinator(key: str, found: Found) -> FindCoordinatorResponse.Coordinator:
-    error, node, host, port = found
-    text = "" if error in (Err.NONE, Err.COORDINATOR_NOT_AVAILABLE) else TEXTS[error]
-    return FindCoordinatorResponse.Coordinator(key=key, node_id=node, host=host, port=port, error_code=int(error),
-                                               error_message=text)
+        found = [(key, _find(ctx, request.key_type, key)) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=[
+            FindCoordinatorResponse.Coordinator(key=key, node_id=one.node_id, host=one.host, port=one.port,
+                                                error_code=int(one.error), error_message=one.text)
+            for key, one in found])
+    one = _find(ctx, request.key_type, request.key)
+    text = "NONE" if one.error is Err.NONE else TEXTS[one.error]      # Kafka's own oddity in versions 1 to 3
+    return FindCoordinatorResponse(throttle_time_ms=0, error_code=int(one.error), error_message=text,
+                                   node_id=one.node_id, host=one.host, port=one.port)
 
 
 def _find(ctx: Context, key_type: int, key: str) -> Found:
-    nowhere = (-1, "", -1)
-    if key_type != GROUP:                # transactions and share groups are not served yet: say so at once
-        return Err.INVALID_REQUEST, *nowhere
+    if key_type == TRANSACTION:          # COORDINATOR_NOT_AVAILABLE would let clients try for ever
+        return Found(Err.INVALID_REQUEST, "Transactions are not served by this broker.")
+    if key_type != GROUP:
+        return Found(Err.INVALID_REQUEST, "" if key_type == SHARE else TEXTS[Err.INVALID_REQUEST] or "")
     partition = ctx.broker.groups.coordinator_of(key)
     node = ctx.broker.image.brokers.get(partition.leader) if partition is not None else None
     if node is None or node.fenced:
-        return Err.COORDINATOR_NOT_AVAILABLE, *nowhere
-    return Err.NONE, node.id, node.host, node.port
+        return Found(Err.COORDINATOR_NOT_AVAILABLE)
+    return Found(Err.NONE, "", node.id, node.host, node.port)
 
 
 # --- JoinGroup, SyncGroup ----------------------------------------------------------------------------------------
