@@ -1,34 +1,63 @@
 """Opens JupyterLab on a lab: `python -m minikafka.lab [NN] [options of jupyter lab]`; `make lab` calls it.
 
-Everything it needs is on this machine: no update check, no news, no extension manager asks the network. Fonts are set
-for a projector (`jupyter/overrides.json`); a setting that a user has changed wins.
+Everything it needs is on this machine: no update check, no news, no extension manager asks the network (overrides.json).
+
+Fonts are large enough for a projector (themes.json). JupyterLab applies sizes of fonts only from a *user's* settings, not
+from overrides.json; so the labs have a settings folder of their own in .cache/, begun with a copy of the user's, and what
+is changed there in JupyterLab stays.
+
+Invariants
+  I-LAUNCH-1  the user's own settings of JupyterLab are read, never written
+  I-LAUNCH-2  a size that the user has chosen wins
 """
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
+import json5
+from jupyterlab.commands import get_user_settings_dir
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+THEMES = Path("@jupyterlab") / "apputils-extension" / "themes.jupyterlab-settings"
 
 
-def notebook(lab: str) -> Path:
+def notebook(lab: str, root: Path = ROOT) -> Path:
     """The notebook of a lab by its number ("00", "0"), relative to the project. FileNotFoundError if there is none."""
     number = f"{int(lab):02d}"
-    found = sorted((ROOT / "labs").glob(f"{number}-*.ipynb"))
+    found = sorted((root / "labs").glob(f"{number}-*.ipynb"))
     if not found:
-        raise FileNotFoundError(f"there is no lab {number} in {ROOT / 'labs'}")
-    return found[0].relative_to(ROOT)
+        raise FileNotFoundError(f"there is no lab {number} in {root / 'labs'}")
+    return found[0].relative_to(root)
 
 
-def arguments(lab: str, extra: list[str]) -> list[str]:
+def settings(root: Path = ROOT) -> Path:
+    """The labs' own settings folder; made on first use."""
+    folder = root / ".cache" / "jupyterlab" / "user-settings"
+    if not folder.exists():
+        mine = Path(get_user_settings_dir())
+        if mine.is_dir():
+            shutil.copytree(mine, folder)
+        theirs = folder / THEMES
+        chosen = json5.loads(theirs.read_text()) if theirs.exists() else {}
+        sizes = json.loads((HERE / "jupyter" / "themes.json").read_text())["overrides"]
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        theirs.write_text(json.dumps({**chosen, "overrides": {**sizes, **chosen.get("overrides", {})}}, indent=2))
+    return folder
+
+
+def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
     """The command line of JupyterLab that opens a lab, without the program's name."""
     return [
-        f"--ServerApp.root_dir={ROOT}",
-        f"--LabApp.default_url=/lab/tree/{notebook(lab).as_posix()}",
+        f"--ServerApp.root_dir={root}",
+        f"--LabApp.default_url=/lab/tree/{notebook(lab, root).as_posix()}",
         f"--LabApp.app_settings_dir={HERE / 'jupyter'}",
+        f"--LabApp.user_settings_dir={settings(root)}",
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
@@ -39,8 +68,11 @@ def arguments(lab: str, extra: list[str]) -> list[str]:
 def main(argv: list[str]) -> None:
     """Replaces this process by JupyterLab, so that Ctrl-C reaches it and nothing is left behind."""
     lab, extra = ("00", argv) if not argv or not re.fullmatch(r"\d+", argv[0]) else (argv[0], argv[1:])
-    command = [sys.executable, "-m", "jupyterlab", *arguments(lab, extra)]
-    os.execv(sys.executable, command)
+    try:
+        options = arguments(lab, extra)
+    except FileNotFoundError as missing:
+        sys.exit(str(missing))
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
 
 
 if __name__ == "__main__":
