@@ -10,8 +10,6 @@ holds what the cluster does and what clients see, not what happens in a broker.
 from __future__ import annotations
 
 import subprocess
-import uuid
-from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from ..files import write_atomic
@@ -19,7 +17,7 @@ from ..jars import KAFKA, jars
 from ..java import find_java
 from .engine import common_properties, listener, render
 from .errors import ClusterError
-from .plan import HOST, Node, Plan
+from .plan import HOST, Node, Plan, random_id
 
 JAVA_FLAGS = ["-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
 # Written into the metadata folder by Kafka's own tool; the same for every node, unlike meta.properties.
@@ -80,8 +78,7 @@ class Apache:
             return
         for folder in (node.data, node.metadata):
             (folder / BOOTSTRAP).write_bytes(example.read_bytes())
-            directory = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            properties = {"node.id": str(node.id), "directory.id": directory, "version": "1",
+            properties = {"node.id": str(node.id), "directory.id": random_id(), "version": "1",
                           "cluster.id": plan.cluster_id}
             write_atomic(folder / "meta.properties", render(properties))
 

@@ -189,6 +189,17 @@ class Cluster:
             shutil.rmtree(data)
             data.mkdir(mode=0o700)
 
+    def mend(self) -> None:
+        """Undo what was broken: heal all faults, resume what is paused, restart what ended."""
+        if self._engine.link_faults:
+            self.heal()
+        for node, child in list(self._children.items()):
+            if child.paused and child.alive:
+                self.resume(node)
+        for node, child in list(self._children.items()):
+            if not child.alive:
+                self.restart(node)
+
     def add_broker(self) -> int:
         """One more broker, which does not vote; returns its id when it is ready."""
         with self._lock:

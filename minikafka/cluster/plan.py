@@ -102,8 +102,7 @@ def new_plan(folder: Path, engine: str, brokers: int, controllers: int | None, c
     wanted = [(number, True, controllers is None and number <= voters) for number in range(1, brokers + 1)]
     wanted += [(FIRST_CONTROLLER + number, False, True) for number in range(controllers or 0)]
     nodes = {node.id: node for node in _nodes(folder, wanted)}
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    plan = Plan(folder, engine, cluster_id, config, nodes)
+    plan = Plan(folder, engine, random_id(), config, nodes)
     plan.trace.mkdir(parents=True, exist_ok=True)
     plan.save()
     return plan
@@ -119,6 +118,13 @@ def open_plan(folder: Path, engine: str, config: dict[str, str]) -> Plan | None:
         raise ClusterError(f"{folder} holds data of engine {found['engine']!r}, not of {engine!r}")
     nodes = {node["id"]: Node(**{**node, "folder": folder / f"node-{node['id']}"}) for node in found["nodes"]}
     return Plan(folder, engine, found["cluster_id"], config, nodes)
+
+
+def random_id() -> str:
+    """A random UUID in Kafka's spelling (22 letters of URL-safe base64), without a dash in front as in Kafka."""
+    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text
 
 
 def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
