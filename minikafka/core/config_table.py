@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .config_def import LONG_MAX, Config, OneOf, Range, Throttled
+from minikafka.core.config_def import LONG_MAX, Config, OneOf, Range, Throttled
 
 WEEK, DAY, HOUR, MINUTE = 604_800_000, 86_400_000, 3_600_000, 60_000
 INT_MAX = (1 << 31) - 1
@@ -97,16 +97,16 @@ _TOPICS = [
     _topic("follower.replication.throttled.replicas", "LIST", [], Throttled(),
            "Replicas whose follower side of replication is throttled, as partition:broker, or *.", honoured=False),
     _topic("remote.storage.enable", "BOOLEAN", False, None,
-           "Tiered storage; there is none here.", honoured=False),
+           "Tiered storage; there is none here."),
     _topic("local.retention.ms", "LONG", -2, Range(-2),
            "With tiered storage, how long the local copy is kept; -2 follows retention.ms.", "log.local.retention.ms"),
     _topic("local.retention.bytes", "LONG", -2, Range(-2),
            "With tiered storage, how large the local copy gets; -2 follows retention.bytes.",
            "log.local.retention.bytes"),
     _topic("remote.log.copy.disable", "BOOLEAN", False, None,
-           "With tiered storage, whether the remote copy is read-only.", honoured=False),
+           "With tiered storage, whether the remote copy is read-only."),
     _topic("remote.log.delete.on.disable", "BOOLEAN", False, None,
-           "With tiered storage, whether switching it off deletes the remote copy.", honoured=False),
+           "With tiered storage, whether switching it off deletes the remote copy."),
 ]
 TOPIC_CONFIGS: dict[str, Config] = {config.name: config for config in _TOPICS}
 

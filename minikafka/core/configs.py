@@ -17,9 +17,9 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .config_def import Config, ConfigError, Value, plain, to_text
-from .config_table import BROKER_CONFIGS, TOPIC_CONFIGS
-from .image import MetadataImage
+from minikafka.core.config_def import Config, ConfigError, Value, plain, to_text
+from minikafka.core.config_table import BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.core.image import MetadataImage
 
 # ConfigEntry.ConfigSource on the wire
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
@@ -104,6 +104,9 @@ def validate_topic_configs(configs: Mapping[str, str], broker: BrokerConfig | No
     for name, config in TOPIC_CONFIGS.items():
         if name in configs:
             values[name] = config.parse(configs[name])
+    if values["remote.storage.enable"]:
+        raise plain("Tiered Storage functionality is disabled in the broker. "
+                    "Topic cannot be configured with remote log storage.")
     for name in configs:
         _refuse_without_effect(TOPIC_CONFIGS[name], values[name])
     low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]

@@ -23,16 +23,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from ..protocol.errors import Err, KafkaError
-from ..protocol.internal import (AllocateProducerIdsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse)
-from ..protocol.records import (BROKER_RESOURCE, FENCE, NO_LEADER, UNFENCE, BrokerEndpoint, BrokerFeature,
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.internal import (AllocateProducerIdsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse)
+from minikafka.protocol.records import (BROKER_RESOURCE, FENCE, NO_LEADER, UNFENCE, BrokerEndpoint, BrokerFeature,
                                 BrokerRegistrationChangeRecord, ConfigRecord, FeatureLevelRecord, MetadataRecord,
                                 PartitionChangeRecord, ProducerIdsRecord, RegisterBrokerRecord)
-from .alter_partition import alter_partition
-from .configs import BrokerConfig, topic_value
-from .election import Election, Rules, change
-from .heartbeats import NEVER, Heartbeats, Life
-from .image import Broker, MetadataImage, Partition
+from minikafka.core.alter_partition import alter_partition
+from minikafka.core.configs import BrokerConfig, topic_value
+from minikafka.core.election import Election, Rules, change
+from minikafka.core.heartbeats import NEVER, Heartbeats, Life
+from minikafka.core.image import Broker, MetadataImage, Partition
 
 Records: TypeAlias = list[MetadataRecord]
 PRODUCER_ID_BLOCK = 1000

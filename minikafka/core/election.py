@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ..protocol.records import NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERING, PartitionChangeRecord
-from .image import Partition
+from minikafka.protocol.records import NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERING, PartitionChangeRecord
+from minikafka.core.image import Partition
 
 Replicas = tuple[int, ...]
 
@@ -63,7 +63,8 @@ def change(partition: Partition, rules: Rules, election: Election = Election.ONL
     target = _with_elr(partition, rules, partition.isr if isr is None else isr, unclean_shutdown)
     leader, unclean = _elect(partition, rules, target, election)
     if leader != partition.leader and leader in target.elr:
-        target = Target((leader,), tuple(r for r in target.elr if r != leader))
+        others = tuple(r for r in target.elr if r != leader)
+        target = Target((leader,), others if rules.min_isr > 1 else ())
     elif unclean:
         target = Target((leader,), ())
     fields = _changed_fields(partition, rules, target, leader)

@@ -7,8 +7,8 @@
 
 Owns: the time and metadata offset of each broker's last heartbeat. None of it is in the log: a new controller starts
 with every session fresh, so nobody is fenced because the old controller died.
-Invariants: I-LIFE-1 a broker is unfenced only after it replayed its own registration (rule 30).
-            I-LIFE-2 a broker may exit only when it leads nothing and every active broker knows that (rule 32).
+Invariants: I-SESS-1 a broker is unfenced only after it replayed its own registration (rule 30).
+            I-SESS-2 a broker may exit only when it leads nothing and every active broker knows that (rule 32).
 Times are seconds of the monotonic clock. Source: BrokerHeartbeatManager; KIP-631, KIP-841.
 """
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..protocol.records import (BROKER_RESOURCE, NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERY_NO_CHANGE,
+from minikafka.protocol.records import (BROKER_RESOURCE, NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERY_NO_CHANGE,
                                 TOPIC_RESOURCE, UNFENCE, BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord,
                                 ConfigRecord, FeatureLevelRecord, MetadataRecord, NoOpRecord, PartitionChangeRecord,
                                 PartitionRecord, ProducerIdsRecord, RegisterBrokerRecord, RemoveTopicRecord,

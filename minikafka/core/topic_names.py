@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ..protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import Err, KafkaError
 
 MAX_LENGTH = 249
 METADATA_TOPIC = "__cluster_metadata"

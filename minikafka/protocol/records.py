@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .record_codec import (BOOL, INT8, INT16, INT32, INT64, RECORDS, STRING, UINT16, UUID, ZERO_UUID, RecordError, Uuid,
+from minikafka.protocol.record_codec import (BOOL, INT8, INT16, INT32, INT64, RECORDS, STRING, UINT16, UUID, ZERO_UUID, RecordError, Uuid,
                            array, decode, encode, record, struct_of, wire)
 
 __all__ = ["RECORDS", "RecordError", "Uuid", "ZERO_UUID", "decode", "encode"]

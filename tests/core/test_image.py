@@ -1,0 +1,121 @@
+"""Records and the image they replay into (protocol/records.py, core/image.py)."""
+
+from __future__ import annotations
+
+import dataclasses
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minikafka.core.image import MetadataImage
+from minikafka.protocol import records as r
+from tests.core.controller_world import World
+
+U = UUID(int=0x0102030405060708090A0B0C0D0E0F10)
+SAMPLES = [
+    r.RegisterBrokerRecord(1, False, U, 5, (r.BrokerEndpoint("PLAINTEXT", "h", 65535),),
+                           (r.BrokerFeature("metadata.version", 7, 30),), "rack", log_dirs=(U,)),
+    r.UnregisterBrokerRecord(1, 5), r.TopicRecord("tö", U), r.RemoveTopicRecord(U), r.NoOpRecord(),
+    r.PartitionRecord(0, U, (1, 2), (1,), leader=1, eligible_leader_replicas=(2,), last_known_elr=(2,),
+                      leader_recovery_state=1, directories=(U, U)),
+    r.PartitionChangeRecord(0, U), r.PartitionChangeRecord(0, U, isr=(), leader=-1, eligible_leader_replicas=(1,)),
+    r.ConfigRecord(2, "t", "retention.ms", "1"), r.ConfigRecord(2, "t", "retention.ms", None),
+    r.FeatureLevelRecord("metadata.version", 30), r.ProducerIdsRecord(1, 5, 1000),
+    r.BrokerRegistrationChangeRecord(1, 5, fenced=-1, in_controlled_shutdown=1),
+]
+
+
+@pytest.mark.parametrize("record", SAMPLES, ids=lambda rec: type(rec).__name__)
+def test_what_was_written_is_read_and_no_prefix_is(record):
+    """Fails if a field is forgotten or misplaced, or if a torn record is taken for one (I-REC-1, I-REC-2)."""
+    data = r.encode(record)
+    assert r.decode(data) == record
+    for cut in range(len(data)):
+        with pytest.raises(r.RecordError):
+            r.decode(data[:cut])
+    with pytest.raises(r.RecordError):
+        r.decode(data + b"\0")
+
+
+@pytest.mark.parametrize(("record", "written"), [
+    # the bytes of Apache Kafka 4.3's MetadataRecordSerde for the same records
+    (r.TopicRecord("foo", U), "01020004666f6f" + U.hex + "00"),
+    (r.PartitionChangeRecord(3, U, isr=(1, 2), leader=1),
+     "010502" + "00000003" + U.hex + "02" + "0009" + "030000000100000002" + "0104" + "00000001"),
+    (r.BrokerRegistrationChangeRecord(1, 7, fenced=-1), "011102" + "00000001" + "0000000000000007" + "01" + "0001" + "ff"),
+    (r.FeatureLevelRecord("metadata.version", 30), "010c0011" + b"metadata.version".hex() + "001e" + "00"),
+    (r.NoOpRecord(), "01140000"),
+])
+def test_the_bytes_are_kafkas(record, written):
+    """Fails if key, version, compact lengths, tags or byte order change."""
+    assert r.encode(record).hex() == written
+
+
+@given(st.binary(max_size=80))
+def test_garbage_never_gets_further_than_an_error(data):
+    """Fails if decode() lets another exception out or loops."""
+    try:
+        record = r.decode(b"\x01" + data)
+    except (r.RecordError, UnicodeDecodeError):
+        return
+    assert dataclasses.is_dataclass(record)
+
+
+def test_equal_logs_make_equal_images():
+    """Fails if apply() depends on anything but image and record (I-IMG-1), or copy() shares what apply() changes."""
+    w = World()
+    w.create("t", [1, 2, 3], [2, 3, 1])
+    w.silence(1)
+    replayed = MetadataImage("cluster")
+    replayed.replay(w.log, len(w.log) - 1, 1)
+    twin = replayed.copy()
+    assert _state(replayed) == _state(w.image) == _state(twin)
+    twin.apply(r.RemoveTopicRecord(w.image.topics["t"].id))
+    assert _state(replayed) == _state(w.image)
+
+
+def _state(image):
+    topics = {name: (topic.id, topic.partitions) for name, topic in image.topics.items()}
+    return image.brokers, topics, image.configs, image.features, image.next_producer_id, image.offset
+
+
+def test_the_leader_epoch_grows_whenever_a_record_names_a_leader():
+    """Fails if I-IMG-2 is broken: a re-elected leader must get a new epoch too (rule 28)."""
+    w = World()
+    p = w.create()
+    w.append([r.PartitionChangeRecord(0, p.topic_id, leader=1)])
+    assert (w.partition().leader_epoch, w.partition().partition_epoch) == (1, 1)
+    w.append([r.PartitionChangeRecord(0, p.topic_id, isr=(1,))])
+    assert (w.partition().leader_epoch, w.partition().partition_epoch) == (1, 2)
+
+
+def test_a_removed_topic_takes_its_configuration_along():
+    """Fails if a topic made again under the name inherits the old one's settings (I-IMG-3)."""
+    w = World()
+    p = w.create("t", [1], retention_ms="5")
+    w.append([r.RemoveTopicRecord(p.topic_id)])
+    assert w.image.topics == {} and w.image.topic_configs("t") == {} and w.image.topic_by_id(p.topic_id) is None
+
+
+def test_changes_are_taken_once():
+    """Fails if a touched partition, topic, broker or configuration is forgotten or told twice."""
+    image = MetadataImage()
+    w = World(brokers=1)
+    w.create("t", [1], [1], retention_ms="5")
+    image.replay(w.log, len(w.log) - 1, 1)
+    changes = image.take_changes()
+    assert list(changes.partitions) == [("t", 0), ("t", 1)] and list(changes.topics) == ["t"]
+    assert list(changes.brokers) == [1] and (2, "t") in changes.configs and changes.features
+    assert not image.take_changes()
+    topic = image.topics["t"]
+    image.apply(r.RemoveTopicRecord(topic.id))
+    assert image.take_changes().deleted == {topic.id: topic}
+
+
+def test_the_offset_of_a_registration_is_kept():
+    """Fails if unfencing compares with the offset of the batch instead of the record's own."""
+    image = MetadataImage()
+    image.replay([r.NoOpRecord(), SAMPLES[0], r.NoOpRecord()], 12, 3)
+    assert image.brokers[1].registration_offset == 11 and (image.offset, image.epoch) == (12, 3)
