@@ -20,8 +20,16 @@ from kafka.protocol.admin import CreateTopicsRequest
 
 from minikafka.broker.group_partition import GroupPartition
 from minikafka.core.group import Group
-from minikafka.core.group_messages import (GroupConfig, Join, JoinResult, Leaving, StoredGroup, StoredMember, Sync,
-                                           SyncResult)
+from minikafka.core.group_messages import (
+    GroupConfig,
+    Join,
+    JoinResult,
+    Leaving,
+    StoredGroup,
+    StoredMember,
+    Sync,
+    SyncResult,
+)
 from minikafka.core.image import Changes, MetadataImage
 from minikafka.core.image import Partition as PartitionImage
 from minikafka.protocol import group_records as wire

@@ -22,8 +22,23 @@ from collections.abc import Callable
 
 from ..protocol.errors import Err
 from .group_members import Member, Members
-from .group_messages import (Assigned, Call, Effect, GroupConfig, Join, JoinResult, Leaving, Moved, Replaced, Reply,
-                             Store, StoredGroup, StoredMember, Sync, SyncResult)
+from .group_messages import (
+    Assigned,
+    Call,
+    Effect,
+    GroupConfig,
+    Join,
+    JoinResult,
+    Leaving,
+    Moved,
+    Replaced,
+    Reply,
+    Store,
+    StoredGroup,
+    StoredMember,
+    Sync,
+    SyncResult,
+)
 from .group_state import ANSWERS, NEXT, State
 
 NO_MEMBER = ""       # the member id of somebody who has none yet

@@ -12,8 +12,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.core.group import Group
-from minikafka.core.group_messages import (Assigned, Effect, GroupConfig, Join, JoinResult, Leaving, Moved, Protocols,
-                                           Replaced, Reply, Store, StoredGroup, Sync, SyncResult)
+from minikafka.core.group_messages import (
+    Assigned,
+    Effect,
+    GroupConfig,
+    Join,
+    JoinResult,
+    Leaving,
+    Moved,
+    Protocols,
+    Replaced,
+    Reply,
+    Store,
+    StoredGroup,
+    Sync,
+    SyncResult,
+)
 from minikafka.protocol.errors import Err
 
 

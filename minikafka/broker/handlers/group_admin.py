@@ -6,8 +6,14 @@ Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager; KIP-518 (state
 
 from __future__ import annotations
 
-from kafka.protocol.admin.groups import (DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest,
-                                         DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse)
+from kafka.protocol.admin.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 
 from minikafka.broker.api import Context, handles
 from minikafka.core.group import Group

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.protocol.consumer.group import (OffsetCommitRequest, OffsetCommitResponse, OffsetDeleteRequest,
-                                           OffsetDeleteResponse, OffsetFetchRequest, OffsetFetchResponse)
+from kafka.protocol.consumer.group import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 
 from minikafka.broker.api import Context, handles
 from minikafka.broker.group_partition import GroupPartition
-from minikafka.core.offsets import CommittedOffset, Key
 from minikafka.core.group import Group
 from minikafka.core.group_state import ANSWERS, State
+from minikafka.core.offsets import CommittedOffset, Key
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.group_records import offset_value, subscribed_topics
 

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafka.protocol.consumer.group import (HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse,
-                                           LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest, SyncGroupResponse)
+from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 
 from minikafka.broker.api import Context, handles
