@@ -80,7 +80,7 @@ class LeaderEpochCache:
     def truncate_from_start(self, offset: int) -> None:
         """Forget what ended before `offset`; the epoch that was current there now starts there."""
         before = bisect_right(self.entries, offset, key=lambda entry: entry[1])
-        if before and self.entries[before - 1][1] != offset or before > 1:
+        if (before and self.entries[before - 1][1] != offset) or before > 1:
             self._replace([(self.entries[before - 1][0], offset), *self.entries[before:]])
 
     def clear(self) -> None:

@@ -8,25 +8,32 @@ Invariants: I-FLUSH-1 `sync` touches no state of the log; it only leaves `error`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from minikafka.log.disk import File, Fs
 
 
 @dataclass(eq=False)
 class Flush:
-    """Made by Log.start_flush."""
+    """Made by `Log.start_flush`."""
 
     fs: Fs
     end_offset: int
     truncations: int  # the log's count when the flush began: a later truncation makes its result void
-    files: list[File]
-    paths: list[str]
-    folder: str  # empty if no file came or went
+    files: list[File] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    folder: str = ""  # stays empty if no file came or went
     error: OSError | None = None
 
+    def include(self, earlier: Flush) -> None:
+        """Also do what another flush, still under way, is to do."""
+        self.files += earlier.files
+        self.paths += earlier.paths
+        self.folder = self.folder or earlier.folder
+
     def sync(self) -> None:
-        """fsync everything; blocks, may run in a thread. An error is kept for `Log.finish_flush`, never retried."""
+        """fsync everything; blocks, may run in a thread. An error is kept for
+        `Log.finish_flush` and never retried (rule 67)."""
         try:
             for file in self.files:
                 file.fsync()

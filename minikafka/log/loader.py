@@ -52,7 +52,7 @@ class Loader:
         known = self.epochs.load()
         segments: list[Segment] = []
         for slot, base in enumerate(bases):
-            flushed = clean or slot + 1 < len(bases) and bases[slot + 1] <= recovery_point
+            flushed = clean or (slot + 1 < len(bases) and bases[slot + 1] <= recovery_point)
             if not flushed and segments and not self._follows(segments[-1], base):
                 break  # a hole: what comes after it is not the continuation of what was acknowledged
             cut = self._open(base, flushed, segments)
@@ -76,7 +76,7 @@ class Loader:
         return bases
 
     def _follows(self, previous: Segment, base: int) -> bool:
-        return base == previous.next_offset or self.config.compact and base > previous.next_offset
+        return base == previous.next_offset or (self.config.compact and base > previous.next_offset)
 
     def _open(self, base: int, flushed: bool, segments: list[Segment]) -> int:
         """Open one segment and add it; returns how many bytes recovery cut off its end."""
@@ -96,6 +96,7 @@ class Loader:
 
     def _find_epochs(self, segments: list[Segment]) -> None:
         """The checkpoint is lost or torn: the batches say which epochs there were."""
+        self.epochs.clear()
         for segment in segments:
             for _, header, batch in scan(segment.log, 0, segment.size):
                 self._note_epoch(header, batch)

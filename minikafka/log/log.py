@@ -5,15 +5,13 @@
                 00000000000000052731.snapshot                  producer state at that offset
                 leader-epoch-checkpoint  partition.metadata
 
-Owns: all files of the folder; start_offset, end_offset (LEO, exclusive) and recovery_point.
+Owns: what an append means: validation, offsets, leader epoch, producer state; start_offset. The files are `segments.py`'s.
 Invariants: I-LOG-1 start_offset <= end_offset; offsets are dense: a batch begins at the end offset of the one before.
             I-LOG-2 a refused append changed nothing; an append that returned is in the kernel, whole (law 3).
-            I-LOG-3 after a disk error the log is offline: nothing is served or tried again (rule 67).
-            I-LOG-4 recovery_point only moves after a real fsync (rule 64) and never past a truncation.
-            I-LOG-5 `read` returns whole batches, stored bytes unchanged.
+            I-LOG-3 `read` returns whole batches, stored bytes unchanged.
+            I-LOG-4 epochs and producer state are always those of the batches in the log (rule 23).
 There is no await here: validating and appending are one step (rule 46). The high watermark is not the log's business.
-Apache Kafka deletes files a minute later (file.delete.delay.ms) because readers may still map them; we delete at once.
-Source: org.apache.kafka.storage.internals.log.UnifiedLog, LocalLog.
+Source: org.apache.kafka.storage.internals.log.UnifiedLog.
 """
 
 from __future__ import annotations
@@ -25,17 +23,14 @@ from minikafka.log.batch import Header, crc_ok, frames, stamp
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
-from minikafka.log.flush import Flush
 from minikafka.log.loader import Loaded, Loader, replay_producers
 from minikafka.log.lookup import first_at_or_after, first_with_max_timestamp
 from minikafka.log.producers import ProducerStates
 from minikafka.log.retention import expired_segments
-from minikafka.log.segment import Segment
+from minikafka.log.segments import Buffer, SegmentedLog
 from minikafka.protocol.errors import Err, KafkaError
 
 EPOCHS_FILE, METADATA_FILE = "leader-epoch-checkpoint", "partition.metadata"
-
-Buffer = bytes | bytearray | memoryview
 
 
 class UnexpectedAppendOffset(Exception):
@@ -55,29 +50,17 @@ class AppendInfo(NamedTuple):
     leader_epoch: int
 
 
-class Log:
-    """Made by `Log.open`. `config` may be replaced at any time."""
+class Log(SegmentedLog):
+    """Made by `Log.open`."""
 
     def __init__(self, fs: Fs, path: str, loaded: Loaded, epochs: LeaderEpochCache, config: LogConfig) -> None:
-        self.fs = fs
-        self.path = path
-        self.segments = loaded.segments
+        super().__init__(fs, path, loaded, epochs, config)
         self.start_offset = loaded.start_offset
-        self.end_offset = loaded.end_offset
         self.truncated_bytes = loaded.truncated_bytes
-        self.epochs = epochs
-        self.recovery_point = 0
-        self.offline = False
-        self.name = path.rsplit("/", 1)[-1]
         self.topic, _, index = self.name.rpartition("-")
         self.partition = int(index) if index.isdigit() else 0
         self.topic_id: Any = None
         self.producers = ProducerStates(fs, path, self.name)
-        self._config = config
-        self._folder_changed = True
-        self._truncations = 0
-        self._flushing: list[Flush] = []
-        self._retired: list[Segment] = []
 
     @classmethod
     def open(
@@ -96,31 +79,13 @@ class Log:
         log = cls(fs, path, loaded, epochs, config)
         log.topic = topic or log.topic
         log.topic_id = known_id
-        log.recovery_point = log.end_offset if clean and not log.truncated_bytes else min(recovery_point, log.end_offset)
+        flushed = log.end_offset if clean and not log.truncated_bytes else recovery_point
+        log.recovery_point = min(flushed, log.end_offset)
         replay_producers(log.producers, log.segments, log.start_offset, log.end_offset)
         log.producers.expire(now_ms, config.producer_id_expiration_ms)
         if log.end_offset > log.start_offset:
             log.producers.take_snapshot()
         return log
-
-    @property
-    def config(self) -> LogConfig:
-        return self._config
-
-    @config.setter
-    def config(self, config: LogConfig) -> None:
-        self._config = config
-        for segment in self.segments:
-            segment.config = config
-
-    @property
-    def active(self) -> Segment:
-        return self.segments[-1]
-
-    @property
-    def size(self) -> int:
-        """Bytes of all segments' logs."""
-        return sum(segment.size for segment in self.segments)
 
     # --- appending ----------------------------------------------------------------------------------------------
 
@@ -178,8 +143,9 @@ class Log:
         expected = self.end_offset
         if self.start_offset == self.end_offset and headers[0].base_offset < expected <= headers[0].last_offset:
             # An empty log whose start lies inside the leader's batch (after DeleteRecords): take the whole batch.
-            self._restart_at(headers[0].base_offset, self.start_offset)
-            expected = self.end_offset
+            start = self.start_offset
+            self.truncate_fully(headers[0].base_offset)
+            self.start_offset, expected = start, self.end_offset
         for header in headers:
             if header.base_offset != expected:
                 raise UnexpectedAppendOffset(
@@ -200,18 +166,15 @@ class Log:
     def _write(self, data: Buffer, headers: list[tuple[int, Header]], now_ms: int) -> AppendInfo:
         first, last = headers[0][1], headers[-1][1]
         newest = max(header.max_timestamp for _, header in headers)
-        try:
+        with self._disk():
             if self.active.should_roll(len(data), newest, last.last_offset, now_ms):
                 self._roll(now_ms)
             for _, header in headers:
                 if header.leader_epoch > self.epochs.latest:
                     self.epochs.assign(header.leader_epoch, header.base_offset)
-            self.active.append(data, headers)
-        except OSError as error:
-            raise self._fail(error) from error
+            self._put(data, headers)
         for at, header in headers:
             self.producers.update(header, memoryview(data)[at : at + header.size])
-        self.end_offset = last.next_offset
         append_time = newest if last.is_log_append_time else -1
         count = sum(header.count for _, header in headers)
         return AppendInfo(first.base_offset, last.last_offset, newest, append_time, False, count, len(data),
@@ -219,11 +182,8 @@ class Log:
 
     def roll(self, now_ms: int = 0) -> None:
         """Begin a new segment at the end offset, unless the active one is empty."""
-        self._check_online()
-        try:
+        with self._disk():
             self._roll(now_ms)
-        except OSError as error:
-            raise self._fail(error) from error
 
     def _roll(self, now_ms: int) -> None:
         if self.active.size == 0:
@@ -232,10 +192,6 @@ class Log:
         self.producers.end = self.end_offset
         self.producers.take_snapshot()
         self._begin(self.end_offset, now_ms)
-
-    def _begin(self, offset: int, now_ms: int) -> None:
-        self.segments.append(Segment(self.fs, self.path, offset, self._config, now_ms))
-        self._folder_changed = True
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -252,20 +208,7 @@ class Log:
                 f"Received request for offset {offset} for partition {self.name}, but we only have log segments in "
                 f"the range {self.start_offset} to {self.end_offset}.",
             )
-        slot = self._slot(offset)
-        while slot < len(self.segments) and offset < end_offset:
-            data = self.segments[slot].read(offset, max_bytes, end_offset, min_one)
-            if data or offset < self.segments[slot].next_offset:
-                return data
-            slot += 1
-        return b""
-
-    def _slot(self, offset: int) -> int:
-        """Index of the segment that holds `offset`."""
-        for slot in range(len(self.segments) - 1, 0, -1):
-            if self.segments[slot].base_offset <= offset:
-                return slot
-        return 0
+        return self._read(offset, max_bytes, end_offset, min_one)
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int, int] | None:
         """(offset, timestamp, leader epoch) of the first record at or after `timestamp` (ms); None if there is none."""
@@ -280,26 +223,21 @@ class Log:
     # --- shortening ---------------------------------------------------------------------------------------------
 
     def truncate(self, offset: int) -> None:
-        """Drop everything from `offset` on: batches, indexes, epochs, producer state (rule 23)."""
-        self._check_online()
-        try:
-            if offset < self.segments[0].base_offset:
-                self._restart_at(offset, offset)
-            elif offset < self.end_offset:
-                self._truncate(offset)
-            else:
-                self.epochs.truncate_from_end(self.end_offset)
-        except OSError as error:
-            raise self._fail(error) from error
+        """Drop everything from `offset` on: batches, indexes, epochs, producer state (rule 23).
 
-    def _truncate(self, offset: int) -> None:
-        self._truncations += 1
-        while self.active.base_offset > offset:
-            self._retire(self.segments.pop())
-        self.end_offset = self.active.truncate(offset)
-        self.start_offset = min(self.start_offset, self.end_offset)
-        self.recovery_point = min(self.recovery_point, self.end_offset)
-        self.epochs.truncate_from_end(self.end_offset)
+        Inside a batch the whole batch goes. Where this lowers `recovery_point` the caller must checkpoint it.
+        """
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully(offset)
+            return
+        with self._disk():
+            if offset < self.end_offset:
+                self._cut_end(offset)
+                self.start_offset = min(self.start_offset, self.end_offset)
+                self._rewind_producers()
+            self.epochs.truncate_from_end(self.end_offset)
+
+    def _rewind_producers(self) -> None:
         if self.producers.entries:
             replay_producers(self.producers, self.segments, self.start_offset, self.end_offset)
         else:  # nothing was remembered, so nothing can be left of it: spares reading the segment
@@ -308,119 +246,50 @@ class Log:
 
     def truncate_fully(self, new_start_offset: int) -> None:
         """Drop all data and begin again, empty, at `new_start_offset`."""
-        self._check_online()
-        try:
-            self._restart_at(new_start_offset, new_start_offset)
-        except OSError as error:
-            raise self._fail(error) from error
-
-    def _restart_at(self, base_offset: int, start_offset: int) -> None:
-        self._truncations += 1
-        while self.segments:
-            self._retire(self.segments.pop())
-        self._begin(base_offset, 0)
-        self.end_offset, self.start_offset, self.recovery_point = base_offset, start_offset, base_offset
-        self.epochs.clear()
-        self.producers.drop_snapshots(list(self.producers.snapshots))
-        self.producers.reload(base_offset, base_offset)
+        with self._disk():
+            self._restart_at(new_start_offset)
+            self.start_offset = new_start_offset
+            self.epochs.clear()
+            self.producers.drop_snapshots(list(self.producers.snapshots))
+            self.producers.reload(new_start_offset, new_start_offset)
 
     def advance_start(self, offset: int) -> None:
         """Raise the start offset (retention, DeleteRecords); data goes with the next `delete_old_segments`.
 
-        Raises OFFSET_OUT_OF_RANGE beyond the end of the log; that the caller may not pass the high watermark is its
-        own business.
+        Raises OFFSET_OUT_OF_RANGE beyond the end of the log; that it may not pass the high watermark is for the caller
+        to see to.
         """
         if offset > self.end_offset:
             raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
         if offset > self.start_offset:
-            self.start_offset = offset
-            self.epochs.truncate_from_start(offset)
+            with self._disk():
+                self.start_offset = offset
+                self.epochs.truncate_from_start(offset)
 
     def delete_old_segments(self, now_ms: int, high_watermark: int) -> int:
         """Delete the segments that retention allows, oldest first; returns how many went."""
-        self._check_online()
-        count = expired_segments(self.segments, self._config, self.start_offset, now_ms, high_watermark)
-        if not count:
-            return 0
-        try:
+        with self._disk():
+            count = expired_segments(self.segments, self._config, self.start_offset, now_ms, high_watermark)
             if count == len(self.segments):
                 self._roll(now_ms)
-            gone, self.segments = self.segments[:count], self.segments[count:]
-            self.advance_start(self.segments[0].base_offset)
-            for segment in gone:
-                self._retire(segment)
-            self.producers.drop_snapshots([s for s in self.producers.snapshots if s < self.segments[0].base_offset])
-        except OSError as error:
-            raise self._fail(error) from error
-        return count
-
-    def _retire(self, segment: Segment) -> None:
-        """Delete a segment's files; they are closed once no fsync is at work on them."""
-        segment.remove_files()
-        self._folder_changed = True
-        self._retired.append(segment)
-        self._close_retired()
-
-    def _close_retired(self) -> None:
-        if not self._flushing:
-            for segment in self._retired:
-                segment.close()
-            self._retired = []
-
-    # --- durability ---------------------------------------------------------------------------------------------
-
-    def start_flush(self) -> Flush:
-        """Prepare to make everything appended so far durable: call `sync` of the result, here or in a thread, then
-        `finish_flush`. Appends may go on meanwhile."""
-        self._check_online()
-        unflushed = [segment for segment in self.segments if segment.next_offset > self.recovery_point]
-        files = [file for segment in unflushed for file in segment.files(sealed=segment is not self.active)]
-        paths = [] if self.epochs.durable else [self.epochs.path]
-        self.epochs.durable = True
-        folder = self.path if self._folder_changed or paths else ""
-        self._folder_changed = False
-        flush = Flush(self.fs, self.end_offset, self._truncations, files, paths, folder)
-        self._flushing.append(flush)
-        return flush
-
-    def finish_flush(self, flush: Flush) -> None:
-        """Take note of a flush. If it failed the log goes offline and KAFKA_STORAGE_ERROR is raised."""
-        self._flushing.remove(flush)
-        self._close_retired()
-        if flush.error is not None:
-            raise self._fail(flush.error) from flush.error
-        if flush.truncations == self._truncations:
-            self.recovery_point = max(self.recovery_point, flush.end_offset)
-
-    def flush(self) -> None:
-        """fsync everything appended so far; blocks. Raises KAFKA_STORAGE_ERROR."""
-        flush = self.start_flush()
-        flush.sync()
-        self.finish_flush(flush)
+            if count:
+                self.advance_start(self.segments[count].base_offset)
+                self._cut_front(count)
+                oldest = self.segments[0].base_offset
+                self.producers.drop_snapshots([s for s in self.producers.snapshots if s < oldest])
+            return count
 
     def close(self) -> None:
         """Make everything durable, leave a producer snapshot for the next start, close the files."""
-        if not self.offline:
-            try:
-                if self.end_offset > self.start_offset:
-                    self.producers.take_snapshot()
-                self.active.seal()
-                self.recovery_point = min(self.recovery_point, self.active.base_offset)
-                self.flush()
-            except OSError as error:
-                raise self._fail(error) from error
-        for segment in self.segments:
-            segment.close()
-        self.offline = True
-
-    def _check_online(self) -> None:
-        if self.offline:
-            raise KafkaError(Err.KAFKA_STORAGE_ERROR)
-
-    def _fail(self, error: BaseException) -> KafkaError:
-        """The disk failed: whatever it says from now on is not to be believed (rule 67)."""
-        self.offline = True
-        return KafkaError(Err.KAFKA_STORAGE_ERROR, f"Error in the log of {self.name}: {error}")
+        try:
+            if not self.offline:
+                with self._disk():
+                    if self.end_offset > self.start_offset:
+                        self.producers.take_snapshot()
+                    self.active.seal()
+                self.flush(seal=True)
+        finally:
+            self._close_files()
 
 
 def _claim(fs: Fs, path: str, topic_id: Any) -> Any:

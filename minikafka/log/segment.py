@@ -52,6 +52,7 @@ class Segment:
         self.base_offset = base_offset
         self.config = config
         self.created_ms = now_ms
+        self.dirty = True  # changed since the last flush began
         log, index, time_index = (fs.open(self.path(suffix)) for suffix in SUFFIXES)
         self.log: File = log
         self.index = OffsetIndex(index, base_offset)
@@ -81,6 +82,7 @@ class Segment:
         for position, header, _ in scan(self.log, start, self.log.size()):
             self._note(header, position, index=False)
         self.first_timestamp = self._read_first_timestamp()
+        self.dirty = False
         return self.size == self.log.size()
 
     def recover(self, on_batch: OnBatch) -> int:
@@ -89,6 +91,7 @@ class Segment:
         `on_batch` sees each surviving batch in order.
         """
         self._reset()
+        self.dirty = True
         self.index.cut(0)
         self.time_index.cut(0)
         for position, header, batch in scan(self.log, 0, self.log.size()):
@@ -104,8 +107,9 @@ class Segment:
 
     def _continues(self, header: Header) -> bool:
         gap = header.base_offset - self.next_offset
-        fits = header.last_offset - self.base_offset <= MAX_RELATIVE
-        return header.magic == 2 and header.last_offset_delta >= 0 and fits and (gap == 0 or gap > 0 and self.config.compact)
+        placed = gap == 0 or (gap > 0 and self.config.compact)
+        fits = 0 <= header.last_offset_delta and header.last_offset - self.base_offset <= MAX_RELATIVE
+        return header.magic == 2 and placed and fits
 
     def _note(self, header: Header, position: int, index: bool) -> None:
         """Count one batch that lies at `position`, with an index entry if one is due."""
@@ -129,6 +133,7 @@ class Segment:
 
     def append(self, data: bytes | bytearray | memoryview, headers: list[tuple[int, Header]]) -> None:
         """Write whole batches, given with their positions in `data`. On OSError the file is as before (rule 67)."""
+        self.dirty = True
         try:
             self.log.pwrite(data, self.size)
         except OSError:
@@ -143,6 +148,7 @@ class Segment:
         position, header = self.locate(offset)
         if header is None:
             return self.next_offset
+        self.dirty = True
         self.index.truncate(offset)
         self.time_index.truncate(offset)
         self.log.truncate(position)
@@ -159,6 +165,7 @@ class Segment:
 
     def seal(self) -> None:
         """Close the indexes for good: the last time entry tells the segment's highest timestamp."""
+        self.dirty = True
         self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.index.write()
         self.time_index.write()

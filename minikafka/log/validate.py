@@ -19,7 +19,15 @@ import struct
 from minikafka.log import batch as record_batch
 from minikafka.log import compression
 from minikafka.log.batch import (
-    CODEC_MASK, CONTROL, DELETE_HORIZON, HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, TIMESTAMP_TYPE, TRANSACTIONAL, Header,
+    CODEC_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    TIMESTAMP_TYPE,
+    TRANSACTIONAL,
+    Header,
 )  # fmt: skip
 from minikafka.log.config import LogConfig
 from minikafka.log.records import MalformedRecord, Record, Survey, decode_records, survey

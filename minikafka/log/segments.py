@@ -1,0 +1,205 @@
+"""The segments of a log as one sequence of bytes with offsets: append, roll, read, cut at either end, fsync.
+
+This half of a log knows nothing of leaders, producers or validation (that is `log.py`): it is given whole batches with
+their final offsets.
+
+Owns: the list of segments, end_offset, recovery_point, and `offline`.
+Invariants: I-SEGS-1 segments are in order and contiguous, the last one is active; there is always one.
+            I-SEGS-2 recovery_point only moves after a real fsync (rule 64) and never past a truncation.
+            I-SEGS-3 files go from the end backwards (truncation) or from the front on (retention), so that a crash in
+              between leaves no hole; a removed name is gone for good before the next append.
+            I-SEGS-4 after a disk error the log is offline: nothing is served or tried again (rule 67).
+Apache Kafka deletes files a minute later (file.delete.delay.ms) because readers may still map them; we delete at once.
+Source: org.apache.kafka.storage.internals.log.LocalLog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from minikafka.log.batch import Header
+from minikafka.log.config import LogConfig
+from minikafka.log.disk import Fs
+from minikafka.log.epochs import LeaderEpochCache
+from minikafka.log.flush import Flush
+from minikafka.log.loader import Loaded
+from minikafka.log.segment import Segment
+from minikafka.protocol.errors import Err, KafkaError
+
+Buffer = bytes | bytearray | memoryview
+
+
+class SegmentedLog:
+    """The storage under a Log. `config` may be replaced at any time."""
+
+    def __init__(self, fs: Fs, path: str, loaded: Loaded, epochs: LeaderEpochCache, config: LogConfig) -> None:
+        self.fs = fs
+        self.path = path
+        self.name = path.rsplit("/", 1)[-1]
+        self.segments = loaded.segments
+        self.end_offset = loaded.end_offset
+        self.recovery_point = 0
+        self.offline = False
+        self.epochs = epochs
+        self._config = config
+        self._folder_changed = True
+        self._truncations = 0
+        self._flushing: list[Flush] = []
+        self._retired: list[Segment] = []
+
+    @property
+    def config(self) -> LogConfig:
+        return self._config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        self._config = config
+        for segment in self.segments:
+            segment.config = config
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments' logs."""
+        return sum(segment.size for segment in self.segments)
+
+    # --- disk errors --------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Around everything that changes files: KAFKA_STORAGE_ERROR if the log is offline or the disk fails now."""
+        self._check_online()
+        try:
+            yield
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def _check_online(self) -> None:
+        if self.offline:
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR)
+
+    def _fail(self, error: BaseException) -> KafkaError:
+        """The disk failed: whatever it says from now on is not to be believed (rule 67)."""
+        self.offline = True
+        return KafkaError(Err.KAFKA_STORAGE_ERROR, f"Error in the log of {self.name}: {error}")
+
+    # --- growing ------------------------------------------------------------------------------------------------
+
+    def _put(self, data: Buffer, headers: list[tuple[int, Header]]) -> None:
+        """Write whole batches, given with their positions in `data`, to the active segment."""
+        self.active.append(data, headers)
+        self.end_offset = headers[-1][1].next_offset
+
+    def _begin(self, offset: int, now_ms: int) -> None:
+        """Begin a new active segment."""
+        self.segments.append(Segment(self.fs, self.path, offset, self._config, now_ms))
+        self._folder_changed = True
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def _read(self, offset: int, max_bytes: int, end_offset: int, min_one: bool) -> bytes:
+        if offset >= end_offset:
+            return b""
+        for segment in self.segments[self._slot(offset) :]:
+            try:
+                data = segment.read(offset, max_bytes, end_offset, min_one)
+            except OSError as error:
+                raise self._fail(error) from error
+            if data or offset < segment.next_offset:
+                return data
+        return b""
+
+    def _slot(self, offset: int) -> int:
+        """Index of the segment that holds `offset`; most reads are near the end."""
+        for slot in range(len(self.segments) - 1, 0, -1):
+            if self.segments[slot].base_offset <= offset:
+                return slot
+        return 0
+
+    # --- shortening ---------------------------------------------------------------------------------------------
+
+    def _cut_end(self, offset: int) -> None:
+        """Drop the batches that contain or follow `offset`."""
+        self._truncations += 1
+        later = [segment for segment in self.segments if segment.base_offset > offset]
+        for segment in reversed(later):
+            self.segments.pop()
+            self._retire(segment)
+        if later:  # or a power failure might bring them back behind what is appended next
+            self.fs.sync_dir(self.path)
+        self.end_offset = self.active.truncate(offset)
+        self.recovery_point = min(self.recovery_point, self.end_offset)
+
+    def _restart_at(self, offset: int) -> None:
+        """Drop everything and begin again, empty, at `offset`."""
+        self._truncations += 1
+        while self.segments:
+            self._retire(self.segments.pop())
+        self._begin(offset, 0)
+        self.fs.sync_dir(self.path)
+        self.end_offset = self.recovery_point = offset
+
+    def _cut_front(self, count: int) -> None:
+        """Drop the `count` oldest segments."""
+        gone, self.segments = self.segments[:count], self.segments[count:]
+        for segment in gone:
+            self._retire(segment)
+
+    def _retire(self, segment: Segment) -> None:
+        """Delete a segment's files; they are closed once no fsync is at work on them."""
+        segment.remove_files()
+        self._folder_changed = True
+        self._retired.append(segment)
+        self._close_retired()
+
+    def _close_retired(self) -> None:
+        if not self._flushing:
+            for segment in self._retired:
+                segment.close()
+            self._retired = []
+
+    # --- durability ---------------------------------------------------------------------------------------------
+
+    def start_flush(self, seal: bool = False) -> Flush:
+        """Prepare to make everything appended so far durable: call `sync` of the result, here or in a thread, then
+        `finish_flush`. Appends may go on meanwhile. `seal`: the active segment's indexes too."""
+        self._check_online()
+        flush = Flush(self.fs, self.end_offset, self._truncations)
+        for segment in self.segments:
+            if segment.dirty:
+                segment.dirty = False
+                flush.files += segment.files(sealed=seal or segment is not self.active)
+        if not self.epochs.durable:
+            self.epochs.durable = True
+            flush.paths.append(self.epochs.path)
+        if self._folder_changed or flush.paths:
+            self._folder_changed = False
+            flush.folder = self.path
+        for earlier in self._flushing:  # theirs may still fail or take long; ours must not count without them
+            flush.include(earlier)
+        self._flushing.append(flush)
+        return flush
+
+    def finish_flush(self, flush: Flush) -> None:
+        """Take note of a flush. If it failed the log goes offline and KAFKA_STORAGE_ERROR is raised."""
+        self._flushing.remove(flush)
+        self._close_retired()
+        if flush.error is not None:
+            raise self._fail(flush.error) from flush.error
+        if flush.truncations == self._truncations:
+            self.recovery_point = max(self.recovery_point, flush.end_offset)
+
+    def flush(self, seal: bool = False) -> None:
+        """fsync everything appended so far; blocks. Raises KAFKA_STORAGE_ERROR."""
+        flush = self.start_flush(seal)
+        flush.sync()
+        self.finish_flush(flush)
+
+    def _close_files(self) -> None:
+        self.offline = True
+        for segment in self.segments:
+            segment.close()
