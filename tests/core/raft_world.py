@@ -7,7 +7,8 @@ any two of them: what was not flushed or persisted is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import NamedTuple
@@ -97,7 +98,6 @@ class Node:
     core: Raft | None = None
     high_watermark: int = 0
     life: int = 0
-    appended: int = 0
 
 
 class World:
@@ -110,8 +110,12 @@ class World:
         self.times = Times()
         self.nodes = {node: Node(node) for node in voters + observers}
         self.links: dict[tuple[int, int], list[Message]] = {}
+        self.asked: dict[tuple[int, int, int], Message] = {}  # requests that nobody answered yet
         self.down: set[tuple[int, int]] = set()
         self.lines: list[str] = []
+        self.appended = 0
+        self.max_records = 1000  # in one answer to a fetch
+        self.on_commit: Callable[[Node], None] = lambda node: None
         self.crash_at: dict[int, int] = {}  # node -> how many more effects it executes before it crashes
 
     # --- processes ---------------------------------------------------------------------------------------------------------
@@ -120,26 +124,26 @@ class World:
         for id in ids or tuple(self.nodes):
             node = self.nodes[id]
             node.core = Raft(id, self.voters, node.log, self.times, Random(f"{self.rng.random()}:{id}"), node.ballot)
-            node.high_watermark = 0
             self.execute(node, node.core.start(self.now))
 
     def crash(self, id: int) -> None:
         """Power off: unflushed records, requests under way and everything in memory are lost."""
         node = self.nodes[id]
-        node.core = None
+        node.core, node.high_watermark = None, 0
         node.life += 1
         node.log.crash()
         for link in [link for link in self.links if link[1] == id]:
-            for message in self.links.pop(link):
-                self._fail(message)
+            self.links[link].clear()
+        for message in [m for m in self.asked.values() if id in (m.src, m.dst)]:
+            self._fail(message)
 
     def append(self, id: int, count: int = 1) -> None:
         """The controller on `id` appends records, if it leads."""
         node = self.nodes[id]
         if node.core is not None and node.core.epoch_start_offset is not None:
             for _ in range(count):
-                node.appended += 1
-                node.log.entries.append(Entry(node.core.epoch, f"{'abcdefghij'[node.appended % 10]}"))
+                node.log.entries.append(Entry(node.core.epoch, letters(self.appended)))
+                self.appended += 1
             self.execute(node, node.core.on_appended(self.now))
 
     def resign(self, id: int) -> None:
@@ -191,7 +195,7 @@ class World:
             self._fail(message)
         elif not message.is_response:
             self.execute(node, node.core.on_request(message, message.body, self.now))
-        elif message.life == node.life:
+        elif self.asked.pop((dst, message.life, message.id), None):
             self.execute(node, node.core.on_response(message.id, message.body, self.now))
 
     def drop(self, src: int, dst: int, index: int = 0) -> None:
@@ -200,7 +204,8 @@ class World:
 
     def _fail(self, message: Message) -> None:
         waiting = self.nodes[message.dst if message.is_response else message.src]
-        if waiting.core is not None and message.life == waiting.life:
+        asked = self.asked.pop((waiting.id, message.life, message.id), None)
+        if asked and waiting.core is not None and message.life == waiting.life:
             self.execute(waiting, waiting.core.on_failure(message.id, self.now))
 
     # --- effects ---------------------------------------------------------------------------------------------------------------
@@ -240,6 +245,7 @@ class World:
             node.log.flush()
         elif isinstance(effect, HighWatermark):
             node.high_watermark = effect.offset
+            self.on_commit(node)
         elif isinstance(effect, Send):
             self._post(Message(node.id, effect.to, effect.id, effect.request, False, node.life))
         elif isinstance(effect, Reply):
@@ -251,11 +257,14 @@ class World:
         asked, body = effect.token, effect.response
         assert isinstance(asked, Message)
         if isinstance(body, FetchAnswer) and body.records_from is not None:
-            body = replace(body, records=encode(node.log.entries[body.records_from :]), records_from=None)
+            sent = node.log.entries[body.records_from : body.records_from + self.max_records]
+            body = replace(body, records=encode(sent), records_from=None)
         self._post(Message(node.id, asked.src, asked.id, body, True, asked.life))
         self.lines.append(f"{node.id}: -> {asked.src}  {describe(body)}")
 
     def _post(self, message: Message) -> None:
+        if not message.is_response:
+            self.asked[message.src, message.life, message.id] = message
         self.links.setdefault((message.src, message.dst), []).append(message)
 
     # --- questions ---------------------------------------------------------------------------------------------------------------
@@ -277,7 +286,12 @@ def encode(entries: list[Entry]) -> bytes:
 
 
 def decode(data: bytes) -> list[Entry]:
-    return [Entry(int(word[:-1]), word[-1]) for word in data.decode().split()]
+    return [Entry(int(epoch), value) for epoch, value in re.findall(r"(\d+)(\S+)", data.decode())]
+
+
+def letters(number: int) -> str:
+    """a, b, ... z, ba, bb, ...: no two records of a world say the same."""
+    return (letters(number // 26) if number >= 26 else "") + chr(ord("a") + number % 26)
 
 
 def describe(thing: object) -> str:
