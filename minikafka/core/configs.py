@@ -76,7 +76,7 @@ class BrokerConfig(Mapping[str, Any]):
     @property
     def log_dir(self) -> str:
         """The one folder of the partitions."""
-        return (self._typed["log.dirs"] or [self._typed["log.dir"]])[0]
+        return (self._typed["log.dirs"] or self._typed["log.dir"])[0]
 
     @property
     def metadata_dir(self) -> str:

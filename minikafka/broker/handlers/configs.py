@@ -79,7 +79,8 @@ def _broker(ctx: Context, name: str) -> list[Found]:
     found: list[Found] = []
     for config in BROKER_CONFIGS.values():
         entries = resolve_broker(image, broker, config)
-        found.append((config, _broker_value(config, entries), entries, not config.dynamic))
+        if not config.internal:
+            found.append((config, _broker_value(config, entries), entries, not config.dynamic))
     return found
 
 
