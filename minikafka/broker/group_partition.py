@@ -83,6 +83,8 @@ class GroupPartition:
 
     def _replay_offset(self, key: wire.OffsetKey, value: bytes | None, offset: int, header: Header) -> None:
         apply = self._offset_change(key.group, (key.topic, key.partition), value)
+        if value is not None:
+            self._exists(key.group)
         if header.is_transactional and value is not None:
             committed = _committed(wire.read_offset(value), offset)
             self.offsets.stage(header.producer_id, key.group, (key.topic, key.partition), committed)
@@ -92,8 +94,6 @@ class GroupPartition:
             self.log.expect(offset + 1, offset, apply)      # not committed yet: not to be seen yet
 
     def _loaded(self) -> None:
-        for group_id in [*self.offsets.groups, *self.offsets.staged_groups()]:
-            self.groups.setdefault(group_id, self.coordinator.new_group(group_id))
         self.loading = False
         self.log.check(self.partition)
         for group in list(self.groups.values()):
@@ -168,7 +168,15 @@ class GroupPartition:
                 change(base + number)
 
         keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
-        return self.log.append(list(zip(keys, values.values(), strict=True)), apply)
+        outcome = self.log.append(list(zip(keys, values.values(), strict=True)), apply)
+        if any(values.values()) and (not outcome.done() or outcome.result() is Err.NONE):
+            self._exists(group_id)
+        return outcome
+
+    def _exists(self, group_id: str) -> None:
+        """Offsets without a group make a "simple" one: Empty, of no protocol type."""
+        if group_id not in self.groups:
+            self.groups[group_id] = self.coordinator.new_group(group_id)
 
     def _offset_change(self, group_id: str, key: Key, value: bytes | None) -> Callable[[int], None]:
         """What a record of this key and value does once it is committed, given its offset in the log."""
@@ -179,7 +187,6 @@ class GroupPartition:
     def _take_offset(self, group_id: str, key: Key, value: bytes, record_offset: int) -> None:
         committed = _committed(wire.read_offset(value), record_offset)
         if self.offsets.put(group_id, key, committed) and not self.loading:
-            self.groups.setdefault(group_id, self.coordinator.new_group(group_id))
             self.env.trace("commit", group=group_id, tp=f"{key[0]}-{key[1]}", offset=committed.offset)
 
     def delete_group(self, group_id: str) -> Future[Err]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..protocol.errors import Err
+from . import group_static
 from .group_members import Member, Members
 from .group_messages import (
     Assigned,
@@ -79,7 +80,7 @@ class Group:
     def start(self, now: float) -> list[Effect]:
         """After loading: every member gets a fresh session; a group above group.max.size has to shrink."""
         for member in self.members:
-            self._renew(member, now)
+            self.renew(member, now)
         return self._rebalance(now) if len(self.members) > self.config.max_size else []
 
     def snapshot(self, assignments: dict[str, bytes] | None = None) -> StoredGroup:
@@ -137,7 +138,7 @@ class Group:
     def _join_new(self, call: Call, request: Join, now: float) -> list[Effect]:
         member_id = f"{request.client_id if request.instance_id is None else request.instance_id}-{self.new_id()}"
         if request.instance_id in self.members.static:
-            return self._replace_static(call, request, member_id, now)
+            return group_static.replace(self, call, request, member_id, now)
         if request.instance_id is None and request.must_return:
             # Without this round trip a client that times out and retries would leave a ghost member behind each time.
             self.members.pending[member_id] = now + request.session_timeout_ms / 1000
@@ -160,7 +161,7 @@ class Group:
         # A leader that joins a stable group wants a new assignment: say, its topic has more partitions now.
         if self.state is State.PREPARING_REBALANCE or changed or (self.state is State.STABLE and leads):
             return self._rejoin(call, member, request, now)
-        return [Reply(call, self._welcome(member))]
+        return [Reply(call, self.welcome(member))]
 
     def _add(self, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
         member = Member(member_id, request.instance_id, request.client_id, request.client_host, request.protocol_type,
@@ -172,79 +173,29 @@ class Group:
         member.joining = call
         # No heartbeat can come before the join is answered, so the session is not what limits it.
         member.deadline = now + self.config.new_member_join_timeout_ms / 1000
-        return self._rebalance_or_complete(now)
+        return self.rebalance_or_complete(now)
 
     def _rejoin(self, call: Call, member: Member, request: Join, now: float) -> list[Effect]:
         superseded = self._dismiss(member)
         member.adopt(request)
         member.joining = call
-        return [*superseded, *self._rebalance_or_complete(now)]
+        return [*superseded, *self.rebalance_or_complete(now)]
 
     def _dismiss(self, member: Member) -> list[Effect]:
         """Answer a JoinGroup that its client gave up waiting for: it sent another one."""
         call, member.joining = member.joining, None
         return [] if call is None else [Reply(call, JoinResult(Err.REBALANCE_IN_PROGRESS, member.member_id))]
 
-    def _welcome(self, member: Member, skip_assignment: bool = False) -> JoinResult:
+    def welcome(self, member: Member, skip_assignment: bool = False) -> JoinResult:
         """What a member is told at the end of a join phase; only the leader hears who the others are."""
         leads = self.members.leader == member.member_id
         everybody = tuple((m.member_id, m.instance_id, m.metadata(self.protocol)) for m in self.members)
         return JoinResult(Err.NONE, member.member_id, self.generation, self.protocol_type, self.protocol,
                           self.members.leader or "", skip_assignment, everybody if leads else ())
 
-    # --- a static member comes back under a new id ----------------------------------------------------------
-
-    def _replace_static(self, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
-        assert request.instance_id is not None
-        old_id, old_leader = self.members.static[request.instance_id], self.members.leader or ""
-        member = self.members.get(old_id)
-        fenced = self._fence(member)
-        before = Join(old_id, member.protocol_type, member.protocols, member.session_timeout_ms,
-                      member.rebalance_timeout_ms)
-        self._rename(request.instance_id, member_id)
-        member.adopt(request)
-        member.joining, member.is_new = call, False
-        self._renew(member, now)
-        if self.state is State.STABLE and self.members.elect_protocol() == self.protocol:
-            replaced = Replaced(request.instance_id, old_id, member_id, old_leader, before, request.may_skip)
-            return [*fenced, Store(self.snapshot(), replaced)]
-        return [*fenced, *self._rebalance_or_complete(now)]
-
-    def _rename(self, instance_id: str, member_id: str) -> None:
-        old_id = self.members.static[instance_id]
-        self.members.rename(instance_id, member_id)
-        self.pending_sync = {member_id if m == old_id else m: None for m in self.pending_sync}
-
-    def _fence(self, member: Member) -> list[Effect]:
-        """Whoever still waits under the old id of a static member is told that it was replaced."""
-        effects: list[Effect] = []
-        if member.joining is not None:
-            effects.append(Reply(member.joining, JoinResult(Err.FENCED_INSTANCE_ID, member.member_id)))
-        if member.syncing is not None:
-            effects.append(Reply(member.syncing, SyncResult(Err.FENCED_INSTANCE_ID)))
-        member.joining = member.syncing = None
-        return effects
-
-    def _replaced(self, then: Replaced, error: Err, now: float) -> list[Effect]:
-        if then.new_member_id not in self.members:
-            return []                    # replaced again, or gone, while the record was on its way
-        member = self.members.get(then.new_member_id)
-        call, member.joining = member.joining, None
-        if error is Err.NONE:
-            result = self._welcome(member, skip_assignment=self.members.leader == member.member_id)
-            if not then.may_skip:        # old clients would assign anew if they thought themselves the leader
-                result = JoinResult(Err.NONE, member.member_id, self.generation, self.protocol_type, self.protocol,
-                                    then.old_leader)
-        else:
-            self._rename(then.instance_id, then.old_member_id)
-            member.adopt(then.before)
-            self._renew(member, now)
-            result = JoinResult(error, NO_MEMBER, self.generation, self.protocol_type, self.protocol, then.old_leader)
-        return [] if call is None else [Reply(call, result)]
-
     # --- the join phase -------------------------------------------------------------------------------------
 
-    def _rebalance_or_complete(self, now: float) -> list[Effect]:
+    def rebalance_or_complete(self, now: float) -> list[Effect]:
         """A membership changed: call everybody back, or see whether that made the join phase complete."""
         return self._rebalance(now) if "rebalance" in NEXT[self.state] else self._complete_if_all_joined(now)
 
@@ -300,9 +251,9 @@ class Group:
         effects = self._move("joined")
         for member in self.members:
             if member.joining is not None:
-                effects.append(Reply(member.joining, self._welcome(member)))
+                effects.append(Reply(member.joining, self.welcome(member)))
             member.joining, member.is_new = None, False
-            self._renew(member, now)
+            self.renew(member, now)
             self.pending_sync[member.member_id] = None
         self.sync_deadline = now + self.members.rebalance_timeout_ms() / 1000
         return effects
@@ -345,7 +296,7 @@ class Group:
     def stored(self, then: Assigned | Replaced | None, error: Err, now: float) -> list[Effect]:
         """The record of a Store is committed (NONE) or failed. The world may have moved on meanwhile: look again."""
         if isinstance(then, Replaced):
-            return self._replaced(then, error, now)
+            return group_static.stored(self, then, error, now)
         if then is None or self.state is not State.COMPLETING_REBALANCE or then.generation != self.generation:
             return []
         if error is not Err.NONE:
@@ -363,7 +314,7 @@ class Group:
                 result = SyncResult(error, self.protocol_type, self.protocol, member.assignment)
             effects.append(Reply(member.syncing, result))
             member.syncing = None
-            self._renew(member, now)
+            self.renew(member, now)
         return effects
 
     # --- Heartbeat, commits, LeaveGroup -----------------------------------------------------------------------
@@ -376,7 +327,7 @@ class Group:
             return error
         if generation != self.generation:
             return Err.ILLEGAL_GENERATION
-        self._renew(self.members.get(member_id), now)
+        self.renew(self.members.get(member_id), now)
         return ANSWERS["heartbeat"][self.state]
 
     def check_commit(self, member_id: str, instance_id: str | None, generation: int, now: float) -> Err:
@@ -393,7 +344,7 @@ class Group:
         if error is Err.NONE:
             error = ANSWERS["commit"][self.state]
         if error is Err.NONE:
-            self._renew(self.members.get(member_id), now)
+            self.renew(self.members.get(member_id), now)
         return error
 
     def leave(self, leaving: list[Leaving], now: float) -> tuple[list[Err], list[Effect]]:
@@ -406,7 +357,7 @@ class Group:
             errors.append(error)
             effects += farewell
         if Err.NONE in errors and self.state is not State.EMPTY:
-            effects += self._rebalance_or_complete(now)
+            effects += self.rebalance_or_complete(now)
         return errors, effects
 
     def _leave_one(self, one: Leaving) -> tuple[Err, list[Effect]]:
@@ -475,7 +426,7 @@ class Group:
         joining = self.state is State.PREPARING_REBALANCE
         return self._complete_join(now) if joining and self.members.all_joined() else []
 
-    def _renew(self, member: Member, now: float) -> None:
+    def renew(self, member: Member, now: float) -> None:
         member.deadline = now + member.session_timeout_ms / 1000
 
     def _move(self, event: str) -> list[Effect]:

@@ -4,7 +4,7 @@ Owns: Member, Members. Knows nothing of states or timers.
 Invariants: I-GROUP-4 one instance id belongs to at most one member id; any other member id that claims it is fenced.
             I-GROUP-5 the protocol chosen is one that every member supports.
 
-What Kafka does differently: it keeps counters per protocol, we count when asked; with equal votes it takes whichever its
+What Kafka does differently: it keeps counters per protocol, we count when asked; with equal votes it takes the one its
 hash map shows first, we take the one wanted most by the earliest member. Source: ClassicGroup, ClassicGroupMember,
 KIP-345 (static membership).
 """

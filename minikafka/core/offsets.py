@@ -71,6 +71,3 @@ class OffsetStore:
 
     def is_unstable(self, group: str, key: Key) -> bool:
         return any((group, key) in offsets for offsets in self.pending.values())
-
-    def staged_groups(self) -> dict[str, None]:
-        return {group: None for offsets in self.pending.values() for group, _ in offsets}

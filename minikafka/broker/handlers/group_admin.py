@@ -1,7 +1,7 @@
 """Groups for administrators: DescribeGroups, ListGroups, DeleteGroups.
 
 Owns: the translation between the wire and the coordinator.
-Source: KafkaApis, GroupCoordinatorService, GroupMetadataManager; KIP-518 (states), KIP-848 (types), KIP-1043 (version 6).
+Source: KafkaApis, GroupCoordinatorService; KIP-518 (states), KIP-848 (types), KIP-1043 (version 6).
 """
 
 from __future__ import annotations
