@@ -55,9 +55,8 @@ make_with_pip() {
     if ! "$python" -m pip --version >/dev/null 2>&1; then
         [ -n "$1" ] || die "No Python 3.11, 3.12 or 3.13 found. Install one (Debian, Ubuntu: apt install python3 python3-venv)," \
             "or name it: make setup MINIKAFKA_PYTHON=/path/to/python3.12"
-        for module in venv ensurepip; do
-            "$1" -c "import $module" >/dev/null 2>&1 || broken_venv "$1" "$module"
-        done
+        "$1" -c 'import venv' >/dev/null 2>&1 || broken_venv "$1" venv
+        "$1" -c 'import ensurepip; ensurepip.version()' >/dev/null 2>&1 || broken_venv "$1" ensurepip
         ours
         "$1" -m venv --clear "$venv" || broken_venv "$1" venv
     fi
