@@ -6,7 +6,7 @@ committed records, is replayed into the image, and the changes go to the replica
 Owns: the parts and their order. The parts own everything else.
 Invariants: I-BRK-1 the clients' listener opens only when this broker is unfenced and has replayed its registration.
             I-BRK-2 every part sees metadata in the order of the log, one batch of records at a time.
-Real Kafka differs: publishers on threads of their own; one listener may serve clients and brokers alike.
+What Kafka does differently: publishers on threads of their own; one listener may serve clients and brokers alike.
 Source: kafka.server.BrokerServer, SharedServer; KIP-500, KIP-631.
 """
 

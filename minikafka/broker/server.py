@@ -8,7 +8,7 @@ Owns: the sockets, the limits on them (security.md), and nothing of what the req
 Invariants: I-SRV-1 answers leave in the order of the requests; at most one request per connection is being served.
             I-SRV-2 memory grows with the bytes received, never with a length somebody claims.
             I-SRV-3 no request, however bad, takes the broker down or stops another connection.
-Real Kafka differs: network threads and a request queue; no deadline for a half-sent frame, no limit of connections
+What Kafka does differently: network threads and a request queue; no deadline for a half-sent frame, no limit of connections
 unless configured (`max.connections` is 2147483647 there).
 """
 

@@ -1,7 +1,7 @@
 """ApiVersions: the first request of every client, the one that may be of any version (KIP-35, KIP-511, KIP-584).
 
 Invariants: I-API-1 (api.py). I-API-2 an unknown version is answered as version 0 with ApiVersions' own range only.
-Real Kafka differs: it also lists the features of protocols that we do not serve yet.
+What Kafka does differently: it also lists the features of protocols that we do not serve yet.
 """
 
 from __future__ import annotations
