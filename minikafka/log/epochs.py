@@ -15,6 +15,7 @@ Source: org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache.
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 
 from minikafka.log import checkpoint
 from minikafka.log.disk import Fs
@@ -37,7 +38,7 @@ class LeaderEpochCache:
             rows = [(int(epoch), int(offset)) for epoch, offset in checkpoint.read_lines(self._fs, self.path) or ()]
         except ValueError:
             return False
-        if any(a[0] >= b[0] or a[1] >= b[1] for a, b in zip(rows, rows[1:])):
+        if any(a[0] >= b[0] or a[1] >= b[1] for a, b in pairwise(rows)):
             return False
         self.entries = rows
         return bool(rows)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 
 from minikafka.log.disk import File
 
@@ -57,7 +58,7 @@ class SparseIndex:
         """Bring the file up to the entries (no fsync)."""
         count = len(self.keys)
         if count > self.written:
-            pairs = zip(self.keys[self.written : count], self.values[self.written : count])
+            pairs = zip(self.keys[self.written : count], self.values[self.written : count], strict=True)
             data = b"".join(self.entry.pack(*self._encode(key, value)) for key, value in pairs)
             self.file.pwrite(data, self.written * self.entry.size)
             self.written = count
@@ -112,7 +113,7 @@ class OffsetIndex(SparseIndex):
         return key - self.base_offset, value
 
     def _in_order(self, pairs: list[tuple[int, int]]) -> bool:
-        return all(a[0] < b[0] and a[1] < b[1] for a, b in zip(pairs, pairs[1:]))
+        return all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs))
 
 
 class TimeIndex(SparseIndex):
@@ -147,4 +148,4 @@ class TimeIndex(SparseIndex):
         return key, value - self.base_offset
 
     def _in_order(self, pairs: list[tuple[int, int]]) -> bool:
-        return all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(pairs, pairs[1:]))
+        return all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(pairs))

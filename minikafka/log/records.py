@@ -69,7 +69,7 @@ def write_varint(out: bytearray, value: int) -> None:
 def encode_records(records: Sequence[tuple], timestamps: Sequence[int]) -> bytes:
     """The records' bytes, offset deltas 0, 1, 2 ...; timestamps count from the first."""
     out = bytearray()
-    for delta, (record, timestamp) in enumerate(zip(records, timestamps)):
+    for delta, (record, timestamp) in enumerate(zip(records, timestamps, strict=True)):
         body = bytearray(b"\0")
         write_varint(body, timestamp - timestamps[0])
         write_varint(body, delta)

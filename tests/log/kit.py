@@ -23,7 +23,7 @@ def some_batch(number: int, count: int = 2, size: int = 20, **options: Any) -> b
 
 
 def idempotent(pid: int, epoch: int, sequence: int, count: int = 2) -> bytes:
-    return some_batch(sequence, count, producer_id=pid, producer_epoch=epoch, base_sequence=sequence)
+    return some_batch(sequence % 1000, count, producer_id=pid, producer_epoch=epoch, base_sequence=sequence)
 
 
 def fill(log: Log, count: int, epoch: int = 0, first: int = 0) -> None:

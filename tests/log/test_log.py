@@ -1,0 +1,340 @@
+"""The log as a whole against a plain list of batches: reads, truncation, retention, time, disk errors."""
+
+from __future__ import annotations
+
+import errno
+import random
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minikafka.log import Log, LogConfig, UnexpectedAppendOffset, build, checkpoint
+from minikafka.protocol.errors import Err, KafkaError
+from tests.log.kit import CONFIG, NOW, PATH, fill, header, offsets, open_log, some_batch, stored
+from tests.log.memfs import MemFs
+
+
+def uneven(count: int, seed: int = 1) -> tuple[Log, list[bytes]]:
+    """A log of batches of very different sizes over several segments."""
+    rng = random.Random(seed)
+    log = open_log(MemFs(), replace(CONFIG, segment_bytes=6000))
+    for number in range(count):
+        log.append_leader(some_batch(number, rng.randint(1, 5), rng.choice([1, 20, 300])), number // 7, NOW)
+    return log, stored(log)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_read_is_whole_batches_within_bounds(data: st.DataObject) -> None:
+    """Fails if a read begins at another batch, tears one, skips one, exceeds max_bytes without need or shows what lies
+    at or beyond end_offset (I-LOG-3, rule 9)."""
+    log, batches = uneven(40)
+    offset = data.draw(st.integers(0, log.end_offset))
+    end = data.draw(st.sampled_from([header(b).base_offset for b in batches] + [log.end_offset]))
+    limit = data.draw(st.sampled_from([0, 1, 100, 399, 400, 1000, 5000, 1 << 20]))
+    min_one = data.draw(st.booleans())
+    read = log.read(offset, limit, end, min_one=min_one)
+    candidates = [b for b in batches if header(b).last_offset >= offset and header(b).next_offset <= end]
+    if offset >= end or not candidates or (len(candidates[0]) > limit and not min_one):
+        assert read == b""
+        return
+    whole = b"".join(candidates)
+    assert read and whole.startswith(read) and offsets(read)[-1][1] < end
+    assert len(read) <= max(limit, len(candidates[0]) if min_one else 0)
+    assert sum(header(b).size for b in candidates[: len(offsets(read))]) == len(read)
+    more = candidates[len(offsets(read)) :]
+    same_segment = more and log._slot(header(more[0]).base_offset) == log._slot(offset)
+    assert not same_segment or len(read) + len(more[0]) > limit  # as much as fits
+
+
+def test_reading_on_from_where_the_last_read_ended_sees_everything() -> None:
+    """Fails if a consumer going through the log misses or repeats a batch at a segment's border."""
+    log, batches = uneven(60, seed=5)
+    assert len(log.segments) > 3
+    for limit in (1, 700, 10_000):
+        seen, offset = b"", 0
+        while offset < log.end_offset:
+            part = log.read(offset, limit, log.end_offset)
+            seen, offset = seen + part, offsets(part)[-1][1] + 1
+        assert seen == b"".join(batches)
+
+
+def test_tail_read_is_one_pread() -> None:
+    """Fails if the common read costs more system calls (the hot path of consumers and followers)."""
+    fs = MemFs()
+    log = open_log(fs, LogConfig())
+    fill(log, 50)
+    fs.reads = 0
+    assert log.read(98, 1 << 20, log.end_offset)
+    assert fs.reads == 1
+
+
+@pytest.mark.parametrize("offset", [-1, 9, 101])
+def test_out_of_range(offset: int) -> None:
+    """Fails if an offset outside the log is answered with data or silence."""
+    log = open_log(MemFs())
+    fill(log, 50)
+    log.advance_start(10)
+    with pytest.raises(KafkaError) as refusal:
+        log.read(offset, 100, 100)
+    assert refusal.value.code == Err.OFFSET_OUT_OF_RANGE
+    assert log.read(100, 100, 100) == b""
+    assert offsets(log.read(11, 1, 100)) == [(10, 11)]
+
+
+def test_follower_copies_bytes() -> None:
+    """Fails if a follower's log differs from its leader's in a byte, an epoch or the producers (rule 19)."""
+    leader, batches = uneven(40)
+    follower = open_log(MemFs())
+    data = b"".join(batches)
+    info = follower.append_follower(memoryview(data + batches[0][:-1]))
+    assert info is not None and (info.base_offset, info.last_offset, info.bytes) == (0, leader.end_offset - 1, len(data))
+    assert stored(follower) == batches and follower.epochs.entries == leader.epochs.entries
+    assert follower.append_follower(batches[0][:30]) is None
+    assert max(segment.size for segment in follower.segments) <= max(1200, max(map(len, batches)))
+
+
+def test_follower_refuses_what_does_not_continue() -> None:
+    """Fails if gaps, repetitions or damaged bytes get into a replica."""
+    leader = open_log(MemFs())
+    fill(leader, 4)
+    batches = stored(leader)
+    follower = open_log(MemFs())
+    follower.append_follower(batches[0])
+    for data in (batches[0], batches[2], batches[1] + batches[3]):
+        with pytest.raises(UnexpectedAppendOffset):
+            follower.append_follower(data)
+    broken = bytearray(batches[1])
+    broken[-1] ^= 1
+    with pytest.raises(KafkaError) as refusal:
+        follower.append_follower(broken)
+    assert refusal.value.code == Err.CORRUPT_MESSAGE
+    assert stored(follower) == batches[:1]
+
+
+def test_empty_follower_may_start_inside_a_batch() -> None:
+    """Fails if a replica of a leader whose start lies inside a batch (DeleteRecords) can never begin."""
+    leader = open_log(MemFs())
+    fill(leader, 4)
+    follower = open_log(MemFs())
+    follower.truncate_fully(3)
+    follower.append_follower(leader.read(3, 1 << 20, 8))
+    assert (follower.start_offset, follower.end_offset) == (3, 8)
+    assert stored(follower) == stored(leader)[1:]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 90), st.integers(1, 5))
+def test_truncate_then_append(offset: int, more: int) -> None:
+    """Fails if truncation leaves or removes a batch too many, or what is appended next goes astray."""
+    log = open_log(MemFs())
+    fill(log, 40, epoch=3)
+    before = stored(log)
+    log.truncate(offset)
+    kept = [b for b in before if header(b).next_offset <= offset]
+    assert stored(log) == kept and log.end_offset == 2 * len(kept)
+    fill(log, more, epoch=5)
+    assert stored(log)[: len(kept)] == kept and len(stored(log)) == len(kept) + more
+    expected = [(3, 0)] * bool(kept) + [(5, 2 * len(kept))]
+    assert log.epochs.entries == expected
+    again = open_log(log.fs.after_kill())  # type: ignore[attr-defined]
+    assert stored(again) == stored(log) and again.epochs.entries == expected
+
+
+def test_truncate_fully() -> None:
+    """Fails if anything of the old log is left: bytes, files, epochs, producers (rule 25)."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 40)
+    log.truncate_fully(1000)
+    assert (log.start_offset, log.end_offset, log.size, log.epochs.entries) == (1000, 1000, 0, [])
+    assert [n for n in fs.listdir(PATH) if n.endswith(".log")] == ["00000000000000001000.log"]
+    fill(log, 2, epoch=9)
+    again = open_log(fs.after_kill())
+    assert (again.start_offset, again.end_offset) == (1000, 1004)
+
+
+def test_timestamps() -> None:
+    """Fails if a lookup returns another record than a walk over all of them would (ListOffsets)."""
+    rng = random.Random(3)
+    log = open_log(MemFs())
+    times = []
+    for number in range(60):
+        rows = [(b"k", b"%d" % number, [], NOW + rng.randint(0, 300) + number) for _ in range(3)]
+        times += [row[3] for row in rows]
+        log.append_leader(build(rows, timestamp_ms=0, codec=number % 5), 2, NOW + 1000)
+    log.advance_start(7)
+    for wanted in range(NOW - 5, NOW + 400, 3):
+        at = next((i for i, t in enumerate(times) if t >= wanted and i >= 7), None)
+        assert log.offset_for_timestamp(wanted) == (None if at is None else (at, times[at], 2))
+    assert log.max_timestamp_offset() == (times.index(max(times)), max(times), 2)
+
+
+def test_no_timestamp_to_be_found() -> None:
+    """Fails if an empty log, or one whose records carry no timestamp, invents one."""
+    log = open_log(MemFs())
+    assert log.max_timestamp_offset() is None and log.offset_for_timestamp(0) is None
+    log.append_leader(build([(b"k", b"v", [], -1)], timestamp_ms=-1), 0, NOW)
+    assert log.max_timestamp_offset() is None and log.offset_for_timestamp(0) is None
+
+
+def test_rolls_by_size_and_by_time() -> None:
+    """Fails if segments grow beyond segment.bytes or stay open longer than segment.ms (by the records' time)."""
+    log = open_log(MemFs(), replace(CONFIG, segment_ms=1000))
+    fill(log, 40)
+    assert all(segment.size <= CONFIG.segment_bytes for segment in log.segments)
+    count = len(log.segments)
+    log.append_leader(some_batch(1001), 0, NOW + 1001)
+    log.append_leader(some_batch(2002), 0, NOW + 2002)
+    assert len(log.segments) > count and log.active.base_offset == log.end_offset - 2
+
+
+def test_retention_by_size_keeps_at_least_that_much() -> None:
+    """Fails if retention.bytes deletes more than the excess, or beyond the high watermark (I-RETAIN-1)."""
+    log = open_log(MemFs(), replace(CONFIG, retention_bytes=2500, retention_ms=-1))
+    fill(log, 60)
+    size, second = log.size, log.segments[1].base_offset
+    assert log.delete_old_segments(NOW, high_watermark=second) == 1 and log.start_offset == second
+    assert log.delete_old_segments(NOW, high_watermark=log.end_offset) > 0
+    assert 2500 <= log.size < size and log.size - log.segments[0].size < 2500
+    with pytest.raises(KafkaError):
+        log.read(0, 1, log.end_offset)
+    assert stored(open_log(log.fs.after_kill())) == stored(log)  # type: ignore[attr-defined]
+
+
+def test_retention_by_time_takes_the_active_segment_too() -> None:
+    """Fails if a log nobody writes to keeps its last segment for ever (kafka-4.3.md: old timestamps go at once)."""
+    log = open_log(MemFs(), replace(CONFIG, retention_ms=1000))
+    fill(log, 20)
+    assert log.delete_old_segments(NOW + 500, log.end_offset) == 0
+    assert log.delete_old_segments(NOW + 5000, log.end_offset) > 1
+    assert (log.start_offset, log.end_offset, log.size) == (40, 40, 0)
+    fill(log, 1)
+    assert open_log(log.fs.after_kill()).end_offset == 42  # type: ignore[attr-defined]
+
+
+def test_compacted_topics_only_lose_what_lies_before_their_start() -> None:
+    """Fails if cleanup.policy=compact loses records by age, or keeps segments that DeleteRecords gave up."""
+    log = open_log(MemFs(), replace(CONFIG, cleanup_policy="compact", retention_ms=1))
+    fill(log, 30)
+    assert log.delete_old_segments(NOW + 10**9, log.end_offset) == 0
+    log.advance_start(log.segments[2].base_offset)
+    assert log.delete_old_segments(NOW, log.end_offset) == 2
+
+
+@pytest.mark.parametrize("room", range(0, 400, 13))
+def test_full_disk_cuts_the_torn_batch_and_takes_the_log_offline(room: int) -> None:
+    """Rule 67. Fails if a short write leaves half a batch behind, or the log goes on as if nothing had happened."""
+    fs = MemFs()
+    log = open_log(fs, LogConfig())
+    fill(log, 3)
+    before = stored(log)
+    fs.space = room
+    with pytest.raises(KafkaError) as refusal:
+        fill(log, 9, first=3)
+    assert refusal.value.code == Err.KAFKA_STORAGE_ERROR
+    for use in (lambda: fill(log, 1), lambda: log.read(0, 1, 1), log.flush, log.roll):
+        with pytest.raises(KafkaError):
+            use()
+    size = fs.size(f"{PATH}/{0:020d}.log")
+    again = open_log(fs.after_kill())
+    assert again.truncated_bytes == 0 and again.size == size
+    assert stored(again)[:3] == before
+
+
+def test_failed_fsync_is_never_tried_again() -> None:
+    """Rule 67. Fails if a second fsync, which may lie, moves the recovery point."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 3)
+    fs.fail_fsync = True
+    with pytest.raises(KafkaError):
+        log.flush()
+    fs.fail_fsync = False
+    with pytest.raises(KafkaError):
+        log.flush()
+    log.close()
+    assert log.recovery_point == 0
+
+
+def test_flush_beside_appends_and_truncation() -> None:
+    """Fails if a flush vouches for bytes appended after it began, or for any after a truncation (I-SEGS-2)."""
+    log = open_log(MemFs())
+    fill(log, 20)
+    flush = log.start_flush()
+    fill(log, 5)
+    flush.sync()
+    log.finish_flush(flush)
+    assert log.recovery_point == 40
+    fill(log, 5)
+    flush = log.start_flush()
+    log.truncate(10)
+    fill(log, 30)
+    flush.sync()  # files of removed segments are still open for it
+    log.finish_flush(flush)
+    assert flush.error is None and log.recovery_point == 10
+    first, second = log.start_flush(), log.start_flush()
+    second.sync()
+    log.finish_flush(second)
+    assert log.recovery_point == log.end_offset and second.files == first.files
+    first.sync()
+    log.finish_flush(first)
+
+
+def test_flush_of_an_active_segment_is_one_fsync() -> None:
+    """Fails if the metadata quorum pays more than one fsync for an append."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 1)
+    log.flush()
+    fs.fsyncs = 0
+    fill(log, 1, first=1)
+    log.flush()
+    assert fs.fsyncs == 1
+
+
+def test_topic_id_keeps_recreated_topics_apart() -> None:
+    """Rule 68, A18. Fails if a log is opened, or its id forgotten, for another topic of the same name."""
+    fs = MemFs()
+    one, other = UUID(int=0x1234 << 64), UUID(int=5)
+    assert open_log(fs, topic_id=one).topic_id == one
+    assert fs.read(f"{PATH}/partition.metadata") == b"version: 0\ntopic_id: AAAAAAAAEjQAAAAAAAAAAA\n"
+    assert open_log(fs).topic_id == one
+    with pytest.raises(KafkaError) as refusal:
+        open_log(fs, topic_id=other)
+    assert refusal.value.code == Err.INCONSISTENT_TOPIC_ID
+
+
+def test_names() -> None:
+    """Fails if topics with dashes, or the metadata log, are misread from their folder's name."""
+    fs = MemFs()
+    for name, topic, partition in (("a-b-12", "a-b", 12), ("__cluster_metadata-0", "__cluster_metadata", 0)):
+        log = Log.open(fs, f"/data/{name}", CONFIG, now_ms=NOW)
+        assert (log.topic, log.partition, log.name) == (topic, partition, name)
+
+
+def test_offset_checkpoints() -> None:
+    """Rules 64, 65. Fails if the file is not Kafka's, or an unreadable one is more than nothing."""
+    fs = MemFs()
+    offsets_by_partition = {("flights", 0): 4711, ("a-b", 12): 0}
+    checkpoint.write(fs, "/recovery-point-offset-checkpoint", offsets_by_partition)
+    assert fs.read("/recovery-point-offset-checkpoint") == b"0\n2\nflights 0 4711\na-b 12 0\n"
+    assert checkpoint.read(fs, "/recovery-point-offset-checkpoint") == offsets_by_partition
+    for wrong in (b"", b"1\n0\n", b"0\n2\nflights 0 1\n", b"0\n1\nflights 0\n", b"0\n1\nflights 0 x\n", b"\xff\xfe"):
+        checkpoint.replace(fs, "/odd", wrong)
+        assert checkpoint.read(fs, "/odd") == {}
+    assert checkpoint.read(fs, "/missing") == {}
+
+
+def test_reading_error_takes_the_log_offline() -> None:
+    """Rule 67. Fails if a disk that cannot be read is asked again."""
+    log = open_log(MemFs())
+    fill(log, 1)
+    log.active.log.close()
+    with pytest.raises(KafkaError) as refusal:
+        log.read(0, 1, 2)
+    assert refusal.value.code == Err.KAFKA_STORAGE_ERROR and isinstance(refusal.value.__cause__, OSError)
+    assert refusal.value.__cause__.errno == errno.EBADF and log.offline
