@@ -45,7 +45,7 @@ ours() {  # making an environment empties its folder: only one that is an enviro
 make_with_uv() {
     if ! { [ -x "$python" ] && good "$python"; }; then
         ours
-        uv venv --quiet --clear --python "${1:-3.11}" "$venv"
+        uv venv --quiet --seed --clear --python "${1:-3.11}" "$venv"
     fi
     uv pip install --quiet --python "$python" -r "$root/requirements.lock"
     uv pip install --quiet --python "$python" --no-deps --no-build-isolation -e "$root"
