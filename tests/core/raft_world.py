@@ -121,7 +121,7 @@ class World:
     # --- processes ---------------------------------------------------------------------------------------------------------
 
     def start(self, *ids: int) -> None:
-        for id in ids or tuple(self.nodes):
+        for id in ids:
             node = self.nodes[id]
             node.core = Raft(id, self.voters, node.log, self.times, Random(f"{self.rng.random()}:{id}"), node.ballot)
             self.execute(node, node.core.start(self.now))
@@ -150,6 +150,13 @@ class World:
         node = self.nodes[id]
         if node.core is not None:
             self.execute(node, node.core.resign(self.now))
+
+    def expire(self, id: int) -> None:
+        """The node's timer is the first to run out: now."""
+        node = self.nodes[id]
+        if node.core is not None and node.core.is_voter:
+            node.core.role.deadline = self.now
+            self.execute(node, node.core.on_tick(self.now))
 
     # --- time ----------------------------------------------------------------------------------------------------------------
 

@@ -81,12 +81,6 @@ def set_disk(world: World, id: int, options: dict[str, str]) -> None:
     node.ballot = Ballot(*(int(options.get(key, default)) for key, default in (("epoch", 0), ("leader", -1), ("voted", -1))))
 
 
-def expire(world: World, id: int) -> None:
-    core = world.core(id)
-    core.role.deadline = world.now
-    world.execute(world.nodes[id], core.on_tick(world.now))
-
-
 def settle(world: World) -> None:
     while links := world.deliverable():
         for link in links:
@@ -108,7 +102,7 @@ def show(world: World) -> None:
 
 COMMANDS = {
     "start": World.start, "crash": World.crash, "resign": World.resign, "append": World.append, "settle": settle,
-    "deliver": World.deliver, "expire": expire, "lose": World.drop, "show": show, "heal": lambda world: world.down.clear(),
+    "deliver": World.deliver, "expire": World.expire, "lose": World.drop, "show": show, "heal": lambda world: world.down.clear(),
     "cut": lambda world, a, b: world.down.update({(a, b), (b, a)}),
 }
 PASS_TIME = {"advance": World.advance, "run": run}
