@@ -88,7 +88,7 @@ class Quorum:
         self._timer: Timer | None = None
         self._lingering: Timer | None = None
         self._to_append: list[bytes] = []
-        self._next_offset = 0  # of the next record appended
+        self.next_offset = 0  # of the next record that `append` gets, while we lead
         self._active_epoch: int | None = None
         self._waiting: deque[tuple[int, Future[None]]] = deque()
         self._watchers: list[Future[None]] = []
@@ -159,11 +159,6 @@ class Quorum:
         """Whether this node is the active controller: it leads, and has replayed all that came before."""
         return self._active_epoch is not None and self._active_epoch == self._led_epoch()
 
-    @property
-    def next_offset(self) -> int:
-        """The offset that the next appended record will get; broker epochs are made of it (rule 29)."""
-        return self._next_offset
-
     def append(self, records: list[Any]) -> int:
         """Append records as one batch; returns the offset of the last. Raises NOT_CONTROLLER.
 
@@ -173,11 +168,11 @@ class Quorum:
             raise KafkaError(Err.NOT_CONTROLLER)
         values = [(None, encode(record)) for record in records]
         self._to_append.append(batches.build(values, timestamp_ms=self.env.wall_ms()))
-        self._next_offset += len(records)
+        self.next_offset += len(records)
         if self._lingering is None:
             linger = self.broker.config["controller.quorum.append.linger.ms"] / 1000
             self._lingering = self.env.later(linger, self._post, self._write_appends)
-        return self._next_offset - 1
+        return self.next_offset - 1
 
     async def committed(self, offset: int) -> None:
         """Wait until `offset` is committed and given to on_commit. NOT_CONTROLLER: we lost leadership before we knew."""
@@ -300,7 +295,7 @@ class Quorum:
             return []
         for data in gathered:
             self.log.append_leader(data, self.epoch, self.env.wall_ms(), origin="raft")
-        assert self.log.end_offset == self._next_offset, "I-QRM-1: offsets were promised that others took"
+        assert self.log.end_offset == self.next_offset, "I-QRM-1: offsets were promised that others took"
         return self.raft.on_appended(now)
 
     def _commit(self, effect: HighWatermark) -> None:
@@ -376,7 +371,7 @@ class Quorum:
                     done.set_exception(KafkaError(Err.NOT_CONTROLLER))
             self.on_leadership(False, before)
         if led is not None:
-            self._next_offset = self.log.end_offset
+            self.next_offset = self.log.end_offset
             self._active_epoch = led
             self.on_leadership(True, led)
         self._tell_watchers()
