@@ -1,0 +1,87 @@
+"""Who leads after a failure: eligible leader replicas (KIP-966), clean shutdowns, preferred leaders; on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest
+
+from minikafka import Cluster
+from tests.wire.conftest import describe
+from tests.wire.raw import Raw
+
+SETTINGS = {
+    "broker.session.timeout.ms": 2000, "broker.heartbeat.interval.ms": 300, "min.insync.replicas": 2,
+    "offsets.topic.num.partitions": 1, "auto.create.topics.enable": False, "leader.imbalance.check.interval.seconds": 3,
+}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def pair(engine: str) -> Iterator[Cluster]:
+    """Two brokers and a controller of its own, so that both brokers may be down."""
+    with Cluster(brokers=2, controllers=1, engine=engine, config=SETTINGS) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def topic(pair: Cluster, name: str) -> Iterator[str]:
+    """One partition on brokers 1 and 2, led by 1."""
+    creatable = CreateTopicsRequest.CreatableTopic
+    assignment = creatable.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 2])
+    wanted = creatable(name=name, num_partitions=-1, replication_factor=-1, assignments=[assignment], configs=[])
+    with Raw(pair.bootstrap) as raw:
+        answer = raw.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=30000, validate_only=False), 7)
+    assert answer.topics[0].error_code == 0
+    pair.wait(lambda: state(pair, name) == (1, [1, 2]), timeout=15)
+    yield name
+    for broker in pair.ids:
+        if broker not in pair.alive:
+            pair.restart(broker)
+    pair.wait(lambda: state(pair, name) == (1, [1, 2]), timeout=40)
+
+
+def state(cluster: Cluster, name: str) -> tuple[int, list[int]] | None:
+    """(leader, sorted ISR) in the eyes of any broker that is there, None if none is."""
+    for broker in cluster.alive:
+        try:
+            with Raw(cluster.plan.nodes[broker].address) as raw:
+                found: Any = describe(raw, name).topics[0]
+        except (OSError, AssertionError):
+            continue
+        if found.error_code == 0:
+            partition = found.partitions[0]
+            return partition.leader_id, sorted(partition.isr_nodes)
+    return None
+
+
+def test_killed_replicas_wait_for_the_last_leader(pair: Cluster, topic: str) -> None:
+    """Fails if a broker that was killed stays an eligible leader (rule 33, anomaly A8)."""
+    pair.kill(2)
+    pair.wait(lambda: state(pair, topic) == (1, [1]), timeout=15)
+    pair.kill(1)
+    pair.restart(2)
+    pair.wait(lambda: state(pair, topic) == (-1, []), timeout=15)
+    pair.sleep(1)
+    assert state(pair, topic) == (-1, [])
+    pair.restart(1)
+    pair.wait(lambda: state(pair, topic) == (1, [1, 2]), timeout=30)
+
+
+def test_a_replica_that_stopped_cleanly_may_lead(pair: Cluster, topic: str) -> None:
+    """Fails if the clean shutdown's broker epoch is not handed over at registration, or not compared."""
+    pair.stop(2)
+    pair.wait(lambda: state(pair, topic) == (1, [1]), timeout=15)
+    pair.kill(1)
+    pair.restart(2)
+    pair.wait(lambda: state(pair, topic) == (2, [2]), timeout=15)
+
+
+def test_a_clean_stop_moves_the_leader_and_it_comes_back(pair: Cluster, topic: str) -> None:
+    """Fails if controlled shutdown leaves a leader behind, or the preferred leader is not re-elected in time."""
+    pair.stop(1)
+    assert state(pair, topic) == (2, [2])
+    pair.restart(1)
+    pair.wait(lambda: state(pair, topic) == (1, [1, 2]), timeout=30)
