@@ -111,4 +111,4 @@ class DelayedProduce(Delayed["Partition"]):
         """Each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
         if not self.ready() and timeout > 0:
             await self.wait([p.waiters for p in self.pending], timeout)
-        return self.errors | {partition: Err.REQUEST_TIMED_OUT for partition in self.pending}
+        return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)

@@ -24,7 +24,7 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 
 from minikafka.broker.peer import Peer
 from minikafka.core.fetch_session import Key, SessionClient
-from minikafka.core.replica import EpochEnd
+from minikafka.core.replica_effects import EpochEnd
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:

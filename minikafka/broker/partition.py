@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from minikafka.broker.delayed import Waiters
-from minikafka.core import replica as core
+from minikafka.core import replica_effects as core
 from minikafka.core.replica import Replica
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -156,7 +156,7 @@ class Partition:
 
     def retire(self) -> None:
         """This broker has no replica of the partition any more; whoever waits is told."""
-        self.core.leader = core.NO_BROKER
+        self.core.leader = -1
         self.waiters.wake(self)
 
     # --- effects --------------------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from minikafka.core import replica as core
+from minikafka.core import replica_effects as core
 from minikafka.core.isr import Proposal
-from minikafka.core.replica import EpochEnd, Replica
+from minikafka.core.replica import Replica
+from minikafka.core.replica_effects import EpochEnd
 from minikafka.protocol.errors import Err, KafkaError
 
 
@@ -61,6 +62,9 @@ class TinyLog:
     def truncate(self, offset: int) -> None:
         del self.records[offset:]
         self.epochs.truncate(offset)
+
+
+Request = tuple[int, int, int, int, int]        # leader, broker epoch, leader epoch, fetch offset, last fetched epoch
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class World:
     brokers: dict[int, Registration] = field(default_factory=dict)
     logs: dict[int, TinyLog] = field(default_factory=dict)
     replicas: dict[int, Replica] = field(default_factory=dict)           # of running brokers only
-    fetches: dict[int, tuple[int, int, int, int, int]] = field(default_factory=dict)    # requests held back
+    fetches: dict[int, list[Request]] = field(default_factory=dict)      # requests held back, oldest first
     answers: dict[int, Fetched] = field(default_factory=dict)            # by follower, held back
     proposals: dict[int, Proposal] = field(default_factory=dict)         # by leader, not yet at the controller
     verdicts: dict[int, tuple[Proposal, Err, State]] = field(default_factory=dict)
@@ -195,17 +199,26 @@ class World:
 
     def fetch_send(self, node: int) -> None:
         """A fetch leaves the follower."""
+        self.fetches.setdefault(node, []).append(self._request(node))
+
+    def _request(self, node: int) -> Request:
         replica, log = self.replicas[node], self.logs[node]
-        self.fetches[node] = (replica.leader, self.brokers[node].epoch, replica.leader_epoch, log.end_offset,
-                              log.epochs.latest)
+        return replica.leader, self.brokers[node].epoch, replica.leader_epoch, log.end_offset, log.epochs.latest
 
     def fetch_arrive(self, node: int) -> None:
         """It reaches the leader, whose answer is held back."""
-        leader, broker_epoch, epoch, offset, last_epoch = self.fetches.pop(node)
+        request = self.fetches[node].pop(0)
+        if not self.fetches[node]:
+            del self.fetches[node]
+        self._serve(node, request)
+
+    def _serve(self, node: int, request: Request) -> None:
+        leader, broker_epoch, epoch, offset, last_epoch = request
         replica = self.replicas.get(leader)
         if replica is None:
             self.say(f"{node}: nobody answers at {leader}")
             return
+        alive = node in self.replicas and broker_epoch == self.brokers[node].epoch
         try:
             replica.check_leader(epoch)
             replica.check_follower(node, epoch)
@@ -218,7 +231,8 @@ class World:
                 self.run(leader, replica.on_follower_fetch(node, broker_epoch, epoch, offset, 0, self.now))
         except KafkaError as refused:
             answer = Fetched(epoch, offset, [], 0, None, refused.code)
-        self.answers[node] = answer
+        if alive:                                      # else the one that asked is gone
+            self.answers[node] = answer
 
     def fetch_take(self, node: int) -> None:
         """The follower gets the answer."""
@@ -237,17 +251,16 @@ class World:
             self.run(node, replica.on_fetched(answer.high_watermark))
 
     def fetch(self, node: int) -> None:
-        self.fetch_send(node)
-        self.fetch_arrive(node)
+        self._serve(node, self._request(node))
         if node in self.answers:
             self.fetch_take(node)
 
     # --- brokers ------------------------------------------------------------------------------------------------
 
     def kill(self, node: int) -> None:
-        """The process is gone; what it had appended is in the page cache."""
+        """The process is gone; what it had appended is in the page cache, what it had sent is on its way."""
         del self.replicas[node]
-        for held in (self.fetches, self.answers, self.proposals, self.verdicts):
+        for held in (self.answers, self.verdicts):
             held.pop(node, None)
         self._answer_producers()
 
@@ -255,10 +268,10 @@ class World:
         """Back with a new registration; `keep` records survived (a power failure, or 0 for a new disk)."""
         if keep is not None:
             self.logs[node].truncate(keep)
+        self.fence(node)                               # a new incarnation keeps no seat and no leadership (rule 29)
         self._registered += 1
-        self.brokers[node] = Registration(self._registered)
-        if node in self.state.isr and len(self.state.isr) > 1 and self.state.leader != node:
-            self._change(isr=tuple(b for b in self.state.isr if b != node))
+        self.brokers[node] = Registration(self._registered, active=False)
+        self.unfence(node)
         self._start(node, high_watermark)
         self.metadata(node)
 
@@ -321,6 +334,10 @@ class World:
         proposal, error, state = self.verdicts.pop(node)
         self.run(node, self.replicas[node].on_alter_response(
             proposal, error, self.now, state.isr, state.leader_epoch, state.partition_epoch))
+
+    def alter_lose(self, node: int) -> None:
+        """The verdict is lost; the leader, which has heard nothing, sends its proposal again."""
+        self.proposals[node] = self.verdicts.pop(node)[0]
 
     def tick(self, node: int) -> None:
         self.run(node, self.replicas[node].on_tick(self.now))

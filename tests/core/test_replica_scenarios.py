@@ -23,9 +23,11 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.core.replica import Replica
 from tests.core.replica_world import World
 
-FILES = sorted((Path(__file__).parent / "replica_scenarios").glob("*.txt"))
+FOLDER = Path(__file__).parent / "replica_scenarios"
+FILES = sorted(FOLDER.glob("*.txt"))
 
 
 def command(world: World, words: list[str]) -> World:
@@ -34,7 +36,7 @@ def command(world: World, words: list[str]) -> World:
     options = dict(a.split("=", 1) for a in args if "=" in a)
     plain = [a for a in args if "=" not in a]
     if name == "cluster":
-        return World(int(plain[0]), min_insync=int(options.get("min-insync", 1)))
+        return World(int(plain[0]), min_insync=int(options.get("min-insync", 1)), kind=world.kind)
     if name == "wait":
         world.now += float(plain[0])
     elif name == "show":
@@ -51,9 +53,9 @@ def command(world: World, words: list[str]) -> World:
     return world
 
 
-def replay(text: str) -> str:
-    """The transcript with everything under the commands as it happens now."""
-    world, lines = World(), []
+def replay(text: str, kind: type[Replica] = Replica) -> str:
+    """The transcript with everything under the commands as it happens now, with this kind of replica."""
+    world, lines = World(kind=kind), []
     for line in text.splitlines():
         if not line.startswith(">"):
             if line.startswith("#") or not line:

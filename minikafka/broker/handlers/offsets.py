@@ -16,8 +16,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafka.protocol.consumer import (ListOffsetsRequest, ListOffsetsResponse, OffsetForLeaderEpochRequest,
-                                     OffsetForLeaderEpochResponse)
+from kafka.protocol.consumer import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 
 from minikafka.broker.api import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
