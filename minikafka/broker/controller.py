@@ -26,9 +26,16 @@ from minikafka.core.create_topics import Creation, create_topics
 from minikafka.core.delete_topics import delete_topics, refuse_all, split
 from minikafka.core.heartbeats import NEVER
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.internal import (AllocateProducerIdsRequest, AllocateProducerIdsResponse, AlterPartitionRequest,
-                                         AlterPartitionResponse, BrokerHeartbeatRequest, BrokerHeartbeatResponse,
-                                         BrokerRegistrationRequest, BrokerRegistrationResponse)
+from minikafka.protocol.internal import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
 from minikafka.protocol.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
 
 if TYPE_CHECKING:

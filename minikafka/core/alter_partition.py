@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minikafka.core.image import MetadataImage, Partition
 from minikafka.protocol.errors import Err
 from minikafka.protocol.internal import AlterPartitionResponse
 from minikafka.protocol.records import MetadataRecord, PartitionChangeRecord
-from minikafka.core.image import MetadataImage, Partition
 
 TopicData = AlterPartitionResponse.TopicData
 PartitionData = TopicData.PartitionData

@@ -76,8 +76,8 @@ class Throttled:
 
     def check(self, name: str, value: Value) -> None:
         if value != ["*"] and not all(re.match(r"[0-9]+:[0-9]+\Z", pair) for pair in value):
-            raise ConfigError(name, f"[{', '.join(value)}]", f"{name} must be the literal '*' or a list of replicas in the "
-                              "following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
+            raise ConfigError(name, f"[{', '.join(value)}]", f"{name} must be the literal '*' or a list of replicas in "
+                              "the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
 
 
 Validator = Range | OneOf | Throttled

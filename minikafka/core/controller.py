@@ -23,16 +23,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.internal import (AllocateProducerIdsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse)
-from minikafka.protocol.records import (BROKER_RESOURCE, FENCE, NO_LEADER, UNFENCE, BrokerEndpoint, BrokerFeature,
-                                BrokerRegistrationChangeRecord, ConfigRecord, FeatureLevelRecord, MetadataRecord,
-                                PartitionChangeRecord, ProducerIdsRecord, RegisterBrokerRecord)
 from minikafka.core.alter_partition import alter_partition
 from minikafka.core.configs import BrokerConfig, topic_value
 from minikafka.core.election import Election, Rules, change
 from minikafka.core.heartbeats import NEVER, Heartbeats, Life
 from minikafka.core.image import Broker, MetadataImage, Partition
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.internal import AllocateProducerIdsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse
+from minikafka.protocol.records import (
+    BROKER_RESOURCE,
+    FENCE,
+    NO_LEADER,
+    UNFENCE,
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+)
 
 Records: TypeAlias = list[MetadataRecord]
 PRODUCER_ID_BLOCK = 1000
@@ -42,7 +54,7 @@ BOOTSTRAP_FEATURES = {"metadata.version": 30, ELR_FEATURE: 1}       # 4.3-IV0
 
 
 class Controller:
-    """The active controller's state. Times are seconds of the monotonic clock; offsets are those of the metadata log."""
+    """The active controller's state. Times are seconds of the monotonic clock; offsets are of the metadata log."""
 
     def __init__(self, image: MetadataImage, config: BrokerConfig, now: float) -> None:
         """`image` becomes ours: it must contain every record of the log so far."""
@@ -61,7 +73,7 @@ class Controller:
         self.image.take_changes()
 
     def bootstrap(self) -> Records:
-        """The first records of a new cluster: its features and, because of the ELR, a cluster-wide min.insync.replicas."""
+        """The first records of a new cluster: its features and, for the ELR, a cluster-wide min.insync.replicas."""
         if self.image.features:
             return []
         minimum = str(self.config["min.insync.replicas"])

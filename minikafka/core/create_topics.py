@@ -20,15 +20,29 @@ from typing import Any
 
 from kafka.protocol.admin import CreateTopicsResponse
 
-from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.records import (TOPIC_RESOURCE, ZERO_UUID, ConfigRecord, MetadataRecord, PartitionRecord, TopicRecord,
-                                Uuid)
 from minikafka.core.config_def import ConfigError, to_text
 from minikafka.core.config_table import TOPIC_CONFIGS
-from minikafka.core.configs import DEFAULT, DYNAMIC_TOPIC, BrokerConfig, effective, resolve_topic, validate_topic_configs
+from minikafka.core.configs import (
+    DEFAULT,
+    DYNAMIC_TOPIC,
+    BrokerConfig,
+    effective,
+    resolve_topic,
+    validate_topic_configs,
+)
 from minikafka.core.image import Broker, MetadataImage
 from minikafka.core.placement import Random, place
 from minikafka.core.topic_names import METADATA_TOPIC, check_name, colliding
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.records import (
+    TOPIC_RESOURCE,
+    ZERO_UUID,
+    ConfigRecord,
+    MetadataRecord,
+    PartitionRecord,
+    TopicRecord,
+    Uuid,
+)
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 Result = CreateTopicsResponse.CreatableTopicResult

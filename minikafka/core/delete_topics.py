@@ -13,9 +13,9 @@ from typing import Any
 
 from kafka.protocol.admin import DeleteTopicsResponse
 
+from minikafka.core.image import MetadataImage, Topic
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.records import MetadataRecord, RemoveTopicRecord, Uuid
-from minikafka.core.image import MetadataImage, Topic
 
 Result = DeleteTopicsResponse.DeletableTopicResult
 

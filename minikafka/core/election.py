@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from minikafka.protocol.records import NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERING, PartitionChangeRecord
 from minikafka.core.image import Partition
+from minikafka.protocol.records import NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERING, PartitionChangeRecord
 
 Replicas = tuple[int, ...]
 
@@ -84,7 +84,7 @@ def _with_elr(partition: Partition, rules: Rules, isr: Replicas, unclean_shutdow
 def _elect(partition: Partition, rules: Rules, target: Target, election: Election) -> tuple[int, bool]:
     """(leader or NO_LEADER, whether the election is unclean)."""
     def clean(replica: int) -> bool:
-        return (replica in target.isr or not target.isr and replica in target.elr) and rules.may_lead(replica)
+        return (replica in target.isr or (not target.isr and replica in target.elr)) and rules.may_lead(replica)
 
     order = (partition.leader, *partition.replicas)
     if election is Election.PREFERRED:

@@ -1,7 +1,7 @@
 """The metadata image: what the cluster looks like after a prefix of `__cluster_metadata`.
 
 Every broker replays the committed records into one image; the active controller replays its own uncommitted ones into
-a copy. Brokers and partitions are frozen values that are replaced, never changed, so whoever holds one holds a snapshot.
+a copy. Brokers and partitions are frozen values that are replaced, never changed: whoever holds one has a snapshot.
 
 Invariants
   I-IMG-1  equal record sequences give equal images: apply() looks at nothing but the image and the record.
@@ -19,11 +19,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from minikafka.protocol.records import (BROKER_RESOURCE, NO_LEADER, NO_LEADER_CHANGE, RECOVERED, RECOVERY_NO_CHANGE,
-                                TOPIC_RESOURCE, UNFENCE, BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord,
-                                ConfigRecord, FeatureLevelRecord, MetadataRecord, NoOpRecord, PartitionChangeRecord,
-                                PartitionRecord, ProducerIdsRecord, RegisterBrokerRecord, RemoveTopicRecord,
-                                TopicRecord, UnregisterBrokerRecord, Uuid)
+from minikafka.protocol.records import (
+    BROKER_RESOURCE,
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    RECOVERED,
+    RECOVERY_NO_CHANGE,
+    TOPIC_RESOURCE,
+    UNFENCE,
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+    Uuid,
+)
 
 INTERNAL_LISTENER = "INTERNAL"
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableSequence
 from typing import Any, Protocol
 
-from minikafka.protocol.errors import Err, KafkaError
 from minikafka.core.image import Broker
+from minikafka.protocol.errors import Err, KafkaError
 
 
 class Random(Protocol):

@@ -13,10 +13,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from minikafka.protocol.record_codec import (BOOL, INT8, INT16, INT32, INT64, RECORDS, STRING, UINT16, UUID, ZERO_UUID, RecordError, Uuid,
-                           array, decode, encode, record, struct_of, wire)
+from minikafka.protocol.record_codec import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UINT16,
+    UUID,
+    ZERO_UUID,
+    RecordError,
+    Uuid,
+    array,
+    decode,
+    encode,
+    record,
+    struct_of,
+    wire,
+)
 
-__all__ = ["RECORDS", "RecordError", "Uuid", "ZERO_UUID", "decode", "encode"]
+__all__ = ["RECORDS", "ZERO_UUID", "RecordError", "Uuid", "decode", "encode"]
 
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
@@ -162,9 +180,21 @@ class NoOpRecord:
     """Nothing happened; shows that the quorum still commits."""
 
 
-MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | TopicRecord | PartitionRecord | ConfigRecord
-                             | PartitionChangeRecord | RemoveTopicRecord | FeatureLevelRecord | ProducerIdsRecord
+MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | TopicRecord | PartitionRecord
+                             | ConfigRecord | PartitionChangeRecord | RemoveTopicRecord | FeatureLevelRecord | ProducerIdsRecord
                              | BrokerRegistrationChangeRecord | NoOpRecord)
 __all__ += [cls.__name__ for cls in RECORDS.values()]
-__all__ += ["BrokerEndpoint", "BrokerFeature", "MetadataRecord", "NO_LEADER", "NO_LEADER_CHANGE", "TOPIC_RESOURCE",
-            "BROKER_RESOURCE", "RECOVERED", "RECOVERING", "RECOVERY_NO_CHANGE", "UNFENCE", "FENCE"]
+__all__ += [
+    "BROKER_RESOURCE",
+    "FENCE",
+    "NO_LEADER",
+    "NO_LEADER_CHANGE",
+    "RECOVERED",
+    "RECOVERING",
+    "RECOVERY_NO_CHANGE",
+    "TOPIC_RESOURCE",
+    "UNFENCE",
+    "BrokerEndpoint",
+    "BrokerFeature",
+    "MetadataRecord",
+]

@@ -48,12 +48,12 @@ class World:
     def register(self, broker: int, previous: int = -1, incarnation: int | None = None, **changes: Any) -> Any:
         self.incarnations += 1
         number = incarnation if incarnation is not None else self.incarnations
-        fields = dict(
-            broker_id=broker, cluster_id="cluster", incarnation_id=UUID(int=number), rack=None,
-            listeners=[Registration.Listener(name="PLAINTEXT", host="h", port=9000 + broker, security_protocol=0)],
-            features=[Registration.Feature(name=n, min_supported_version=low, max_supported_version=high)
+        fields = {
+            "broker_id": broker, "cluster_id": "cluster", "incarnation_id": UUID(int=number), "rack": None,
+            "listeners": [Registration.Listener(name="PLAINTEXT", host="h", port=9000 + broker, security_protocol=0)],
+            "features": [Registration.Feature(name=n, min_supported_version=low, max_supported_version=high)
                       for n, (low, high) in FEATURES.items()],
-            is_migrating_zk_broker=False, log_dirs=[], previous_broker_epoch=previous)
+            "is_migrating_zk_broker": False, "log_dirs": [], "previous_broker_epoch": previous}
         request = Registration(**{**fields, **changes})
         return self.decide(self.core.register_broker(request, len(self.log), self.now))
 
@@ -111,8 +111,8 @@ class World:
         members = [Alter.TopicData.PartitionData.BrokerState(
             broker_id=r, broker_epoch=epochs.get(r, self.image.brokers[r].epoch if r in self.image.brokers else -1))
             for r in isr]
-        fields = dict(partition_index=index, leader_epoch=p.leader_epoch, new_isr_with_epochs=members,
-                      leader_recovery_state=0, partition_epoch=p.partition_epoch)
+        fields = {"partition_index": index, "leader_epoch": p.leader_epoch, "new_isr_with_epochs": members,
+                      "leader_recovery_state": 0, "partition_epoch": p.partition_epoch}
         proposal = Alter.TopicData.PartitionData(**{**fields, **changes})
         request = Alter(broker_id=broker, broker_epoch=self.image.brokers[broker].epoch,
                         topics=[Alter.TopicData(topic_id=p.topic_id, partitions=[proposal])])

@@ -172,19 +172,19 @@ def test_a_leader_shrinks_and_expands_its_isr():
 
 
 @pytest.mark.parametrize(("proposal", "code"), [
-    (dict(isr=[1, 9], leader_epoch=2, partition_epoch=0), Err.NOT_CONTROLLER),
-    (dict(isr=[1, 9], leader_epoch=0, partition_epoch=9), Err.NOT_CONTROLLER),
-    (dict(isr=[1, 9], leader_epoch=0, partition_epoch=0), Err.FENCED_LEADER_EPOCH),
-    (dict(isr=[1, 9], broker=3, partition_epoch=0), Err.INVALID_REQUEST),
-    (dict(isr=[1, 9], partition_epoch=0), Err.INVALID_UPDATE_VERSION),
-    (dict(isr=[2, 9]), Err.INVALID_REQUEST),
-    (dict(isr=[3]), Err.INVALID_REQUEST),
-    (dict(isr=[2, 2]), Err.INVALID_REQUEST),
-    (dict(isr=[2, 3], leader_recovery_state=1), Err.INVALID_REQUEST),
-    (dict(isr=[2], leader_recovery_state=1), Err.INVALID_REQUEST),
-    (dict(isr=[2, 1]), Err.INELIGIBLE_REPLICA),
-    (dict(isr=[2, 3], epochs={3: 1}), Err.INELIGIBLE_REPLICA),
-    (dict(isr=[2, 3], epochs={3: -1}), Err.NONE),
+    ({"isr": [1, 9], "leader_epoch": 2, "partition_epoch": 0}, Err.NOT_CONTROLLER),
+    ({"isr": [1, 9], "leader_epoch": 0, "partition_epoch": 9}, Err.NOT_CONTROLLER),
+    ({"isr": [1, 9], "leader_epoch": 0, "partition_epoch": 0}, Err.FENCED_LEADER_EPOCH),
+    ({"isr": [1, 9], "broker": 3, "partition_epoch": 0}, Err.INVALID_REQUEST),
+    ({"isr": [1, 9], "partition_epoch": 0}, Err.INVALID_UPDATE_VERSION),
+    ({"isr": [2, 9]}, Err.INVALID_REQUEST),
+    ({"isr": [3]}, Err.INVALID_REQUEST),
+    ({"isr": [2, 2]}, Err.INVALID_REQUEST),
+    ({"isr": [2, 3], "leader_recovery_state": 1}, Err.INVALID_REQUEST),
+    ({"isr": [2], "leader_recovery_state": 1}, Err.INVALID_REQUEST),
+    ({"isr": [2, 1]}, Err.INELIGIBLE_REPLICA),
+    ({"isr": [2, 3], "epochs": {3: 1}}, Err.INELIGIBLE_REPLICA),
+    ({"isr": [2, 3], "epochs": {3: -1}}, Err.NONE),
 ])
 def test_proposals_are_checked_in_kafkas_order(proposal, code):
     """Fails if any check of rule 16 is missing or moves before an earlier one (the ISR [1, 9] is wrong in itself)."""

@@ -44,7 +44,8 @@ def test_what_was_written_is_read_and_no_prefix_is(record):
     (r.TopicRecord("foo", U), "01020004666f6f" + U.hex + "00"),
     (r.PartitionChangeRecord(3, U, isr=(1, 2), leader=1),
      "010502" + "00000003" + U.hex + "02" + "0009" + "030000000100000002" + "0104" + "00000001"),
-    (r.BrokerRegistrationChangeRecord(1, 7, fenced=-1), "011102" + "00000001" + "0000000000000007" + "01" + "0001" + "ff"),
+    (r.BrokerRegistrationChangeRecord(1, 7, fenced=-1),
+     "011102" + "00000001" + "0000000000000007" + "01" + "0001" + "ff"),
     (r.FeatureLevelRecord("metadata.version", 30), "010c0011" + b"metadata.version".hex() + "001e" + "00"),
     (r.NoOpRecord(), "01140000"),
 ])

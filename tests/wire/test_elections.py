@@ -1,4 +1,4 @@
-"""Who leads after a failure: eligible leader replicas (KIP-966), clean shutdowns, preferred leaders; on both engines."""
+"""Who leads after a failure: eligible leader replicas (KIP-966), clean shutdowns, preferred leaders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreateTopics and DeleteTopics by value: codes, texts and numbers as Apache Kafka 4.3 gives them; both engines must."""
+"""CreateTopics and DeleteTopics by value: codes, texts and numbers as Apache Kafka 4.3 gives them, on both engines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def topic(name: str, partitions: int = 1, replicas: int = 1, assign: Any = (), *
     settings = [Creatable.CreatableTopicConfig(name=k.replace("_", "."), value=v) for k, v in configs.items()]
     if assign:
         partitions = replicas = -1
-    return Creatable(name=name, num_partitions=partitions, replication_factor=replicas, assignments=rows, configs=settings)
+    return Creatable(name=name, num_partitions=partitions, replication_factor=replicas, assignments=rows,
+                     configs=settings)
 
 
 def ask(raw: Raw, *topics: Any, version: int = 7, validate_only: bool = True, timeout_ms: int = 30000) -> list[Any]:
@@ -42,30 +43,31 @@ def verdict(raw: Raw, wanted: Any) -> tuple[int, str | None]:
 
 
 @pytest.mark.parametrize(("numbers", "code", "text"), [
-    (dict(replicas=4), 38, "Unable to replicate the partition 4 time(s): The target replication factor of 4 cannot be "
+    ({"replicas": 4}, 38, "Unable to replicate the partition 4 time(s): The target replication factor of 4 cannot be "
      "reached because only 3 broker(s) are registered or some brokers have all their log directories cordoned."),
-    (dict(replicas=0), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (dict(replicas=-2), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (dict(partitions=0), 37, "Number of partitions was set to an invalid non-positive value."),
-    (dict(partitions=-2), 37, "Number of partitions was set to an invalid non-positive value."),
-    (dict(partitions=10001), 44, "Excessively large number of partitions per request."),
-    (dict(assign=[(0, [7])]), 39, "The manual partition assignment includes broker 7, but no such broker is registered."),
-    (dict(assign=[(0, [1, 1])]), 39, "The manual partition assignment includes the broker 1 more than once."),
-    (dict(assign=[(0, [])]), 39, "The manual partition assignment includes an empty replica list."),
-    (dict(assign=[(0, [1]), (2, [1])]), 39, "partitions should be a consecutive 0-based integer sequence"),
-    (dict(assign=[(1, [1])]), 39, "partitions should be a consecutive 0-based integer sequence"),
-    (dict(assign=[(0, [1]), (0, [1])]), 39, "Found multiple manual partition assignments for partition 0"),
-    (dict(assign=[(0, [1]), (1, [1, 2])]), 39, "The manual partition assignment includes a partition with 2 replica(s), "
+    ({"replicas": 0}, 38, "Replication factor must be larger than 0, or -1 to use the default value."),
+    ({"replicas": -2}, 38, "Replication factor must be larger than 0, or -1 to use the default value."),
+    ({"partitions": 0}, 37, "Number of partitions was set to an invalid non-positive value."),
+    ({"partitions": -2}, 37, "Number of partitions was set to an invalid non-positive value."),
+    ({"partitions": 10001}, 44, "Excessively large number of partitions per request."),
+    ({"assign": [(0, [7])]}, 39,
+     "The manual partition assignment includes broker 7, but no such broker is registered."),
+    ({"assign": [(0, [1, 1])]}, 39, "The manual partition assignment includes the broker 1 more than once."),
+    ({"assign": [(0, [])]}, 39, "The manual partition assignment includes an empty replica list."),
+    ({"assign": [(0, [1]), (2, [1])]}, 39, "partitions should be a consecutive 0-based integer sequence"),
+    ({"assign": [(1, [1])]}, 39, "partitions should be a consecutive 0-based integer sequence"),
+    ({"assign": [(0, [1]), (0, [1])]}, 39, "Found multiple manual partition assignments for partition 0"),
+    ({"assign": [(0, [1]), (1, [1, 2])]}, 39, "The manual partition assignment includes a partition with 2 replica(s), "
      "but this is not consistent with previous partitions, which have 1 replica(s)."),
-    (dict(retention_ms=None), 40, "Null value not supported for topic configs: retention.ms"),
-    (dict(foo="1", retention_ms="x"), 40, "Unknown topic config name: foo"),
-    (dict(retention_ms="x"), 40, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
-    (dict(cleanup_policy="delete,"), 40, "Configuration 'cleanup.policy' values must not be empty."),
-    (dict(compression_gzip_level="10"), 40,
+    ({"retention_ms": None}, 40, "Null value not supported for topic configs: retention.ms"),
+    ({"foo": "1", "retention_ms": "x"}, 40, "Unknown topic config name: foo"),
+    ({"retention_ms": "x"}, 40, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+    ({"cleanup_policy": "delete,"}, 40, "Configuration 'cleanup.policy' values must not be empty."),
+    ({"compression_gzip_level": "10"}, 40,
      "Invalid value 10 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1"),
-    (dict(min_compaction_lag_ms="5", max_compaction_lag_ms="2"), 40,
+    ({"min_compaction_lag_ms": "5", "max_compaction_lag_ms": "2"}, 40,
      "conflict topic config setting min.compaction.lag.ms (5) > max.compaction.lag.ms (2)"),
-    (dict(remote_storage_enable="true"), 40, "Tiered Storage functionality is disabled in the broker. Topic cannot be "
+    ({"remote_storage_enable": "true"}, 40, "Tiered Storage functionality is disabled in the broker. Topic cannot be "
      "configured with remote log storage."),
 ])
 def test_what_is_refused_and_in_which_words(raw: Raw, numbers: Any, code: int, text: str) -> None:

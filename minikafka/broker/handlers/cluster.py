@@ -30,8 +30,8 @@ def describe_cluster(ctx: Context, request: Any) -> DescribeClusterResponse:
     """The brokers, the cluster id, a broker to send administration to."""
     endpoint_type = request.endpoint_type if ctx.version >= 1 else BROKERS
     if endpoint_type == CONTROLLERS:
-        return _refusal(Err.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of type BROKER, but we wanted "
-                        "an endpoint of type CONTROLLER")
+        return _refusal(Err.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of type BROKER, but we "
+                        "wanted an endpoint of type CONTROLLER")
     if endpoint_type != BROKERS:
         return _refusal(Err.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
     image = ctx.broker.image

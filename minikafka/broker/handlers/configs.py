@@ -14,8 +14,15 @@ from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 from minikafka.broker.api import Context, handles
 from minikafka.core.config_def import TYPE_IDS, Config, to_text
 from minikafka.core.config_table import BROKER_CONFIGS, TOPIC_CONFIGS
-from minikafka.core.configs import (DEFAULT, DYNAMIC_DEFAULT_BROKER, DYNAMIC_TOPIC, Entry, effective, resolve_broker,
-                                    resolve_topic)
+from minikafka.core.configs import (
+    DEFAULT,
+    DYNAMIC_DEFAULT_BROKER,
+    DYNAMIC_TOPIC,
+    Entry,
+    effective,
+    resolve_broker,
+    resolve_topic,
+)
 from minikafka.core.topic_names import check_name
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.records import BROKER_RESOURCE, TOPIC_RESOURCE

@@ -44,7 +44,8 @@ def metadata(ctx: Context, request: Any) -> MetadataResponse:
             row.authorized_operations = TOPIC_OPERATIONS
     alive = ctx.broker.image.alive_brokers()
     brokers = [BrokerRow(node_id=b.id, host=b.host, port=b.port, rack=b.rack) for b in alive]
-    operations = CLUSTER_OPERATIONS if request.include_cluster_authorized_operations and 8 <= ctx.version <= 10 else None
+    wanted = request.include_cluster_authorized_operations and 8 <= ctx.version <= 10
+    operations = CLUSTER_OPERATIONS if wanted else None
     return _answer(ctx, brokers, any_live_broker(ctx, alive), ctx.broker.cluster_id, rows, operations)
 
 
@@ -76,7 +77,8 @@ def _topics(ctx: Context, request: Any) -> list[Any]:
     found = [describe(image, image.topics[name], version) for name in names if name in image.topics]
     absent = [name for name in names if name not in image.topics]
     if ctx.broker.config["auto.create.topics.enable"] and (version < 4 or request.allow_auto_topic_creation):
-        ctx.broker.topic_creator.create([name for name in absent if _why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION])
+        legal = [name for name in absent if _why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION]
+        ctx.broker.topic_creator.create(legal)
     return found + [_missing(name, _why_missing(name)) for name in absent]
 
 
