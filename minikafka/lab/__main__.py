@@ -61,6 +61,8 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        # JupyterLab refuses root unless told; in a container one often is. It listens on loopback, behind a token.
+        f"--ServerApp.allow_root={os.geteuid() == 0}",
         *extra,
     ]
 

@@ -50,7 +50,7 @@ def lab(tmp_path: Path) -> Iterator[tuple[str, str]]:
     shutil.copytree(ROOT / "labs", project / "labs")
     folders = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
     environment = {**os.environ, **folders, "IPYTHONDIR": str(tmp_path / "ipython"), "LAB_STRICT": "0"}
-    extra = ["--no-browser", "--ServerApp.port=0", "--ServerApp.allow_root=True", "--LabApp.expose_app_in_browser=True"]
+    extra = ["--no-browser", "--ServerApp.port=0", "--LabApp.expose_app_in_browser=True"]
     with open(tmp_path / "jupyter.log", "w") as log:
         server = subprocess.Popen([sys.executable, "-m", "jupyterlab", *arguments("00", extra, project)],
                                   env=environment, stdout=log, stderr=log, cwd=project)
