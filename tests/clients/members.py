@@ -1,0 +1,181 @@
+"""Members of consumer groups, one class per library, all driven the same way: poll until something is as it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import aiokafka
+import confluent_kafka
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+
+from .kit import PATIENCE, Record
+
+SESSION_MS = 6000  # a member that dies is missed this late
+HEARTBEAT_MS = 300
+
+
+class Member:
+    """One consumer in a group: reads from the earliest offset, commits only when told."""
+
+    def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
+                 session_ms: int = SESSION_MS) -> None:
+        raise NotImplementedError
+
+    def poll(self) -> list[Record]:
+        """What came within a fifth of a second."""
+        raise NotImplementedError
+
+    def assignment(self) -> list[int]:
+        """Its partitions, sorted."""
+        raise NotImplementedError
+
+    def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
+        """Commit (topic, partition) -> (offset, metadata), waiting for the answer or not."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Leave the group (a static member does not)."""
+        raise NotImplementedError
+
+
+class KafkaPythonMember(Member):
+    def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
+                 session_ms: int = SESSION_MS) -> None:
+        self.consumer = KafkaConsumer(
+            topic, bootstrap_servers=bootstrap, group_id=group, group_instance_id=instance,
+            auto_offset_reset="earliest", enable_auto_commit=auto_commit, auto_commit_interval_ms=200,
+            session_timeout_ms=session_ms, heartbeat_interval_ms=HEARTBEAT_MS)
+
+    def poll(self) -> list[Record]:
+        found = self.consumer.poll(timeout_ms=200)
+        return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset)
+                for records in found.values() for r in records]
+
+    def assignment(self) -> list[int]:
+        return sorted(tp.partition for tp in self.consumer.assignment())
+
+    def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
+        wanted = {TopicPartition(*tp): OffsetAndMetadata(offset, text, None) for tp, (offset, text) in offsets.items()}
+        self.consumer.commit(wanted) if wait else self.consumer.commit_async(wanted)
+
+    def close(self) -> None:
+        self.consumer.close(autocommit=False)
+
+
+class ConfluentMember(Member):
+    def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
+                 session_ms: int = SESSION_MS) -> None:
+        static = {"group.instance.id": instance} if instance else {}
+        self.consumer = confluent_kafka.Consumer({
+            "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
+            "enable.auto.commit": auto_commit, "auto.commit.interval.ms": 200, "session.timeout.ms": session_ms,
+            "heartbeat.interval.ms": HEARTBEAT_MS, **static})
+        self.consumer.subscribe([topic])
+
+    def poll(self) -> list[Record]:
+        found = self.consumer.consume(500, 0.2)
+        for message in found:
+            if message.error() is not None and message.error().fatal():
+                raise confluent_kafka.KafkaException(message.error())
+        return [Record(m.value(), m.key(), m.headers() or [], m.timestamp()[1], m.partition(), m.offset())
+                for m in found if m.error() is None]
+
+    def assignment(self) -> list[int]:
+        return sorted(tp.partition for tp in self.consumer.assignment())
+
+    def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
+        wanted = [confluent_kafka.TopicPartition(*tp, offset, text) for tp, (offset, text) in offsets.items()]
+        for done in self.consumer.commit(offsets=wanted, asynchronous=not wait) or []:
+            if done.error is not None:
+                raise confluent_kafka.KafkaException(done.error)
+
+    def close(self) -> None:
+        self.consumer.close()
+
+
+class AiokafkaMember(Member):
+    """Its event loop runs on a thread of its own, as a service's would."""
+
+    def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
+                 session_ms: int = SESSION_MS) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+        self.consumer = self.run(self._start(
+            topic, bootstrap_servers=bootstrap, group_id=group, group_instance_id=instance,
+            auto_offset_reset="earliest", enable_auto_commit=auto_commit, auto_commit_interval_ms=200,
+            session_timeout_ms=session_ms, heartbeat_interval_ms=HEARTBEAT_MS))
+
+    async def _start(self, topic: str, **settings: Any) -> aiokafka.AIOKafkaConsumer:
+        consumer = aiokafka.AIOKafkaConsumer(topic, **settings)
+        await consumer.start()
+        return consumer
+
+    def run(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(PATIENCE)
+
+    def poll(self) -> list[Record]:
+        found = self.run(self.consumer.getmany(timeout_ms=200))
+        return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset)
+                for records in found.values() for r in records]
+
+    def assignment(self) -> list[int]:
+        return sorted(tp.partition for tp in self.consumer.assignment())
+
+    def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
+        wanted = {aiokafka.TopicPartition(*tp): value for tp, value in offsets.items()}
+        future = asyncio.run_coroutine_threadsafe(self.consumer.commit(wanted), self.loop)
+        if wait:
+            future.result(PATIENCE)
+
+    def close(self) -> None:
+        self.run(self.consumer.stop())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+
+MEMBERS: dict[str, type[Member]] = {"kafka-python": KafkaPythonMember, "confluent": ConfluentMember,
+                                    "aiokafka": AiokafkaMember}
+
+
+class Members:
+    """Members of one test: polled together, closed at its end."""
+
+    def __init__(self) -> None:
+        self.all: list[Member] = []
+        self.seen: dict[Member, list[Record]] = {}
+
+    def join(self, library: str, *args: Any, **kwargs: Any) -> Member:
+        member = MEMBERS[library](*args, **kwargs)
+        self.all.append(member)
+        self.seen[member] = []
+        return member
+
+    def leave(self, member: Member) -> None:
+        self.all.remove(member)
+        member.close()
+
+    def until(self, condition: Callable[[], bool], timeout: float = PATIENCE) -> None:
+        """Poll all members in turn until the condition holds."""
+        until = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < until, f"not in {timeout:.0f} s; assignments {[m.assignment() for m in self.all]}"
+            for member in self.all:
+                self.seen[member] += member.poll()
+
+    def records(self) -> list[Record]:
+        """All that any member has read, by partition and offset."""
+        return sorted((r for seen in self.seen.values() for r in seen), key=lambda r: (r.partition, r.offset))
+
+    def assignments(self) -> list[list[int]]:
+        return sorted(member.assignment() for member in self.all)
+
+    def close(self) -> None:
+        for member in self.all:
+            with suppress(Exception):  # the test has said what it had to say
+                member.close()

@@ -1,0 +1,129 @@
+"""Each thing clients do, while the broker that serves it dies with kill -9. Nothing acknowledged may be lost."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+
+import confluent_kafka
+import pytest
+from kafka import KafkaProducer
+
+from .kit import LIBRARIES, MS, PATIENCE, Record, admin_of, make_topic
+from .members import MEMBERS
+
+library = pytest.mark.parametrize("library", MEMBERS)
+LONG = 60.0
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.judge_fast
+def test_an_idempotent_producer_loses_and_repeats_nothing(cluster, name) -> None:
+    """kafka-python, acks=all. Fails if an acknowledged record is lost, a retry is appended twice, or order breaks."""
+    make_topic(cluster, name)
+    with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all", enable_idempotence=True,
+                               request_timeout_ms=5000, delivery_timeout_ms=2 * MS, linger_ms=2)) as producer:
+        futures = [producer.send(name, b"%d" % n) for n in range(200)]
+        futures[0].get(PATIENCE)
+        dead = cluster.leader(name)
+        cluster.kill(dead)
+        futures += [producer.send(name, b"%d" % n) for n in range(200, 400)]
+        offsets = [future.get(LONG).offset for future in futures]
+    assert offsets == list(range(400))
+    assert cluster.leader(name) != dead
+    assert [r.value for r in LIBRARIES["aiokafka"].read(cluster.bootstrap, name, 400)] == [b"%d" % n for n in range(400)]
+
+
+def test_librdkafka_loses_and_repeats_nothing(cluster, name) -> None:
+    """The same with librdkafka's five requests in flight: sequence numbers must hold across the change of leader."""
+    make_topic(cluster, name)
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True,
+                                         "linger.ms": 1, "batch.num.messages": 10, "socket.timeout.ms": 5000})
+    acked: list[int] = []
+    def delivered(error: object, message: confluent_kafka.Message) -> None:
+        assert error is None
+        acked.append(message.offset())
+    for n in range(300):
+        producer.produce(name, b"%d" % n, partition=0, on_delivery=delivered)
+        producer.poll(0)
+        if n == 150:
+            cluster.wait(lambda: producer.poll(0.05) is not None and len(acked) > 0, PATIENCE)
+            cluster.kill(cluster.leader(name))
+    assert producer.flush(LONG) == 0
+    assert acked == list(range(300))
+    assert [r.value for r in LIBRARIES["kafka-python"].read(cluster.bootstrap, name, 300)] == [b"%d" % n for n in range(300)]
+
+
+@library
+def test_a_group_reads_on(cluster, name, members, library) -> None:
+    """A member reads everything, in order, over the death of the leader. Fails if a follower's log differs."""
+    make_topic(cluster, name)
+    LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"%d" % n) for n in range(50)], acks="all")
+    reader = members.join(library, cluster.bootstrap, name, name)
+    members.until(lambda: len(members.seen[reader]) == 50)
+    cluster.kill(cluster.leader(name))
+    writer = threading.Thread(target=LIBRARIES["confluent"].send, args=(
+        cluster.bootstrap, name, [Record(b"%d" % n) for n in range(50, 100)]), kwargs={"acks": "all"})
+    writer.start()
+    members.until(lambda: len({r.offset for r in members.seen[reader]}) == 100, LONG)
+    writer.join()
+    assert [(r.offset, r.value) for r in members.records()] == [(n, b"%d" % n) for n in range(100)]
+
+
+@library
+def test_commits_survive_their_coordinator(cluster, name, members, library) -> None:
+    """The offsets of a group are on the next coordinator. Fails if they are not replicated, or replayed wrongly."""
+    make_topic(cluster, name, partitions=2)
+    member = members.join(library, cluster.bootstrap, name, name, session_ms=20_000)
+    members.until(lambda: member.assignment() == [0, 1])
+    member.commit({(name, 0): (11, "before"), (name, 1): (12, "")})
+    cluster.kill(_coordinator(cluster, name))
+    cluster.wait(lambda: _committed(cluster, name) == {0: 11, 1: 12}, LONG)
+    members.until(lambda: _tries(member, name), LONG)
+    assert _committed(cluster, name) == {0: 21, 1: 12}
+
+
+def test_topics_are_created_while_the_controller_dies(cluster, name) -> None:
+    """Fails if a new controller forgets topics, or none takes over."""
+    make_topic(cluster, name + "-before")
+    dead = cluster.controller()
+    cluster.kill(dead)
+    cluster.wait(lambda: cluster.controller() not in (None, dead), LONG)
+    left = [broker for broker in cluster.ids if broker != dead]
+    make_topic(cluster, name + "-after", assignments={0: left})
+    with admin_of(cluster) as admin:
+        assert {name + "-before", name + "-after"} <= set(admin.list_topics())
+
+
+def test_a_restarted_replica_catches_up_and_leads(cluster, name) -> None:
+    """What was written without it is on it when it leads. Fails if it joins the ISR before it has caught up."""
+    a, b, _ = cluster.ids
+    make_topic(cluster, name, assignments={0: [a, b]}, configs={"min.insync.replicas": "1"})
+    LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"%d" % n) for n in range(20)], acks="all")
+    cluster.kill(a)
+    cluster.wait(lambda: cluster.leader(name) == b and cluster.isr(name) == [b], LONG)
+    LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"%d" % n) for n in range(20, 40)], acks="all")
+    cluster.restart(a)
+    cluster.wait(lambda: sorted(cluster.isr(name)) == sorted([a, b]), LONG)
+    cluster.kill(b)
+    cluster.wait(lambda: cluster.leader(name) == a, LONG)
+    assert [r.value for r in LIBRARIES["aiokafka"].read(cluster.bootstrap, name, 40)] == [b"%d" % n for n in range(40)]
+
+
+def _coordinator(cluster, group: str) -> int:
+    with admin_of(cluster) as admin:
+        return admin._manager.run(admin._find_coordinator_id, group)
+
+
+def _committed(cluster, group: str) -> dict[int, int]:
+    with admin_of(cluster) as admin:
+        return {tp.partition: value.offset for tp, value in admin.list_group_offsets(group)[group].items()}
+
+
+def _tries(member, topic: str) -> bool:
+    """Commit once more; False while the member has not found the new coordinator or its place there."""
+    try:
+        member.commit({(topic, 0): (21, "after")})
+    except Exception:
+        return False
+    return True
