@@ -1,0 +1,45 @@
+"""The active controller dies: what was committed stays, what is asked next is decided by its successor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+
+from minikafka import Cluster
+from tests.wire.conftest import describe
+from tests.wire.raw import Raw
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+def create(raw: Raw, name: str) -> int:
+    creatable = CreateTopicsRequest.CreatableTopic
+    topic = creatable(name=name, num_partitions=3, replication_factor=2, assignments=[], configs=[])
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False)
+    return int(raw.ask(request, 7).topics[0].error_code)
+
+
+def leaders(cluster: Cluster, broker: int, name: str) -> Any:
+    with Raw(cluster.plan.nodes[broker].address) as raw:
+        topic = describe(raw, name).topics[0]
+    found = sorted(topic.partitions, key=lambda p: p.partition_index)
+    return topic.error_code == 0 and [p.leader_id for p in found]
+
+
+def test_topics_are_administered_across_a_change_of_controller(cluster: Cluster, name: str) -> None:
+    """Fails if a client sees NOT_CONTROLLER (I-FWD-1), a committed topic is forgotten, or a new one is made twice."""
+    old = cluster.controller()
+    survivors = [b for b in cluster.ids if b != old]
+    with Raw(cluster.plan.nodes[survivors[0]].address) as raw:
+        assert create(raw, f"{name}-before") == 0
+        cluster.kill(old)
+        assert create(raw, f"{name}-after") == 0
+        delete = DeleteTopicsRequest(topic_names=[f"{name}-before"], topics=[], timeout_ms=9000)
+        assert [a.error_code for a in raw.ask(delete, 5).responses] == [0]
+    cluster.wait(lambda: all(leaders(cluster, b, f"{name}-after") for b in survivors), timeout=15)
+    assert leaders(cluster, survivors[0], f"{name}-after") == leaders(cluster, survivors[1], f"{name}-after")
+    cluster.restart(old)
+    cluster.wait(lambda: leaders(cluster, old, f"{name}-after"), timeout=20)
+    assert not leaders(cluster, old, f"{name}-before")
