@@ -1,7 +1,7 @@
 """Makes requirements.lock from requirements.in, and environment.yml from the lock. Run by `make lock`.
 
 Invariants
-  I-LOCK-1  one lock serves Python 3.11, 3.12 and 3.13 on Linux and macOS: what differs carries a marker (uv's universal resolution)
+  I-LOCK-1  one lock serves Python 3.11 to 3.13 on Linux and macOS: what differs carries a marker (uv's universal resolution)
   I-LOCK-2  the lock names versions only: no index, no hashes, no path of the machine that made it
   I-LOCK-3  environment.yml holds the lock's lines, word for word, in its pip section
 

@@ -1,0 +1,40 @@
+"""README.md says only what is so."""
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_example_runs(tmp_path):
+    """Fails if the first Python that a newcomer copies does not do what it says: both records are acknowledged, in order."""
+    example = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"offset=(\d+)", done.stdout) == ["0", "1"]
+
+
+def test_every_link_leads_somewhere():
+    """Fails if a file named in a link was moved."""
+    links = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
+    assert links and [target for target in links if not (ROOT / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "tools/setup.sh", ".ci/run"])
+def test_every_make_command_exists(page):
+    """Fails if a page names a target that the Makefile does not have."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    quoted = re.findall(r"(?:`|\n|part \d+ )make ((?:[a-z]+ ?)+)", (ROOT / page).read_text())
+    named = {word for command in quoted for word in command.split()}
+    assert named <= targets, named - targets
+
+
+def test_every_lab_is_in_the_table():
+    """Fails if a lab was added and the table of what one learns was not."""
+    assert sorted(re.findall(r"\(labs/([^)]+)\)", README)) == sorted(p.name for p in (ROOT / "labs").glob("*.ipynb"))
