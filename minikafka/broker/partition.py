@@ -137,7 +137,7 @@ class Partition:
         grown = len(records) > 0
         if grown:
             with self.storage():
-                info = self.log.append_follower(records)
+                info = self.log.append_follower(records, self._env.wall_ms())
             if info is not None:
                 self._trace_append(info)
         moved = self.run(self.core.on_fetched(high_watermark))
@@ -153,6 +153,14 @@ class Partition:
         """Delete what the topic's retention allows to delete, never beyond the high watermark."""
         with self.storage():
             self.log.delete_old_segments(now_ms, self.high_watermark)
+
+    async def flush(self) -> None:
+        """fsync what has been appended, without holding up anybody else."""
+        with self.storage():
+            flush = self.log.start_flush()
+            await self._env.blocking(flush.sync)
+            if not self.log.offline:                   # closed meanwhile: the topic was deleted
+                self.log.finish_flush(flush)
 
     def retire(self) -> None:
         """This broker has no replica of the partition any more; whoever waits is told."""

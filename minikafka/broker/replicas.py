@@ -15,7 +15,7 @@ Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublish
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -88,12 +88,10 @@ class ReplicaManager:
         if any(p.failed for p in self.partitions.values()):
             return
         for each in logs:
-            each.flush()
+            each.close()                               # flushes
         if not self._checkpointing:
             for name, offsets in {**self._watermarks(), **self._log_points()}.items():
                 self.dir.write(name, offsets)
-        for each in logs:
-            each.close()
         self.dir.write_clean_marker(self.broker.lifecycle.broker_epoch)
 
     def _every(self, seconds: float, fn: Callable[[], None]) -> None:
@@ -255,8 +253,7 @@ class ReplicaManager:
                           now_ms=self.env.wall_ms(), topic=topic, topic_id=topic_id, clean=self.dir.was_clean,
                           recovery_point=self.dir.recovery_points.get(key, 0),
                           start_offset=self.dir.log_starts.get(key))
-        self.env.trace("recover", tp=f"{topic}-{index}", leo=opened.end_offset,
-                       truncated_bytes=getattr(opened, "truncated_bytes", 0))
+        self.env.trace("recover", tp=f"{topic}-{index}", leo=opened.end_offset, truncated_bytes=opened.truncated_bytes)
         return opened
 
     def storage_failed(self, partition: Partition, error: BaseException) -> None:
@@ -324,19 +321,31 @@ class ReplicaManager:
         return {RECOVERY_POINTS: {k: p.log.recovery_point for k, p in self.partitions.items()}, LOG_STARTS: starts}
 
     def _checkpoint_watermarks(self) -> None:
-        self._checkpoint(self._watermarks())
+        self._in_background(self._write_watermarks)
 
     def _checkpoint_logs(self) -> None:
-        self._checkpoint(self._log_points())
+        self._in_background(self._flush_and_write_points)
 
-    def _checkpoint(self, files: dict[str, Offsets]) -> None:
+    def _in_background(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """One such job at a time: they write the same files."""
         if self._caught_up and not self._checkpointing:
             self._checkpointing = True
-            self.env.spawn(self._write_checkpoints(files), "checkpoint")
+            self.env.spawn(self._finish(job), "checkpoint")
 
-    async def _write_checkpoints(self, files: dict[str, Offsets]) -> None:
+    async def _finish(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
-            for name, offsets in files.items():
-                await self.env.blocking(self.dir.write, name, offsets)
+            await job()
         finally:
             self._checkpointing = False
+
+    async def _write_watermarks(self) -> None:
+        for name, offsets in self._watermarks().items():
+            await self.env.blocking(self.dir.write, name, offsets)
+
+    async def _flush_and_write_points(self) -> None:
+        """Make finished segments durable, so that a crash need not read them again, and note how far that is."""
+        for partition in self._hosted():
+            if not partition.failed and partition.log.recovery_point < partition.log.active.base_offset:
+                await partition.flush()
+        for name, offsets in self._log_points().items():
+            await self.env.blocking(self.dir.write, name, offsets)
