@@ -81,7 +81,7 @@ class Lifecycle:
         elif not self._unfenced.done():
             self._unfenced.set_result(None)
 
-    # --- the conversation ------------------------------------------------------------------------------------------------
+    # --- the conversation ------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
         while self.state != "stopped":
@@ -142,7 +142,7 @@ class Lifecycle:
             listeners=listeners, features=features, rack=self.broker.config["broker.rack"],
             is_migrating_zk_broker=False, log_dirs=[], previous_broker_epoch=-1 if clean is None else clean)
 
-    # --- small things ----------------------------------------------------------------------------------------------------
+    # --- small things ----------------------------------------------------------------------------------------------
 
     def _enter(self, state: str) -> None:
         if state != self.state:

@@ -100,7 +100,7 @@ class Quorum:
             Send: self._send, Reply: self._reply, HighWatermark: self._commit, RoleChanged: self._role_changed,
         }
 
-    # --- life ------------------------------------------------------------------------------------------------------------
+    # --- life ------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Recover the log, take up the role on disk, begin to take events. Does not wait for a leader."""
@@ -143,7 +143,7 @@ class Quorum:
         await change
         timer.cancel()
 
-    # --- what the rest of the broker asks ----------------------------------------------------------------------------------
+    # --- what the rest of the broker asks --------------------------------------------------------------------------
 
     @property
     def leader_id(self) -> int:
@@ -222,7 +222,7 @@ class Quorum:
         self._post(self.raft.on_request, token, request)
         return await token
 
-    # --- events ------------------------------------------------------------------------------------------------------------
+    # --- events ----------------------------------------------------------------------------------------------------
 
     def _post(self, event: Callable[..., list[Effect]], *args: Any) -> None:
         self._inbox.append((event, args))
@@ -266,6 +266,8 @@ class Quorum:
                     self._execute[type(effect)](effect)
             effects = [] if flushed is None else self.raft.on_flushed(flushed, self.env.now())
         self._check_leadership()
+        if self.raft.has_handed_over:
+            self._tell_watchers()
 
     async def _flush(self) -> int:
         """Make the log durable; returns the offset up to which it is."""
@@ -274,7 +276,7 @@ class Quorum:
         self.log.finish_flush(flush)
         return flush.end_offset
 
-    # --- effects: the log ----------------------------------------------------------------------------------------------------
+    # --- effects: the log ------------------------------------------------------------------------------------------
 
     def _append_received(self, effect: Append) -> None:
         self.log.append_follower(effect.records)
@@ -311,7 +313,7 @@ class Quorum:
             _resolve(self._waiting.popleft()[1])
         self._tell_watchers()
 
-    # --- effects: the network ------------------------------------------------------------------------------------------------
+    # --- effects: the network --------------------------------------------------------------------------------------
 
     def _send(self, send: Send) -> None:
         self.env.spawn(self._request(send), f"quorum request to {send.to}")
@@ -345,7 +347,7 @@ class Quorum:
         if not token.done():
             token.set_result((reply.response, records))
 
-    # --- effects: leadership ---------------------------------------------------------------------------------------------------
+    # --- effects: leadership ---------------------------------------------------------------------------------------
 
     def _role_changed(self, effect: RoleChanged) -> None:
         self.env.trace("raft", role=effect.role, epoch=effect.epoch, leader=effect.leader)

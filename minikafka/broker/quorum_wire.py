@@ -49,7 +49,7 @@ QUORUM_RESPONSES = {VoteRequest: VoteResponse, BeginQuorumEpochRequest: BeginQuo
 LEADER_CHANGE = struct.pack(">hh", 0, 2)  # the key of the control record: version, type
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
+# --- requests -----------------------------------------------------------------------------------------------------
 
 
 def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int]:
@@ -124,7 +124,7 @@ def _only_partition(topics: list[Any]) -> Any:
     return topics[0].partitions[0]
 
 
-# --- responses --------------------------------------------------------------------------------------------------------
+# --- responses ----------------------------------------------------------------------------------------------------
 
 
 def encode_response(request: Any, answer: Answer) -> Any:
@@ -197,7 +197,7 @@ def describe(leader: Leader, epoch: int, high_watermark: int, now: float, wall_m
             "observers": [replica(node) for node in observers]}
 
 
-# --- on disk ------------------------------------------------------------------------------------------------------------
+# --- on disk ------------------------------------------------------------------------------------------------------
 
 
 def leader_change(effect: AppendLeaderChange) -> bytes:

@@ -26,6 +26,7 @@ from minikafka.core.raft_messages import (
     Response,
     Vote,
 )
+from minikafka.core.raft_node import LOOK_EVERY
 from minikafka.core.raft_replication import Replication
 from minikafka.core.raft_roles import NEVER, Candidate, Follower, Leader, Resigned, Unattached
 
@@ -38,7 +39,7 @@ class Raft(Elections, Replication):
     The shell feeds one event at a time and executes its effects before it feeds the next.
     """
 
-    # --- events ------------------------------------------------------------------------------------------------------------
+    # --- events ----------------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> list[Effect]:
         """Take up the role that the ballot on disk leaves us (QuorumState.initialize)."""
@@ -48,9 +49,9 @@ class Raft(Elections, Replication):
             others = tuple(voter for voter in self.voters if voter != self.node_id)
             self._become(Resigned(self._election_deadline(now), others))
         elif self.ballot.leader in self.voters:
-            self._become(Follower(self.ballot.leader, now + self.times.fetch_timeout))
+            self._become(Follower(self.ballot.leader, self._fetch_deadline(now)))
         else:
-            self._become(Unattached(self._first_deadline(now)))
+            self._become(Unattached(self._first_deadline(now), self._look_at(now)))
         return self._done(now)
 
     def on_request(self, token: object, request: Request, now: float) -> list[Effect]:
@@ -124,10 +125,12 @@ class Raft(Elections, Replication):
         deadlines = [self.role.deadline, *self._retry_at.values()]
         if isinstance(self.role, Leader):
             deadlines += [self.role.begin_at, *(waiting.deadline for waiting in self.role.waiting)]
+        elif isinstance(self.role, Unattached) and not self._pending:
+            deadlines.append(self.role.look_at)
         earliest = min(deadlines)
         return None if earliest == NEVER else earliest
 
-    # --- what is due ---------------------------------------------------------------------------------------------------------
+    # --- what is due -----------------------------------------------------------------------------------------------
 
     def _expire(self, now: float) -> None:
         """The role's deadline has passed."""
@@ -149,9 +152,9 @@ class Raft(Elections, Replication):
         """Send what the role wants sent: one request under way per node, and none while it backs off."""
         role = self.role
         if isinstance(role, Follower):
-            self._fetch_from(role.leader, now)
-        elif isinstance(role, Unattached) and not self.is_voter:
-            self._look_for_leader(now)
+            self._fetch_from(role.leader, now, self.times.fetch_max_wait)
+        elif isinstance(role, Unattached):
+            self._look_for_leader(role, now)
         elif isinstance(role, Candidate) and not role.backing_off:
             vote = Vote(self.epoch, self.node_id, self.log.last_epoch, self.log.end_offset)
             self._send([v for v in self.voters if v not in role.granted and v not in role.rejected], vote, now)
@@ -162,10 +165,12 @@ class Raft(Elections, Replication):
             end = End(self.epoch, self.node_id, role.successors)
             self._send([voter for voter in role.successors if voter not in role.told], end, now)
 
-    def _look_for_leader(self, now: float) -> None:
-        """An observer asks any voter; one that does not lead answers who does."""
-        if not self._pending and not self._retry_at:
-            self._fetch_from(self.voters[int(self._rng.random() * len(self.voters))], now)
+    def _look_for_leader(self, role: Unattached, now: float) -> None:
+        """Ask any other voter with a fetch that does not wait; one that does not lead answers who does."""
+        others = [voter for voter in self.voters if voter != self.node_id]
+        if now >= role.look_at and not self._pending and others:
+            role.look_at = now + LOOK_EVERY
+            self._fetch_from(others[int(self._rng.random() * len(others))], now, max_wait=0.0)
 
     def _on_answer(self, to: int, request: Request, response: Response, now: float) -> None:
         if isinstance(response, FetchAnswer):

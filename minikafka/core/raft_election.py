@@ -24,7 +24,7 @@ _BACKOFF_UNIT = 0.1  # seconds; KafkaRaftClient.RETRY_BACKOFF_BASE_MS
 class Elections(Node):
     """The part of `Raft` that votes and is voted for."""
 
-    # --- as candidate --------------------------------------------------------------------------------------------------------
+    # --- as candidate ----------------------------------------------------------------------------------------------
 
     def _become_candidate(self, now: float, attempt: int) -> None:
         self._vote_or_follow(Ballot(self.epoch + 1, NOBODY, voted=self.node_id))
@@ -50,7 +50,7 @@ class Elections(Node):
         role.backing_off = True
         role.deadline = now + min(int(self._rng.random() * slots) * _BACKOFF_UNIT, self.times.election_backoff_max)
 
-    # --- as leader -----------------------------------------------------------------------------------------------------------
+    # --- as leader -------------------------------------------------------------------------------------------------
 
     def _become_leader(self, granting: tuple[int, ...], now: float) -> None:
         """Open the epoch with a control record: nothing older can be committed before it is (rule 37)."""
@@ -65,7 +65,7 @@ class Elections(Node):
         assert isinstance(self.role, Leader)
         self._become(Resigned(self._election_deadline(now), self.role.successors()))
 
-    # --- as voter ------------------------------------------------------------------------------------------------------------
+    # --- as voter --------------------------------------------------------------------------------------------------
 
     def _on_vote(self, token: object, vote: Vote, now: float) -> None:
         if vote.candidate not in self.voters or not self.is_voter:

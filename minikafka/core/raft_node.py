@@ -32,6 +32,8 @@ from minikafka.core.raft_messages import (
 from minikafka.core.raft_roles import NEVER, Candidate, Follower, Leader, Resigned, Role, Unattached
 from minikafka.protocol.errors import Err
 
+LOOK_EVERY = 0.1  # seconds; who knows no leader asks around, but not all the time
+
 
 class Node:
     """State and transitions; see `Raft` for how it is used."""
@@ -43,7 +45,7 @@ class Node:
         self.node_id, self.voters, self.log, self.times, self._rng = node_id, voters, log, times, rng
         self.ballot = ballot
         self.high_watermark = 0
-        self.role: Role = Unattached(NEVER)
+        self.role: Role = Unattached(NEVER, NEVER)
         self._leader_high_watermark = 0  # as the leader told it; ours follows when the records before it are flushed
         self._flushed = 0
         self._stopping = False
@@ -54,7 +56,7 @@ class Node:
         self._flushing = False
         self._effects: list[Effect] = []
 
-    # --- what the shell may ask ------------------------------------------------------------------------------------------
+    # --- what the shell may ask ------------------------------------------------------------------------------------
 
     @property
     def epoch(self) -> int:
@@ -85,7 +87,7 @@ class Node:
         resigned = isinstance(self.role, Resigned) and len(self.role.told) < len(self.role.successors)
         return self._stopping and not resigned
 
-    # --- changing role -----------------------------------------------------------------------------------------------------
+    # --- changing role ---------------------------------------------------------------------------------------------
 
     def _become(self, role: Role) -> None:
         """Change the role; whatever was asked or waited for in the old one is settled here."""
@@ -102,13 +104,13 @@ class Node:
         waits = self.is_voter and isinstance(self.role, Unattached | Follower | Candidate)
         deadline = self.role.deadline if waits else self._election_deadline(now)
         self._vote_or_follow(Ballot(epoch, voted=self.ballot.voted if epoch == self.epoch else NOBODY))
-        self._become(Unattached(deadline))
+        self._become(Unattached(deadline, self._look_at(now)))
 
     def _become_follower(self, epoch: int, leader: int, now: float) -> None:
         voted = self.ballot.voted if epoch == self.epoch else NOBODY
         self._vote_or_follow(Ballot(epoch, leader, voted))
         self._leader_high_watermark = 0
-        self._become(Follower(leader, NEVER if self._stopping else now + self.times.fetch_timeout))
+        self._become(Follower(leader, self._fetch_deadline(now)))
 
     def _learn(self, epoch: int, leader: int, now: float) -> None:
         """Somebody told an epoch and perhaps its leader: follow what is newer than what we know (rule 35)."""
@@ -130,7 +132,7 @@ class Node:
         self._ballot_changed |= ballot != self.ballot
         self.ballot = ballot
 
-    # --- deadlines ---------------------------------------------------------------------------------------------------------
+    # --- deadlines -------------------------------------------------------------------------------------------------
 
     def _election_deadline(self, now: float) -> float:
         """Between one and two election timeouts from now; observers stand for no election."""
@@ -138,13 +140,22 @@ class Node:
             return NEVER
         return now + self.times.election_timeout * (1 + self._rng.random())
 
+    def _fetch_deadline(self, now: float) -> float:
+        """When to believe the leader dead. The random part is ours: news of the high watermark goes to all followers at
+        once, so in Kafka their timers run out together and the vote is often split."""
+        return NEVER if self._stopping else now + self.times.fetch_timeout * (1 + self._rng.random() / 4)
+
+    def _look_at(self, now: float) -> float:
+        """When to ask around for a leader: voters let an election that may be under way end first."""
+        return now + LOOK_EVERY if self.is_voter else now
+
     def _first_deadline(self, now: float) -> float:
         """The deadline of a node that starts with no leader to follow."""
         if self.epoch or self.log.end_offset or not self.is_voter:
             return self._election_deadline(now)
         return now + self.times.election_timeout * self._rng.random() / 2
 
-    # --- effects -----------------------------------------------------------------------------------------------------------
+    # --- effects ---------------------------------------------------------------------------------------------------
 
     def _take_effects(self) -> list[Effect]:
         """The effects of one event: the ballot first, the flush last, so that nothing waits for the disk in vain."""

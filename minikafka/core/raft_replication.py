@@ -24,7 +24,7 @@ from minikafka.protocol.errors import Err
 class Replication(Node):
     """The part of `Raft` that copies the log."""
 
-    # --- the leader's side -----------------------------------------------------------------------------------------------------
+    # --- the leader's side -----------------------------------------------------------------------------------------
 
     def _on_fetch(self, token: object, fetch: Fetch, now: float) -> None:
         error = self._fetch_error(fetch)
@@ -80,23 +80,22 @@ class Replication(Node):
             self._set_high_watermark(committed)
             self._answer_waiting(now)
 
-    # --- the follower's side -----------------------------------------------------------------------------------------------------
+    # --- the follower's side ---------------------------------------------------------------------------------------
 
-    def _fetch_from(self, leader: int, now: float) -> None:
+    def _fetch_from(self, leader: int, now: float, max_wait: float) -> None:
         """Fetch at the end of the log; first make sure that all of it is on disk (I-RAFT-3)."""
         if self._flushing:
             return
         if self._flushed < self.log.end_offset:  # recovered after a crash, or appended by us as a leader
             self._flush()
             return
-        log, wait = self.log, self.times.fetch_max_wait
-        fetch = Fetch(self.epoch, self.node_id, log.end_offset, log.last_epoch, self.high_watermark, wait)
+        log = self.log
+        fetch = Fetch(self.epoch, self.node_id, log.end_offset, log.last_epoch, self.high_watermark, max_wait)
         self._send([leader], fetch, now)
 
     def _on_fetch_answer(self, answer: FetchAnswer, now: float) -> None:
         assert isinstance(self.role, Follower)
-        if not self._stopping:
-            self.role.deadline = now + self.times.fetch_timeout
+        self.role.deadline = self._fetch_deadline(now)
         if answer.diverging is not None:
             self._truncate(*answer.diverging)  # our log is no prefix yet: the high watermark says nothing about it
             return

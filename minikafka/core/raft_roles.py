@@ -26,14 +26,15 @@ CHECK_QUORUM_FACTOR = 1.5
 
 @dataclass(slots=True)
 class Unattached:
-    """Knows no leader; a voter stands for election at `deadline`, an observer asks around."""
+    """Knows no leader: asks around, the next time at `look_at`; a voter stands for election at `deadline`."""
 
     deadline: float
+    look_at: float
 
 
 @dataclass(slots=True)
 class Follower:
-    """Fetches from `leader`; at `deadline` (pushed back by every good answer) it believes the leader dead."""
+    """Fetches from `leader`; at `deadline`, which every good answer pushes back, it believes the leader dead."""
 
     leader: int
     deadline: float

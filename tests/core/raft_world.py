@@ -94,7 +94,7 @@ class Node:
 
     id: int
     log: MemoryLog = field(default_factory=MemoryLog)
-    ballot: Ballot = Ballot()
+    ballot: Ballot = field(default_factory=Ballot)
     core: Raft | None = None
     high_watermark: int = 0
     life: int = 0
@@ -118,7 +118,7 @@ class World:
         self.on_commit: Callable[[Node], None] = lambda node: None
         self.crash_at: dict[int, int] = {}  # node -> how many more effects it executes before it crashes
 
-    # --- processes ---------------------------------------------------------------------------------------------------------
+    # --- processes -------------------------------------------------------------------------------------------------
 
     def start(self, *ids: int) -> None:
         for id in ids:
@@ -158,7 +158,7 @@ class World:
             node.core.role.deadline = self.now
             self.execute(node, node.core.on_tick(self.now))
 
-    # --- time ----------------------------------------------------------------------------------------------------------------
+    # --- time ------------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         deadlines = [d for n in self.up() if n.core and (d := n.core.next_deadline()) is not None]
@@ -190,7 +190,7 @@ class World:
             self.now = end if deadline is None else min(end, max(deadline, self.now + 1e-6))
             self.tick()
 
-    # --- network ---------------------------------------------------------------------------------------------------------------
+    # --- network ---------------------------------------------------------------------------------------------------
 
     def deliverable(self) -> list[tuple[int, int]]:
         return sorted(link for link, queue in self.links.items() if queue and link not in self.down)
@@ -215,7 +215,7 @@ class World:
         if asked and waiting.core is not None and message.life == waiting.life:
             self.execute(waiting, waiting.core.on_failure(message.id, self.now))
 
-    # --- effects ---------------------------------------------------------------------------------------------------------------
+    # --- effects ---------------------------------------------------------------------------------------------------
 
     def execute(self, node: Node, effects: list[Effect]) -> None:
         """Left to right (I-RAFT-1); a node with an entry in `crash_at` stops there for good."""
@@ -274,7 +274,7 @@ class World:
             self.asked[message.src, message.life, message.id] = message
         self.links.setdefault((message.src, message.dst), []).append(message)
 
-    # --- questions ---------------------------------------------------------------------------------------------------------------
+    # --- questions -------------------------------------------------------------------------------------------------
 
     def up(self) -> Iterator[Node]:
         return iter([node for node in self.nodes.values() if node.core is not None])
@@ -326,7 +326,8 @@ def _describe_message(thing: object) -> str:
     words = [type(thing).__name__]
     for name in getattr(thing, "__dataclass_fields__", {}):
         value = getattr(thing, name)
-        if name in ("max_wait", "records_from") or value is None or value is False or value == b"" or name == "error" and not value:
+        silent = value is None or value is False or value == b"" or (name == "error" and not value)
+        if silent or name in ("max_wait", "records_from"):
             continue
         text = value.name if name == "error" else value.decode() if isinstance(value, bytes) else value
         words.append(f"{name}={_who(text) if name in ('leader', 'candidate', 'replica') else text}")

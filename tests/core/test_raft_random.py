@@ -156,7 +156,7 @@ def test_same_seed_same_history() -> None:
     assert run_schedule(3, 7).lines != run_schedule(3, 8).lines
 
 
-# --- mutants: each breaks one rule, and some schedule must show it ------------------------------------------------------
+# --- mutants: each breaks one rule, and some schedule must show it ------------------------------------------------
 
 
 def forgets_its_ballot(patch: pytest.MonkeyPatch) -> None:
