@@ -39,7 +39,10 @@ RUN_ALL = """async () => {
 OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.widgets
     .filter(cell => cell.model.type === 'code')
     .map(cell => ({id: cell.model.sharedModel.id, outputs: cell.model.outputs.toJSON()}))"""
-SETTLED = "() => { const p = window.jupyterapp?.shell.currentWidget; return p && p.content && p.content.model && p.content.widgets.length > 5; }"
+SETTLED = """() => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    return panel?.content?.model && panel.content.widgets.length > 5;
+}"""
 FONT = "() => getComputedStyle(document.documentElement).getPropertyValue('--jp-code-font-size').trim()"
 
 
