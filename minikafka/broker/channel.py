@@ -1,9 +1,9 @@
 """Requests to the active controller, wherever it is just now.
 
 Owns: one connection to the controller, and the patience to find the next one when it moves.
-Invariants: I-CHN-1 a request ends with an answer of an active controller, or with TimeoutError; until then it is sent again
-              after every NOT_CONTROLLER and every broken connection. It may have taken effect more than once, so requests
-              carry epochs, or say what is there already.
+Invariants: I-CHN-1 a request ends with an answer of an active controller, or with TimeoutError; until then it is sent
+              again after every NOT_CONTROLLER and every broken connection. It may have taken effect more than once, so
+              requests carry epochs, or say what is there already.
             I-CHN-2 when another controller is known, nothing goes on waiting for the old one.
 What Kafka does differently: brokers forward client requests in an envelope with the client's principal (KIP-590).
 Source: kafka.server.NodeToControllerChannelManager.
@@ -66,7 +66,8 @@ def refused(answer: Any) -> bool:
     codes = (Err.NOT_CONTROLLER, Err.NOT_LEADER_OR_FOLLOWER)
     if getattr(answer, "error_code", Err.NONE) in codes:
         return True
-    items = next((list(value) for name in ("topics", "responses", "results") if (value := getattr(answer, name, None))), [])
+    lists = (getattr(answer, name, None) for name in ("topics", "responses", "results"))
+    items = next((list(found) for found in lists if found), [])
     while items and getattr(items[0], "partitions", None):
         items = list(items[0].partitions)
     return any(getattr(item, "error_code", Err.NONE) == codes[0] for item in items[:1])

@@ -3,8 +3,8 @@
     register -> fenced -> caught up with its registration -> unfenced -> ... -> controlled shutdown -> exit
 
 Owns: incarnation id, broker epoch, the heartbeats.
-Invariants: I-LIFE-1 the broker epoch is the metadata offset of this incarnation's registration (rule 29); every request to
-              the controller carries it, and a wrong one gets STALE_BROKER_EPOCH (rule 31).
+Invariants: I-LIFE-1 the broker epoch is the metadata offset of this incarnation's registration (rule 29); every request
+              to the controller carries it, and a wrong one gets STALE_BROKER_EPOCH (rule 31).
             I-LIFE-2 a broker is unfenced only after it has replayed its own registration (rule 30).
             I-LIFE-3 a broker that stops cleanly leads nothing any more when it goes, and the others know it (rule 32).
 What Kafka does differently: it listens for clients before it is unfenced; several log directories.
@@ -93,8 +93,9 @@ class Lifecycle:
 
     async def _register(self) -> float:
         """Introduce ourselves; returns the seconds to wait before the next message."""
+        message, version = self._registration(), BrokerRegistrationRequest.max_version
         try:
-            answer = await self.channel.request(self._registration(), BrokerRegistrationRequest.max_version, self._session)
+            answer = await self.channel.request(message, version, self._session)
         except TimeoutError as error:
             log.info("not registered yet: %s", error)
             return RETRY_S

@@ -1,8 +1,8 @@
 """The quorum's shell: the metadata log, the network and the disk around the Raft core.
 
-One task takes one event at a time (a request, an answer, a timer, records to append), gives it to the core, and executes
-the effects left to right before it takes the next. While it waits for the disk, events queue up, and appends with them:
-they are written and flushed together afterwards (group commit).
+One task takes one event at a time (a request, an answer, a timer, records to append), gives it to the core, and
+executes the effects left to right before it takes the next. While it waits for the disk, events queue up, and appends
+with them: they are written and flushed together afterwards (group commit).
 
 Owns: the folder `__cluster_metadata-0` (the log and `quorum-state`), the connections to the other voters, the order in
 which committed records reach this broker.
@@ -175,7 +175,7 @@ class Quorum:
         return self.next_offset - 1
 
     async def committed(self, offset: int) -> None:
-        """Wait until `offset` is committed and given to on_commit. NOT_CONTROLLER: we lost leadership before we knew."""
+        """Wait until `offset` is committed and given to on_commit; NOT_CONTROLLER if we stop leading before."""
         if offset < self.applied:
             return
         if not self.is_leader:
@@ -191,7 +191,7 @@ class Quorum:
         return watcher
 
     def describe(self) -> dict[str, Any] | None:
-        """Leader, epoch, high watermark and progress of each replica, as DescribeQuorum names them; None if not ours."""
+        """Leader, epoch, high watermark, progress of each replica, as DescribeQuorum names them; None if not ours."""
         role = self.raft.role
         if not isinstance(role, Leader):
             return None

@@ -60,7 +60,8 @@ def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int
         part = {"replica_epoch": request.epoch, "replica_id": request.candidate, "replica_directory_id": None,
                 "voter_directory_id": None, "last_offset_epoch": request.last_epoch,
                 "last_offset": request.last_offset, "pre_vote": False}
-        return VoteRequest(cluster_id=cluster_id, voter_id=to, topics=_topics(VoteRequest, part)), VoteRequest.max_version
+        vote = VoteRequest(cluster_id=cluster_id, voter_id=to, topics=_topics(VoteRequest, part))
+        return vote, VoteRequest.max_version
     part = {"leader_id": request.leader, "leader_epoch": request.epoch}
     if isinstance(request, Begin):
         cls, part = BeginQuorumEpochRequest, part | {"voter_directory_id": None}

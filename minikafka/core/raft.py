@@ -1,14 +1,15 @@
 """The quorum of controllers: Raft as Kafka does it (KRaft, KIP-595). Pure: events and the time go in, effects come out.
 
 Leaders are elected as in the Raft paper (raft_election.py). Replication is the other way round: followers pull
-(raft_replication.py). What goes in and out is in raft_messages.py, what a node knows in each role in raft_roles.py, what
-all parts share in raft_node.py.
+(raft_replication.py). What goes in and out is in raft_messages.py, what a node knows in each role in raft_roles.py,
+what all parts share in raft_node.py.
 
-After every event the node looks at its role and sends whatever is due (`_drive`), so that no handler has to remember it.
+After every event the node looks at its role and sends whatever is due (`_drive`), so that no handler has to
+remember it.
 
 Owns: the events, and what is due in each role.
 Invariants: I-RAFT-1 to I-RAFT-8, each where it is kept.
-What Kafka does differently: voters can change (KIP-853), pre-vote (KIP-996), snapshots (KIP-630): all absent here so far.
+What Kafka does differently: voters can change (KIP-853), pre-vote (KIP-996), snapshots (KIP-630): absent so far.
 Source: org.apache.kafka.raft.KafkaRaftClient (poll, pollCurrentState, handleInboundMessage).
 """
 

@@ -1,8 +1,8 @@
 """Elections: who may lead an epoch, and how a leader takes and gives up its post.
 
 Owns: votes, candidacies, Begin- and EndQuorumEpoch.
-Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that ends no earlier than its own (rule 35); with
-              majorities that overlap there is one leader per epoch, and it has everything that was ever committed.
+Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that ends no earlier than its own (rule 35);
+              with majorities that overlap there is one leader per epoch, and it has everything that was ever committed.
             I-RAFT-8 a node never leads an epoch twice: after a restart its tail of that epoch may be lost (Resigned).
 What Kafka does differently: a pre-vote (KIP-996) keeps nodes that cannot win from raising the epoch. Its very first
 election waits for a whole election timeout, ours for a part of one: an empty log has nothing to lose.

@@ -1,12 +1,13 @@
 """What goes in and out of the Raft core: messages between voters, effects for the shell, and the times it lives by.
 
-Messages are Kafka's quorum requests (KIP-595) without their envelopes: one partition, epochs and offsets only. The shell
-puts them into Kafka's own requests and takes them out again (broker/quorum_wire.py).
+Messages are Kafka's quorum requests (KIP-595) without their envelopes: one partition, epochs and offsets only. The
+shell puts them into Kafka's own requests and takes them out again (broker/quorum_wire.py).
 
-Effects are what the core wants done. They come as a list in the order in which they must happen: **the shell executes them
-left to right, and after a crash only a prefix has happened**. So a vote that stands behind its Persist can never leave
-before the vote is on disk. `Append` and `Flush` are different on purpose: appended bytes can be read and replicated, only
-flushed bytes count. A list holds at most one Flush and it comes last; when it is done, the shell calls `Raft.on_flushed`.
+Effects are what the core wants done. They come as a list in the order in which they must happen: **the shell executes
+them left to right, and after a crash only a prefix has happened**. So a vote that stands behind its Persist can never
+leave before the vote is on disk. `Append` and `Flush` are different on purpose: appended bytes can be read and
+replicated, only flushed bytes count. A list holds at most one Flush and it comes last; when it is done, the shell calls
+`Raft.on_flushed`.
 
 Owns: the vocabulary; no behaviour.
 Invariants: I-RAFT-1 effects are executed in list order (rule 34: persist, then reply).
@@ -73,7 +74,7 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """Candidate -> voter. (last_epoch, last_offset) describe the end of the candidate's log; the offset is exclusive."""
+    """Candidate -> voter. (last_epoch, last_offset) is where the candidate's log ends; the offset is exclusive."""
 
     epoch: int
     candidate: int
@@ -102,8 +103,8 @@ class End:
 class Fetch:
     """Follower or observer -> leader: everything below `offset` is in my log (and on my disk, if I am a voter).
 
-    `last_fetched_epoch` is the epoch of the record before `offset`; `high_watermark` the one that the follower knows, -1
-    if none (KIP-1166): news about it ends the long poll.
+    `last_fetched_epoch` is the epoch of the record before `offset`; `high_watermark` the one that the follower knows,
+    -1 if none (KIP-1166): news about it ends the long poll.
     """
 
     epoch: int
@@ -128,8 +129,8 @@ class Answer:
 class FetchAnswer:
     """The answer to a Fetch: a diverging epoch, or records and the high watermark.
 
-    Going out of the core, `records_from` is the offset from which the shell reads the records to send (None: send none);
-    coming in, `records` are the bytes received.
+    Going out of the core, `records_from` is the offset from which the shell reads the records to send (None: send
+    none); coming in, `records` are the bytes received.
     """
 
     epoch: int

@@ -2,8 +2,8 @@
 
 Owns: role, ballot (epoch, leader, vote), high watermark, the requests under way. The parts add behaviour to the class
 `Node`: elections (raft_election.py) and replication (raft_replication.py); `Raft` (raft.py) is all of them.
-Invariants: I-RAFT-1 effects are executed in list order, and the Persist of an event is the first of its effects, its Flush
-              the last: no vote, candidacy or answer leaves before the ballot it rests on is on disk (rule 34).
+Invariants: I-RAFT-1 effects are executed in list order, and the Persist of an event is the first of its effects, its
+              Flush the last: no vote, candidacy or answer leaves before the ballot it rests on is on disk (rule 34).
             I-RAFT-6 the high watermark never goes back while the process lives.
             I-RAFT-7 at most one leader is known per epoch, and an epoch never goes back.
 Source: org.apache.kafka.raft.QuorumState, RequestManager.

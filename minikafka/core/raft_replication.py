@@ -1,8 +1,8 @@
 """Replication of the metadata log: followers pull, and their fetches are their acknowledgements.
 
-A Fetch at offset N with epoch E says "my log ends at N, its last record is of epoch E, and all of it is on my disk". The
-leader answers with the records after N; or with the point where the logs part, if its own log has no record of epoch E
-just before N; or, when there is nothing to tell, after a while.
+A Fetch at offset N with epoch E says "my log ends at N, its last record is of epoch E, and all of it is on my disk".
+The leader answers with the records after N; or with the point where the logs part, if its own log has no record of
+epoch E just before N; or, when there is nothing to tell, after a while.
 
 Owns: the progress of the high watermark on both sides, truncation, waiting fetches.
 Invariants: I-RAFT-2 the high watermark needs a majority on disk above the epoch's start (rule 37, raft_roles.py).
@@ -50,14 +50,14 @@ class Replication(Node):
         return Err.NONE
 
     def _divergence(self, fetch: Fetch) -> tuple[int, int] | None:
-        """(epoch, end offset) up to which the follower may agree with us; None if its log is a prefix of ours (rule 21)."""
+        """(epoch, end offset) up to where the logs may agree; None if the follower's is a prefix of ours (rule 21)."""
         if fetch.offset == 0:
             return None
         epoch, end = self.log.end_offset_for(fetch.last_fetched_epoch)
         return (epoch, end) if epoch != fetch.last_fetched_epoch or end < fetch.offset else None
 
     def _answer_if_news(self, waiting: Waiting, now: float) -> bool:
-        """Answer a fetch if the logs part, there are records or a higher high watermark, or it has waited long enough."""
+        """Answer a fetch if the logs part, if there are records or a higher high watermark, or if its time is up."""
         fetch = waiting.fetch
         diverging = self._divergence(fetch)
         records = diverging is None and fetch.offset < self.log.end_offset

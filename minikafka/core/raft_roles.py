@@ -9,7 +9,8 @@ is an Unattached whose ballot names a candidate; its Prospective (pre-vote, KIP-
 observer (a broker that is no voter) is only ever Unattached, looking for a leader, or Follower.
 
 Owns: the deadlines; votes received; the progress of the replicas as their leader sees it, and their waiting fetches.
-Invariants: I-RAFT-2 the high watermark moves only to an offset above the epoch's start that a majority has on disk (rule 37).
+Invariants: I-RAFT-2 the high watermark moves only to an offset above the epoch's start that a majority has on disk
+              (rule 37).
 Source: the EpochState classes of org.apache.kafka.raft (LeaderState, CandidateState, ...).
 """
 
@@ -42,7 +43,7 @@ class Follower:
 
 @dataclass(slots=True)
 class Candidate:
-    """Asks for votes until `deadline`; then, or when it can no longer win, waits out a random backoff and tries again."""
+    """Asks for votes until `deadline`; then, or when it can no longer win, it waits a random time and tries again."""
 
     deadline: float
     attempt: int

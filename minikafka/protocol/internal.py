@@ -1,4 +1,4 @@
-"""The APIs between brokers that kafka-python has no schema for: quorum, registration, and what brokers ask the controller.
+"""The APIs between brokers that kafka-python has no schema for: quorum, registration, what brokers ask the controller.
 
 The schemas beside this file (`schemas/*.json`) use Kafka's names, fields, types and API keys, but one version each, the
 newest flexible one: all brokers of a cluster run the same code, so there is nothing to negotiate between them.
@@ -16,7 +16,7 @@ from kafka.protocol.api_message import ApiMessage
 SCHEMAS = "minikafka.protocol.schemas"
 
 
-# --- the quorum (KIP-595) -----------------------------------------------------------------------------------------------
+# --- the quorum (KIP-595) -----------------------------------------------------------------------------------------
 
 
 class VoteRequest(ApiMessage, load_json=SCHEMAS):
@@ -43,7 +43,7 @@ class EndQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
     """Empty, or an error with the leader and epoch that the voter knows."""
 
 
-# --- a broker's life (KIP-631) ------------------------------------------------------------------------------------------
+# --- a broker's life (KIP-631) ------------------------------------------------------------------------------------
 
 
 class BrokerRegistrationRequest(ApiMessage, load_json=SCHEMAS):
@@ -62,7 +62,7 @@ class BrokerHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
     """Whether the controller holds the broker fenced, and whether it may exit now."""
 
 
-# --- what brokers ask the controller ------------------------------------------------------------------------------------
+# --- what brokers ask the controller ------------------------------------------------------------------------------
 
 
 class AlterPartitionRequest(ApiMessage, load_json=SCHEMAS):

@@ -1,8 +1,8 @@
 """A world of Raft cores without sockets, disks or clocks: what the tests of the quorum run in.
 
-Each node has a log in memory that knows which part of it is on disk, a ballot on disk, and a core. Messages wait on links
-until they are delivered; a test chooses which and when. Effects are executed left to right, and a crash may come between
-any two of them: what was not flushed or persisted is gone.
+Each node has a log in memory that knows which part of it is on disk, a ballot on disk, and a core. Messages wait on
+links until they are delivered; a test chooses which and when. Effects are executed left to right, and a crash may come
+between any two of them: what was not flushed or persisted is gone.
 """
 
 from __future__ import annotations

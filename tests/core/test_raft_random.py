@@ -1,7 +1,8 @@
 """Random schedules over three and five cores: messages lost and reordered, processes that lose what was not flushed.
 
-After every step the invariants of the quorum are checked against an oracle that sees all nodes and their disks; at the end
-the network heals and the quorum must agree. Each mutant at the end is a way to break Raft that these schedules must find.
+After every step the invariants of the quorum are checked against an oracle that sees all nodes and their disks; at the
+end the network heals and the quorum must agree. Each mutant at the end is a way to break Raft that these schedules must
+find.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Oracle:
 
     def _one_leader_per_epoch(self, node: Node) -> None:
         if node.core is not None and node.core.epoch_start_offset is not None:
-            assert self.leaders.setdefault(node.core.epoch, node.id) == node.id, f"two leaders in epoch {node.core.epoch}"
+            first = self.leaders.setdefault(node.core.epoch, node.id)
+            assert first == node.id, f"two leaders in epoch {node.core.epoch}"
             if node.core.epoch == max(self.leaders):
                 assert node.log.entries[: len(self.committed)] == self.committed, "a leader without what was committed"
 
@@ -54,7 +56,8 @@ class Oracle:
         assert life != node.life or node.high_watermark >= before, "I-RAFT-6: the high watermark went back"
         self.watermarks[node.id] = (node.life, node.high_watermark)
         known = node.log.entries[: node.high_watermark] if node.core is not None else []
-        assert known == self.committed[: len(known)] or known[: len(self.committed)] == self.committed, "lost: committed"
+        common = min(len(known), len(self.committed))
+        assert known[:common] == self.committed[:common], "a committed record was lost"
         if len(known) > len(self.committed):
             self.committed = known
             holders = sum(self.world.nodes[v].log.disk[: len(known)] == known for v in self.world.voters)
@@ -162,7 +165,12 @@ def test_same_seed_same_history() -> None:
 def forgets_its_ballot(patch: pytest.MonkeyPatch) -> None:
     """Rule 34: the vote is not on disk before the answer leaves."""
     real = World._do
-    patch.setattr(World, "_do", lambda self, node, effect: None if isinstance(effect, Persist) else real(self, node, effect))
+
+    def do(self: World, node: Node, effect: object) -> None:
+        if not isinstance(effect, Persist):
+            real(self, node, effect)
+
+    patch.setattr(World, "_do", do)
     # The oracle reads the ballots on disk too, so what it must find is the second leader, not the vote.
 
 

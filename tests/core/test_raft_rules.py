@@ -28,13 +28,13 @@ from minikafka.core.raft_roles import Candidate, Follower, Leader, Resigned, Una
 from minikafka.protocol.errors import Err
 from tests.core.raft_world import Effect, Entry, MemoryLog, World
 
-VOTERS = (1, 2, 3)
+VOTERS, NO_BALLOT = (1, 2, 3), Ballot()
 
 
-def a_node(node_id: int = 1, ballot: Ballot = Ballot(), log: str = "", voters: tuple[int, ...] = VOTERS) -> Raft:  # noqa: B008
+def a_node(node_id: int = 1, ballot: Ballot = NO_BALLOT, log: str = "") -> Raft:
     """A started core; `log` as in "1^ 1a"."""
     entries = tuple(Entry(int(word[0]), word[1:]) for word in log.split())
-    core = Raft(node_id, voters, MemoryLog(entries), Times(), Random(1), ballot)
+    core = Raft(node_id, VOTERS, MemoryLog(entries), Times(), Random(1), ballot)
     core.start(0.0)
     return core
 
@@ -146,7 +146,7 @@ def test_rule_35_a_lower_epoch_is_fenced_and_told_the_newer_one() -> None:
 
 
 def test_rule_35_a_higher_epoch_ends_every_role() -> None:
-    """Fails if a leader, candidate or follower stays what it was when it hears of a newer epoch, or does not store it."""
+    """Fails if a leader, candidate or follower stays what it was in a newer epoch, or does not store it."""
     candidate = a_node()
     candidate.on_tick(candidate.role.deadline)
     for core in (a_leader(), candidate, a_follower()[0]):

@@ -2,13 +2,14 @@
 
 A transcript is a sequence of blocks: one command a line, then `----`, then what happened; an empty line ends a block.
 Lines that start with # explain. In the results, `1: flush` is an effect that node 1 executes, `1: -> 2  Vote ...` a
-message that it sends. Records are written as their epoch and a letter: `2b`; `2^` is the LeaderChange that opens epoch 2.
+message that it sends. Records are written as their epoch and a letter: `2b`; `2^` is the LeaderChange that opens epoch
+2.
 
     voters N... [observers N...]     new nodes with empty disks, none of them running
     disk N [epoch=E] [leader=L] [voted=V] [log=1^,1a]    what N finds on its disk
     start N...                       the processes start
-    crash N                          power off: what was not flushed is lost      (crash N after=K: after K more effects)
-    resign N                         the process is told to stop
+    crash N                          power off: what was not flushed is lost      (crash N after=K: after K more
+    effects) resign N                         the process is told to stop
     append N [COUNT]                 the controller on N appends records
     expire N                         N's timer is the first to run out: now
     advance SECONDS                  time passes, timers fire, no message moves
@@ -78,7 +79,7 @@ def run_command(world: World, words: list[str]) -> World:
 def set_disk(world: World, id: int, options: dict[str, str]) -> None:
     node = world.nodes[id]
     node.log = MemoryLog(tuple(decode(options.get("log", "").replace(",", " ").encode())))
-    node.ballot = Ballot(*(int(options.get(key, default)) for key, default in (("epoch", 0), ("leader", -1), ("voted", -1))))
+    node.ballot = Ballot(**{key: int(options[key]) for key in ("epoch", "leader", "voted") if key in options})
 
 
 def settle(world: World) -> None:
@@ -96,14 +97,15 @@ def run(world: World, seconds: float) -> None:
 def show(world: World) -> None:
     for node in world.nodes.values():
         log = " ".join(map(str, node.log.entries)) or "empty"
-        state = "down" if node.core is None else f"{node.core.role_name} epoch={node.core.epoch} hw={node.high_watermark}"
+        core = node.core
+        state = f"{core.role_name} epoch={core.epoch} hw={node.high_watermark}" if core else "down"
         world.lines.append(f"{node.id}: {state} log: {log}")
 
 
 COMMANDS = {
     "start": World.start, "crash": World.crash, "resign": World.resign, "append": World.append, "settle": settle,
-    "deliver": World.deliver, "expire": World.expire, "lose": World.drop, "show": show, "heal": lambda world: world.down.clear(),
-    "cut": lambda world, a, b: world.down.update({(a, b), (b, a)}),
+    "deliver": World.deliver, "expire": World.expire, "lose": World.drop, "show": show, "heal": lambda world:
+    world.down.clear(), "cut": lambda world, a, b: world.down.update({(a, b), (b, a)}),
 }
 PASS_TIME = {"advance": World.advance, "run": run}
 
