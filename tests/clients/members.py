@@ -60,7 +60,7 @@ class KafkaPythonMember(Member):
         return sorted(tp.partition for tp in self.consumer.assignment())
 
     def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
-        wanted = {TopicPartition(*tp): OffsetAndMetadata(offset, text, None) for tp, (offset, text) in offsets.items()}
+        wanted = {TopicPartition(*tp): OffsetAndMetadata(offset, text, -1) for tp, (offset, text) in offsets.items()}
         self.consumer.commit(wanted) if wait else self.consumer.commit_async(wanted)
 
     def close(self) -> None:
@@ -89,7 +89,9 @@ class ConfluentMember(Member):
         return sorted(tp.partition for tp in self.consumer.assignment())
 
     def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
-        wanted = [confluent_kafka.TopicPartition(*tp, offset, text) for tp, (offset, text) in offsets.items()]
+        # It sends the C string's end as a part of the text: without a text there is none.
+        wanted = [confluent_kafka.TopicPartition(*tp, offset, *([text] if text else []))
+                  for tp, (offset, text) in offsets.items()]
         for done in self.consumer.commit(offsets=wanted, asynchronous=not wait) or []:
             if done.error is not None:
                 raise confluent_kafka.KafkaException(done.error)

