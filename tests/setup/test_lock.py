@@ -1,9 +1,11 @@
 """requirements.in -> requirements.lock -> environment.yml, and what is installed: one set of versions."""
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,24 @@ def test_the_project_installed_is_this_one():
     """Fails if another distribution of the same name stands in front of ours (the name is not ours alone)."""
     import minikafka
     assert Path(minikafka.__file__).is_relative_to(ROOT)
+
+
+def imported() -> set[str]:
+    """The names of all packages from outside that the project's Python imports."""
+    names: set[str] = set()
+    for part in ("minikafka", "tools", "tests"):
+        for path in (ROOT / part).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    names.add((node.module or "").partition(".")[0])
+    return names - set(sys.stdlib_module_names) - {"minikafka", "tests"}
+
+
+def test_every_import_is_wanted_by_name():
+    """Fails if the project imports a package that a fresh environment has by luck or not at all."""
+    owners = importlib.metadata.packages_distributions()
+    declared = {canonicalize_name(r.name) for r in wanted()}
+    homeless = {name for name in imported() if not declared & {canonicalize_name(o) for o in owners.get(name, [])}}
+    assert homeless == set()
