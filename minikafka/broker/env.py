@@ -42,6 +42,7 @@ class Env:
     fs: Fs
     faults: Faults
     trace: Callable[..., None]
+    open_files = 1 << 16  # how many files and sockets this process may have open at once
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seed: str) -> None:
         self.loop = loop

@@ -15,6 +15,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -202,6 +203,8 @@ class LiveEnv(Env):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop, seed=os.urandom(16).hex())
         self.fs = LiveFs()
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self.open_files = soft if soft != resource.RLIM_INFINITY else Env.open_files
         self.trace = _no_trace
         self.faults = LiveFaults(self)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="blocking")

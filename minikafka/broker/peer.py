@@ -8,6 +8,7 @@ Invariants: I-PEER-1 every request ends: with its answer, with TimeoutError, or 
 from __future__ import annotations
 
 import asyncio
+import logging
 import struct
 from typing import Any
 
@@ -15,6 +16,9 @@ from kafka.protocol.api_message import ApiMessage
 
 from minikafka.broker.env import Env, Timer
 from minikafka.protocol.codec import RESPONSES, correlation_id, decode_response, encode_request
+from minikafka.protocol.errors import ProtocolError
+
+log = logging.getLogger("minikafka.peer")
 
 _SIZE = struct.Struct(">i")
 
@@ -113,8 +117,17 @@ class _Session(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        try:
+            self._take_frames()
+        except (ProtocolError, struct.error) as error:
+            log.warning("what node %d sent is no answer: %s", self.node_id, error)
+            self.close()
+
+    def _take_frames(self) -> None:
         while len(self._buffer) >= _SIZE.size:
             (size,) = _SIZE.unpack_from(self._buffer)
+            if size < 0:
+                raise ProtocolError(f"Invalid receive (size = {size})")
             if len(self._buffer) < _SIZE.size + size:
                 return
             frame = bytes(self._buffer[_SIZE.size : _SIZE.size + size])
@@ -122,13 +135,15 @@ class _Session(asyncio.Protocol):
             self._deliver(memoryview(frame))
 
     def _deliver(self, frame: memoryview) -> None:
-        owed = self._owed.pop(correlation_id(frame), None)
-        if owed is None:
+        correlation = correlation_id(frame)
+        if correlation not in self._owed:
             return
-        answer, cls, version, timer = owed
+        answer, cls, version, timer = self._owed[correlation]
+        message = decode_response(cls, version, frame)
+        del self._owed[correlation]  # only now: what cannot be read is still owed (I-PEER-1)
         timer.cancel()
         if not answer.done():
-            answer.set_result(decode_response(cls, version, frame))
+            answer.set_result(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()

@@ -23,7 +23,7 @@ from kafka.protocol.api_message import ApiMessage
 
 import minikafka.protocol.internal  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
-from minikafka.protocol.reader import read_message, skip_tags
+from minikafka.protocol.reader import read_message, read_text, skip_tags
 
 API_VERSIONS = 18
 
@@ -60,7 +60,7 @@ def parse_header(frame: memoryview) -> Header:
         if length >= 0:
             if length > len(frame) - pos:
                 raise ProtocolError("the client id is longer than the frame")
-            client_id = str(frame[pos : pos + length], "utf-8", "replace")
+            client_id = read_text(frame[pos : pos + length])
             pos += length
         if key not in REQUESTS:
             raise ProtocolError(f"Unknown API key {key}")

@@ -8,6 +8,9 @@ Owns: nothing; a reader is a pure function (data, pos) -> (value, next pos), bui
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.
+            I-READ-4 every text that was read can be written again, with a little more: bytes that are no UTF-8 grow when
+              their replacement characters are encoded, a client id becomes part of a member id. What grows too long
+              for a string is never answered by Kafka (4.3 keeps the connection waiting); we refuse to read it.
 Lenient where Kafka is (asked of 4.3): any negative length of a nullable field is null, bytes after the body and unknown
 tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
 """
@@ -27,6 +30,7 @@ Reader = Callable[[memoryview, int], tuple[Any, int]]
 
 FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d"}
 MAX_STRING = 0x7FFF
+MAX_TEXT = MAX_STRING - 64  # bytes of UTF-8, once it is read
 
 
 def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int = 0) -> ApiMessage:
@@ -162,9 +166,17 @@ def _string_reader(nullable: bool, flexible: bool) -> Reader:
         if length > MAX_STRING:
             raise ProtocolError(f"a string has the invalid length {length}")
         _check(length, data, pos)
-        return str(data[pos : pos + length], "utf-8", "replace"), pos + length
+        return read_text(data[pos : pos + length]), pos + length
 
     return read
+
+
+def read_text(data: memoryview) -> str:
+    """UTF-8 with replacement characters for what is none; raises ProtocolError if it grows too long (I-READ-4)."""
+    text = str(data, "utf-8", "replace")
+    if 3 * len(data) > MAX_TEXT and len(text.encode()) > MAX_TEXT:
+        raise ProtocolError("a string is too long to be written again")
+    return text
 
 
 def _bytes_reader(nullable: bool, flexible: bool) -> Reader:

@@ -2,6 +2,7 @@
 
 Invariants: I-NET-1 bytes of one direction arrive in order; how they are cut into pieces is up to the seed.
             I-NET-2 a peer learns of a close after everything that was sent before it.
+            I-NET-3 a sender is told to pause while its peer has not taken HIGH_WATER bytes, as asyncio's transports do.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minikafka.sim.loop import SimLoop
+
+HIGH_WATER, LOW_WATER = 64 * 1024, 16 * 1024  # bytes on their way at which a sender pauses, and goes on
 
 
 class SimNetwork:
@@ -45,11 +48,17 @@ class SimTransport:
         self.closing = False
         self.arrives = 0.0  # when the last piece sent to us arrives; later pieces not before it
         self.held: list[bytes] | None = None
+        self.under_way = 0  # bytes written here that the other end has not taken
+        self.paused = False
 
     def write(self, data: bytes) -> None:
         if self.closing:
             return
         data = bytes(data)
+        self.under_way += len(data)
+        if self.under_way > HIGH_WATER and not self.paused:
+            self.paused = True
+            self.protocol.pause_writing()
         while data:  # I-NET-1: a receiver must not count on the pieces
             cut = self.net.rng.randint(1, len(data))
             self.other._schedule(self.other._receive, data[:cut])
@@ -64,7 +73,25 @@ class SimTransport:
         if self.held is not None:
             self.held.append(data)
         elif not self.closing:
+            self.other._taken(len(data))
             self.protocol.data_received(data)
+
+    def _taken(self, size: int) -> None:
+        self.under_way -= size
+        if self.paused and self.under_way <= LOW_WATER:
+            self.paused = False
+            self.net.loop.call_soon(self._resume)
+
+    def _resume(self) -> None:
+        if not self.paused and not self.closing:
+            self.protocol.resume_writing()
+
+    def get_write_buffer_size(self) -> int:
+        return self.under_way
+
+    def abort(self) -> None:
+        """Close without waiting for what is under way."""
+        self.close()
 
     def close(self) -> None:
         if not self.closing:

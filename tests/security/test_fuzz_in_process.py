@@ -1,0 +1,82 @@
+"""Spoiled requests of every API and version: each is answered or hung up on, nothing breaks, nothing is appended."""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from tests.security.frames import corpus, hostile, mutated
+from tests.security.world import Client, World
+
+SEEDS = range(4)
+PER_REQUEST = 10  # spoiled variants of each API and version, per seed
+PATIENCE = 0.3  # virtual seconds: then a request counts as waiting (long polls, joins), and its client leaves
+
+
+async def fuzz(world: World, seed: int) -> dict[str, int]:
+    """Send all the variants, each on a connection of its own; what became of them."""
+    rng = random.Random(seed)
+    topic_id = world.broker.image.topics["t"].id
+    good = list(corpus(topic_id, rng))
+    bodies = [body for _, body in good]
+    counts = {"answered": 0, "closed": 0, "waiting": 0}
+    for name, body in good:
+        others = [body] if name.startswith("DeleteTopics") else bodies  # no tail with the topic's id in it
+        for spoiled in [body, *(mutated(body, rng, others) for _ in range(PER_REQUEST))]:
+            counts[await one(world, name, spoiled)] += 1
+            assert world.log_end == 0, f"{name} was appended: {spoiled!r}"
+    await still_serves(world)
+    return counts
+
+
+async def wish(world: World, seed: int) -> dict[str, int]:
+    """Send well-formed requests of absurd values."""
+    rng = random.Random(seed)
+    counts = {"answered": 0, "closed": 0, "waiting": 0}
+    for _ in range(PER_REQUEST):
+        for name, body in hostile(world.broker.image.topics["t"].id, rng):
+            counts[await one(world, name, body)] += 1
+            assert world.log_end == 0, f"{name} was appended: {body[:500]!r}"
+    await still_serves(world)
+    return counts
+
+
+async def one(world: World, name: str, body: bytes) -> str:
+    client = await world.connect()
+    client.send_frame(body)
+    await client.wait(1, PATIENCE)
+    assert len(client.frames) <= 1, f"{name} was answered more than once: {body!r}"
+    fate = "answered" if client.frames else "closed" if client.closed else "waiting"
+    client.close()
+    return fate
+
+
+async def still_serves(world: World) -> None:
+    client: Client = await world.connect()
+    assert (await client.ask(ApiVersionsRequest(), 0)).error_code == 0
+    client.close()
+
+
+def broken(caplog: Any) -> list[str]:
+    """What the broker's log says of exceptions that nobody expected."""
+    return [f"{r.getMessage()}: {r.exc_info and r.exc_info[1]!r}" for r in caplog.records if r.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spoiled_requests_break_nothing(seed: int, caplog: Any) -> None:
+    """Fails if anything lets an exception out, answers twice, appends, or takes the broker down (I-CONN-3)."""
+    counts = World(seed).run(lambda world: fuzz(world, seed))
+    assert broken(caplog) == []
+    assert min(counts.values()) > 0, counts
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_absurd_requests_break_nothing(seed: int, caplog: Any) -> None:
+    """Fails if a handler trusts a number, a name or a null that the schema allows (I-CONN-3)."""
+    counts = World(seed).run(lambda world: wish(world, seed))
+    assert broken(caplog) == []
+    assert counts["answered"] > 500, counts

@@ -1,0 +1,133 @@
+"""One broker in virtual time, and clients that send it bytes: thousands of hostile frames take seconds, not minutes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import struct
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.metadata import MetadataRequest
+
+from minikafka.broker.broker import Broker
+from minikafka.core.configs import BrokerConfig
+from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
+from minikafka.sim.disk import SimDisk
+from minikafka.sim.env import SimEnv
+from minikafka.sim.loop import SimLoop
+from minikafka.sim.net import SimNetwork
+
+T = TypeVar("T")
+CLIENTS, INTERNAL = 200, 100  # ports
+
+
+class Client(asyncio.Protocol):
+    """A connection that speaks bytes: `frames` are the answers so far without their sizes, `closed` that it is over."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.received = bytearray()
+        self.frames: list[bytes] = []
+        self.closed = False
+        self.changed = world.loop.create_future()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        while len(self.received) >= 4 and len(self.received) >= 4 + (size := struct.unpack_from(">i", self.received)[0]):
+            self.frames.append(bytes(self.received[4 : 4 + size]))
+            del self.received[: 4 + size]
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self.changed.done():
+            self.changed.set_result(None)
+
+    def send(self, data: bytes) -> None:
+        self.transport.write(data)
+
+    def send_frame(self, body: bytes) -> None:
+        self.send(struct.pack(">i", len(body)) + body)
+
+    def close(self) -> None:
+        self.transport.close()
+
+    async def wait(self, frames: int, patience: float) -> None:
+        """Until so many frames have come, the connection is closed, or `patience` virtual seconds have passed."""
+        timer = self.world.loop.call_later(patience, self._wake)
+        until = self.world.loop.time() + patience
+        while len(self.frames) < frames and not self.closed and self.world.loop.time() < until:
+            self.changed = self.world.loop.create_future()
+            await self.changed
+        timer.cancel()
+
+    async def ask(self, request: ApiMessage, version: int) -> Any:
+        """A well-formed request and its decoded answer."""
+        wanted = len(self.frames) + 1
+        self.send(encode_request(request, version, 7, "good"))
+        await self.wait(wanted, 60)
+        assert len(self.frames) == wanted, f"{request.name} v{version} was not answered"
+        return decode_response(RESPONSES[request.API_KEY], version, memoryview(self.frames[-1]))
+
+
+class World:
+    """A cluster of one broker with the topic `t` (one partition) in it."""
+
+    def __init__(self, seed: int, **config: str) -> None:
+        self.loop = SimLoop(seed)
+        self.net = SimNetwork(self.loop, random.Random(f"{seed}:net"))
+        self.env = SimEnv(self.loop, self.net, SimDisk(), f"{seed}:broker")
+        self.broker = Broker(self.env, BrokerConfig({
+            "node.id": "1",
+            "process.roles": "broker,controller",
+            "listeners": f"PLAINTEXT://host:{CLIENTS},INTERNAL://host:{INTERNAL}",
+            "inter.broker.listener.name": "INTERNAL",
+            "controller.quorum.voters": f"1@host:{INTERNAL}",
+            "log.dirs": "/data",
+            "metadata.log.dir": "/metadata",
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "auto.create.topics.enable": "false",
+        } | {key.replace("_", "."): value for key, value in config.items()}))
+
+    def run(self, story: Callable[[World], Coroutine[Any, Any, T]]) -> T:
+        """Start the broker, create the topic, run `story`; fails if anything in the broker died on the way."""
+
+        async def all_of_it() -> T:
+            await self.broker.start()
+            await self._create_topic()
+            return await story(self)
+
+        result = self.loop.run(all_of_it())
+        assert self.loop.errors == []
+        assert not self.env.crashed.done(), self.env.crashed.exception()
+        return result
+
+    async def connect(self, port: int = CLIENTS) -> Client:
+        client = Client(self)
+        await self.net.connect("host", port, lambda: client)
+        return client
+
+    async def _create_topic(self) -> None:
+        client = await self.connect()
+        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1, assignments=[],
+                                                   configs=[])
+        await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        named = [MetadataRequest.MetadataRequestTopic(topic_id=None, name="t")]
+        while (await client.ask(MetadataRequest(topics=named), 12)).topics[0].error_code != 0:
+            await self.env.sleep(0.05)
+        client.close()
+
+    @property
+    def log_end(self) -> int:
+        return self.broker.replicas.get("t", 0).log.end_offset
