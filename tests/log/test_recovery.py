@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -84,14 +85,16 @@ def test_recovery_is_idempotent() -> None:
     assert log.truncated_bytes == 0
 
 
-def test_bad_byte_in_an_early_segment_removes_all_later_ones() -> None:
-    """Fails if recovery jumps over a hole: offsets beyond it would not be the acknowledged ones' continuation."""
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_bad_byte_in_an_early_segment_removes_all_later_ones(policy: str) -> None:
+    """Fails if recovery jumps over a hole: offsets beyond it would not be the acknowledged ones' continuation. In a
+    compacted log, too, where a gap alone means nothing."""
     fs, written, *_ = history(40)
     torn = fs.after_kill()
     logs = sorted(name for name in torn.names if name.endswith(".log"))
     assert len(logs) > 3
     torn.names[logs[1]].data[-1] ^= 1
-    log = open_log(torn)
+    log = open_log(torn, replace(CONFIG, cleanup_policy=policy))
     kept = stored(log)
     assert kept == written[: len(kept)] and log.active.path(".log") == logs[1]
     assert not any(torn.exists(name) for name in logs[2:])
@@ -317,6 +320,43 @@ def test_epochs_of_an_undone_truncation_are_not_believed() -> None:
     dark.names[LOG_FILE].data[:] = fs.names[LOG_FILE].durable
     log = open_log(dark, recovery_point=log.recovery_point)
     assert (log.end_offset, log.epochs.entries) == (8, [(1, 0)])
+
+
+def test_truncation_killed_at_every_step_leaves_no_hole() -> None:
+    """Fails if truncation deletes segments from the middle outwards: what was flushed is not checked again after a
+    crash, so a hole there would be served (I-SEGS-3)."""
+    steps = 0
+    while True:
+        fs = MemFs()
+        log = open_log(fs)
+        fill(log, 40)
+        log.flush()
+        written, flushed = stored(log), log.recovery_point
+        steps += 1
+        fs.kill_at = (fs.steps + steps, 0.5)
+        try:
+            log.truncate(10)
+        except Killed:
+            again = open_log(fs.after_kill(), recovery_point=flushed)
+            assert stored(again) == written[: len(stored(again))] and again.end_offset >= 10
+        else:
+            break
+    assert steps > 12
+
+
+def test_truncation_is_durable_before_the_next_flush_counts() -> None:
+    """Fails if segments that a truncation removed or shortened may come back from a power failure although what was
+    appended after it has been flushed or written (names: at once; the shortened file: with the flush)."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 40)
+    log.flush()
+    log.truncate(9)
+    assert sorted(n for n in fs.durable_names if n.endswith(".log")) == [LOG_FILE]
+    log.roll()
+    fill(log, 1, first=40)
+    log.flush()
+    assert fs.names[LOG_FILE].durable == bytes(fs.names[LOG_FILE].data)
 
 
 def test_config_of_the_tests_makes_many_segments() -> None:
