@@ -84,9 +84,9 @@ class Demo:
         spark = self.threads.submit(self._start_spark)               # a JVM takes its time: meanwhile the brokers start
         data = self.threads.submit(lambda: list(flights(self.options.flights)))
         self._start_cluster()
+        job = self._start_job(spark)
         self._start_group()
         events = data.result()
-        job = self._start_job(spark)
         producer = self._stream(events, job)
         self._read_everything(producer)
         log = audit(self.cluster.bootstrap, self.topic)
@@ -136,9 +136,9 @@ class Demo:
     def _start_job(self, started: "Future[tuple[Any, str]]") -> SparkJob:
         spark, source = started.result()
         folder = self.options.output or str(self.folder)
-        job = SparkJob(spark, source, self.cluster.bootstrap, self.topic, self.results, folder, max(1_000, self.options.flights // 10))
+        job = SparkJob(spark, source, self.cluster.bootstrap, self.topic, self.results, folder, max(1_000, self.options.flights // 5))
         self.stack.callback(job.stop)
-        job.start()
+        job.start(self.wait)
         self.say(f"Spark {spark.version} ({spark.sparkContext.master}) reads the topic, format {source!r}")
         return job
 

@@ -8,7 +8,8 @@ Invariants
   I-DEMO-6  A micro-batch that is repeated changes nothing: Parquet is written under batch=N and overwritten; records in the results'
             topic carry N, and readers keep one per batch, airport and hour.
 """
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,10 @@ from ..datasets import airports
 
 FLIGHT = ("seq BIGINT, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, scheduled TIMESTAMP, "
           "departed TIMESTAMP, dep_delay INT, distance INT")         # the fields of datasets.Flight
+COLUMNS = ("batch", "hour", "origin", "airport", "flights", "delay")
 RESULT = "batch BIGINT, hour TIMESTAMP, origin STRING, airport STRING, flights BIGINT, delay DOUBLE"
 HOUR, LATE_AFTER = "1 hour", "60 minutes"
+TRIGGER = "2 seconds"                            # a micro-batch has a price, whatever its size
 
 
 @dataclass
@@ -45,13 +48,21 @@ class SparkJob:
         self.kafka = {"kafka.bootstrap.servers": bootstrap}
         self.queries: list[StreamingQuery] = []
 
-    def start(self) -> None:
-        """Start both queries; they run until `finish`."""
-        self.queries = [self._start("rows", self._rows(self._flights())), self._start("delays", self._delays(self._flights()))]
+    def start(self, wait: Callable[[Callable[[], bool]], Any]) -> None:
+        """Start both queries, one after the other, until each waits for data; they run until `finish`."""
+        limited = self._flights(maxOffsetsPerTrigger=str(self.per_trigger))
+        for name, writer in (("rows", self._rows(self._flights())), ("delays", self._delays(limited))):
+            self.queries.append(self._start(name, writer))
+            wait(self._all_wait)
 
-    def _flights(self) -> DataFrame:
-        records = (self.spark.readStream.format(self.source).options(**self.kafka).option("subscribe", self.topic)
-                   .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", self.per_trigger).load())
+    def _all_wait(self) -> bool:
+        """every streaming query waits for data"""
+        self._raise_failure()
+        return all(query.status["message"].startswith("Waiting") for query in self.queries)
+
+    def _flights(self, **options: str) -> DataFrame:
+        records = (self.spark.readStream.format(self.source).options(**self.kafka, **options)
+                   .option("subscribe", self.topic).option("startingOffsets", "earliest").load())
         return records.select("partition", "offset", F.from_json(F.col("value").cast("string"), FLIGHT).alias("f")).select(
             "partition", "offset", "f.*")
 
@@ -78,26 +89,39 @@ class SparkJob:
         delays.unpersist()
 
     def _start(self, name: str, writer: Any) -> StreamingQuery:
-        return writer.queryName(name).option("checkpointLocation", f"{self.folder}/checkpoints/{name}").start()
+        writer = writer.queryName(name).trigger(processingTime=TRIGGER)
+        return writer.option("checkpointLocation", f"{self.folder}/checkpoints/{name}").start()
 
     def rows(self) -> int:
         """Rows that the query `rows` has taken in so far; raises what made a query fail."""
+        self._raise_failure()
+        return sum({p.batchId: p.numInputRows for p in self.queries[0].recentProgress}.values()) if self.queries else 0
+
+    def _raise_failure(self) -> None:
         for query in self.queries:
             if (failure := query.exception()) is not None:
                 raise failure
-        return sum({p.batchId: p.numInputRows for p in self.queries[0].recentProgress}.values()) if self.queries else 0
 
     def finish(self) -> SparkFigures:
         """Let both queries read to the end of the log, stop them, and count."""
         for query in self.queries:
             query.processAllAvailable()
         self.stop()
-        rows = self.spark.read.parquet(f"{self.folder}/rows")
-        parquet = self.spark.read.schema(RESULT).parquet(f"{self.folder}/delays").persist()
-        topic = self._results_in_topic().select(parquet.columns).persist()
-        differ = parquet.exceptAll(topic).count() + topic.exceptAll(parquet).count()
-        return SparkFigures(rows.count(), rows.select("partition", "offset").distinct().count(), _out_of_order(rows),
-                            _windows(_newest(parquet).collect()), _newest(parquet).count(), _newest(topic).count(), differ)
+        rows, distinct, violations = self._count_rows()
+        parquet = self.spark.read.schema(RESULT).parquet(f"{self.folder}/delays").select(*COLUMNS).collect()
+        topic = self._results_in_topic().select(*COLUMNS).collect()
+        windows = newest(parquet)
+        return SparkFigures(rows, distinct, violations, {key: result.flights for key, result in windows.items()}, len(windows),
+                            len(newest(topic)), (Counter(parquet) - Counter(topic) + (Counter(topic) - Counter(parquet))).total())
+
+    def _count_rows(self) -> tuple[int, int, int]:
+        """Rows, distinct (partition, offset), and rows of a plane whose number is not above that of an offset before."""
+        plane = Window.partitionBy("partition", "tailnum").orderBy("offset")
+        rows = self.spark.read.parquet(f"{self.folder}/rows").select(
+            "*", F.lag("seq").over(plane).alias("before"), F.lag("offset").over(plane).alias("offset_before"))
+        wrong = F.count_if(F.expr("offset > offset_before AND seq <= before"))
+        counted = rows.agg(F.count("*"), F.count_distinct("partition", "offset"), wrong).first()
+        return tuple(counted)                                        # type: ignore[arg-type, return-value]
 
     def _results_in_topic(self) -> DataFrame:
         records = self.spark.read.format(self.source).options(**self.kafka).option("subscribe", self.results).load()
@@ -110,17 +134,6 @@ class SparkJob:
             query.stop()
 
 
-def _newest(results: DataFrame) -> DataFrame:
-    """A window is written again whenever it changes: its last batch counts."""
-    newest = Window.partitionBy("hour", "origin").orderBy(F.desc("batch"))
-    return results.withColumn("n", F.row_number().over(newest)).where("n = 1").drop("n")
-
-
-def _out_of_order(rows: DataFrame) -> int:
-    """Rows of a plane whose number is not above that of the offset before."""
-    before = F.lag("seq").over(Window.partitionBy("partition", "tailnum").orderBy("offset"))
-    return rows.distinct().withColumn("before", before).where("seq <= before").count()
-
-
-def _windows(results: Iterable[Any]) -> dict[tuple[int, str], int]:
-    return {(int(r.hour.timestamp()), r.origin): r.flights for r in results}
+def newest(results: Iterable[Any]) -> dict[tuple[int, str], Any]:
+    """(hour in seconds since 1970, origin) -> result. A window is written again whenever it changes: its last batch counts."""
+    return {(int(r.hour.timestamp()), r.origin): r for r in sorted(results, key=lambda r: r.batch)}
