@@ -40,6 +40,7 @@ class Lifecycle:
         self.broker, self.env = broker, broker.env
         self.incarnation = self.env.uuid()
         self.broker_epoch = -1
+        self._registered = False
         self.state = "starting"  # starting, fenced, unfenced, shutdown (asked for), stopped
         self.channel = Channel(broker)  # its own: heartbeats wait for nothing
         self._unfenced: Future[None] = self.env.future()
@@ -85,7 +86,7 @@ class Lifecycle:
 
     async def _live(self) -> None:
         while self.state != "stopped":
-            if self.broker_epoch < 0:
+            if not self._registered:
                 pause = await self._register()
             else:
                 pause = await self._heartbeat()
@@ -104,7 +105,7 @@ class Lifecycle:
         if answer.error_code:  # DUPLICATE_BROKER_REGISTRATION: our predecessor's session has not run out yet
             log.info("not registered yet: %s", Err(answer.error_code).name)
             return RETRY_S
-        self.broker_epoch = answer.broker_epoch
+        self.broker_epoch, self._registered = answer.broker_epoch, True
         if self.state == "starting":
             self._enter("fenced")
         self.on_metadata(self.broker.image, None)
@@ -123,7 +124,7 @@ class Lifecycle:
         if answer.error_code in UNKNOWN_TO_CONTROLLER:
             log.warning("the controller does not know epoch %d (%s): registering again", self.broker_epoch,
                         Err(answer.error_code).name)
-            self.broker_epoch = -1
+            self._registered = False
             return 0.0
         if answer.error_code:
             return RETRY_S
@@ -134,7 +135,7 @@ class Lifecycle:
     def _registration(self) -> Any:
         cls = BrokerRegistrationRequest
         listeners = [cls.Listener(name=name, host=host, port=port, security_protocol=0)
-                     for name, (host, port) in self.broker.listeners.items()]
+                     for name, (host, port) in self.broker.advertised.items()]
         features = [cls.Feature(name=name, min_supported_version=low, max_supported_version=high)
                     for name, (low, high) in self.broker.supported_features.items()]
         clean = self.broker.replicas.dir.clean_epoch  # a clean shutdown lets us stay an eligible leader (rule 33)

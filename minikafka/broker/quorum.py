@@ -4,8 +4,8 @@ One task takes one event at a time (a request, an answer, a timer, records to ap
 executes the effects left to right before it takes the next. While it waits for the disk, events queue up, and appends
 with them: they are written and flushed together afterwards (group commit).
 
-Owns: the folder `__cluster_metadata-0` (the log and `quorum-state`), the connections to the other voters, the order in
-which committed records reach this broker.
+Owns: the order of events and effects, the connections to the other voters, the way of committed records to this broker.
+The files are metadata_log.py's.
 Invariants: I-QRM-1 one event at a time: no event sees a log or a ballot that is half way through another's effects.
             I-QRM-2 `on_commit` sees every committed batch once, in order; `committed(offset)` returns after it.
             I-QRM-3 `on_leadership(True, epoch)` comes after everything below the epoch's start was given to `on_commit`
@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 from minikafka.broker import quorum_wire as wire
 from minikafka.broker.api import CloseConnection
 from minikafka.broker.env import Timer
+from minikafka.broker.metadata_log import MetadataLog
 from minikafka.broker.peer import Peer
 from minikafka.core.raft import Raft
 from minikafka.core.raft_messages import (
     Append,
     AppendLeaderChange,
-    Ballot,
     Effect,
     Fetch,
     FetchAnswer,
@@ -43,36 +43,13 @@ from minikafka.core.raft_messages import (
     Truncate,
 )
 from minikafka.core.raft_roles import Leader
-from minikafka.log import Log, LogConfig
-from minikafka.log import batch as batches
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
-from minikafka.protocol.records import decode, encode
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
 
-FOLDER, BALLOT_FILE = "__cluster_metadata-0", "quorum-state"
-REPLAY_BYTES = 1 << 20
 FETCH_GRACE_S = 0.5  # a long poll may be answered this much after its time
 HAND_OVER_S = 1.0  # a stopping leader waits this long for the others to hear of it
-
-
-class MetadataLog:
-    """The log as the core sees it (raft_messages.LogView)."""
-
-    def __init__(self, log: Log) -> None:
-        self.log = log
-
-    @property
-    def end_offset(self) -> int:
-        return self.log.end_offset
-
-    @property
-    def last_epoch(self) -> int:
-        return max(self.log.epochs.latest, 0)
-
-    def end_offset_for(self, epoch: int) -> tuple[int, int]:
-        return self.log.epochs.end_offset_for(epoch, self.log.end_offset)
 
 
 class Quorum:
@@ -96,8 +73,13 @@ class Quorum:
         self._peers: dict[tuple[int, bool], Peer] = {}
         self._running = False
         self._execute: dict[type, Callable[[Any], None]] = {
-            Append: self._append_received, AppendLeaderChange: self._append_leader_change, Truncate: self._truncate,
-            Send: self._send, Reply: self._reply, HighWatermark: self._commit, RoleChanged: self._role_changed,
+            Append: lambda effect: self.log.append_received(effect.records),
+            AppendLeaderChange: lambda effect: self.log.append_leader_change(effect),
+            Truncate: lambda effect: self.log.truncate(effect.offset),
+            HighWatermark: self._commit,
+            RoleChanged: self._role_changed,
+            Send: self._send,
+            Reply: self._reply,
         }
 
     # --- life ------------------------------------------------------------------------------------------------------
@@ -105,15 +87,9 @@ class Quorum:
     async def start(self) -> None:
         """Recover the log, take up the role on disk, begin to take events. Does not wait for a leader."""
         config = self.broker.config
-        self.folder = f"{config.metadata_dir}/{FOLDER}"
-        self.env.fs.mkdir(self.folder)
-        path = f"{self.folder}/{BALLOT_FILE}"
-        ballot = wire.decode_ballot(self.env.fs.read(path)) if self.env.fs.exists(path) else Ballot()
-        settings = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
-        self.log = Log.open(self.env.fs, self.folder, settings, now_ms=self.env.wall_ms(), topic=wire.TOPIC,
-                            topic_id=wire.TOPIC_ID)
-        voters = tuple(sorted(self.broker.voters))
-        self.raft = Raft(self.node_id, voters, MetadataLog(self.log), _times(config), self.env.rng("raft"), ballot)
+        self.log = MetadataLog(self.env, config.metadata_dir)
+        voters, ballot = tuple(sorted(self.broker.voters)), self.log.read_ballot()
+        self.raft = Raft(self.node_id, voters, self.log, _times(config), self.env.rng("raft"), ballot)
         self._running = True
         self._post(self.raft.start)
         self._task = self.env.spawn(self._run(), "quorum")
@@ -134,7 +110,6 @@ class Quorum:
                 timer.cancel()
         for peer in self._peers.values():
             peer.close()
-        self.log.flush()
         self.log.close()
 
     async def _change_or(self, deadline: float) -> None:
@@ -166,8 +141,7 @@ class Quorum:
         """
         if not self.is_leader:
             raise KafkaError(Err.NOT_CONTROLLER)
-        values = [(None, encode(record)) for record in records]
-        self._to_append.append(batches.build(values, timestamp_ms=self.env.wall_ms()))
+        self._to_append.append(self.log.to_batch(records))
         self.next_offset += len(records)
         if self._lingering is None:
             linger = self.broker.config["controller.quorum.append.linger.ms"] / 1000
@@ -258,10 +232,9 @@ class Quorum:
             flushed = None
             for effect in effects:
                 if isinstance(effect, Persist):
-                    data = wire.encode_ballot(effect.ballot, self.raft.voters)
-                    await self.env.blocking(self.env.fs.write_atomic, f"{self.folder}/{BALLOT_FILE}", data)
+                    await self.log.persist(effect.ballot, self.raft.voters)
                 elif isinstance(effect, Flush):
-                    flushed = await self._flush()
+                    flushed = await self.log.flush()
                 else:
                     self._execute[type(effect)](effect)
             effects = [] if flushed is None else self.raft.on_flushed(flushed, self.env.now())
@@ -269,25 +242,7 @@ class Quorum:
         if self.raft.has_handed_over:
             self._tell_watchers()
 
-    async def _flush(self) -> int:
-        """Make the log durable; returns the offset up to which it is."""
-        flush = self.log.start_flush()
-        await self.env.blocking(flush.sync)
-        self.log.finish_flush(flush)
-        return flush.end_offset
-
-    # --- effects: the log ------------------------------------------------------------------------------------------
-
-    def _append_received(self, effect: Append) -> None:
-        self.log.append_follower(effect.records)
-
-    def _append_leader_change(self, effect: AppendLeaderChange) -> None:
-        record = [(wire.LEADER_CHANGE, wire.leader_change(effect))]
-        data = batches.build(record, timestamp_ms=self.env.wall_ms(), control=True)
-        self.log.append_leader(data, effect.epoch, self.env.wall_ms(), origin="raft")
-
-    def _truncate(self, effect: Truncate) -> None:
-        self.log.truncate(effect.offset)
+    # --- effects: the log ---------------------------------------------------------------------------------------------
 
     def _write_appends(self, now: float) -> list[Effect]:
         """The records that gathered while we lingered, or waited for the disk: written together, flushed once."""
@@ -296,19 +251,16 @@ class Quorum:
         if not self.is_leader:
             return []
         for data in gathered:
-            self.log.append_leader(data, self.epoch, self.env.wall_ms(), origin="raft")
+            self.log.append(data, self.epoch)
         assert self.log.end_offset == self.next_offset, "I-QRM-1: offsets were promised that others took"
         return self.raft.on_appended(now)
 
     def _commit(self, effect: HighWatermark) -> None:
         """Give what is newly committed to the broker, batch by batch (I-QRM-2)."""
-        while self.applied < effect.offset:
-            data = self.log.read(self.applied, REPLAY_BYTES, effect.offset)
-            for header, batch in batches.batches(data):
-                if not header.is_control:
-                    values = [decode(bytes(record.value)) for record in batches.records(batch)]
-                    self.on_commit(values, header.last_offset, header.leader_epoch)
-                self.applied = header.last_offset + 1
+        for records, last_offset, epoch in self.log.decisions(self.applied, effect.offset):
+            if records:
+                self.on_commit(records, last_offset, epoch)
+            self.applied = last_offset + 1
         while self._waiting and self._waiting[0][0] < self.applied:
             _resolve(self._waiting.popleft()[1])
         self._tell_watchers()
@@ -342,7 +294,7 @@ class Quorum:
     def _reply(self, reply: Reply) -> None:
         records = b""
         if isinstance(reply.response, FetchAnswer) and reply.response.records_from is not None:
-            records = self.log.read(reply.response.records_from, wire.MAX_BYTES, self.log.end_offset)
+            records = self.log.read(reply.response.records_from)
         token: Any = reply.token
         if not token.done():
             token.set_result((reply.response, records))
