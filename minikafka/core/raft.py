@@ -8,7 +8,7 @@ After every event the node looks at its role and sends whatever is due (`_drive`
 remember it.
 
 Owns: the events, and what is due in each role.
-Invariants: I-RAFT-1 to I-RAFT-8, each where it is kept.
+Invariants: I-RAFT-9 every request that comes in gets one Reply, at once or when there is news or its time is up.
 What Kafka does differently: voters can change (KIP-853), pre-vote (KIP-996), snapshots (KIP-630): absent so far.
 Source: org.apache.kafka.raft.KafkaRaftClient (poll, pollCurrentState, handleInboundMessage).
 """

@@ -10,7 +10,7 @@ replicated, only flushed bytes count. A list holds at most one Flush and it come
 `Raft.on_flushed`.
 
 Owns: the vocabulary; no behaviour.
-Invariants: I-RAFT-1 effects are executed in list order (rule 34: persist, then reply).
+The order is I-RAFT-1 of raft_node.py.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ The leader answers with the records after N; or with the point where the logs pa
 epoch E just before N; or, when there is nothing to tell, after a while.
 
 Owns: the progress of the high watermark on both sides, truncation, waiting fetches.
-Invariants: I-RAFT-2 the high watermark needs a majority on disk above the epoch's start (rule 37, raft_roles.py).
-            I-RAFT-3 nobody fetches at, and no leader counts itself with, an offset that it has not flushed (rule 36).
+Invariants: I-RAFT-3 nobody fetches at, and no leader counts itself with, an offset that it has not flushed (rule 36).
             I-RAFT-5 a leader never truncates, and nobody below the high watermark (rule 24).
 What Kafka does differently: its leader counts itself when it has appended, before its own flush is done; a follower too
 far behind is sent to a snapshot (KIP-630).
