@@ -148,15 +148,19 @@ class Quorum:
             self._lingering = self.env.later(linger, self._post, self._write_appends)
         return self.next_offset - 1
 
-    async def committed(self, offset: int) -> None:
-        """Wait until `offset` is committed and given to on_commit; NOT_CONTROLLER if we stop leading before."""
-        if offset < self.applied:
-            return
+    def committed(self, offset: int) -> Future[None]:
+        """A future for when `offset` is committed and given to on_commit; NOT_CONTROLLER if we stop leading before.
+
+        To be called right after `append`, with no await between: later the offset might be another leader's.
+        """
+        done: Future[None] = self.env.future()
         if not self.is_leader:
-            raise KafkaError(Err.NOT_CONTROLLER)
-        done = self.env.future()
-        self._waiting.append((offset, done))
-        await done
+            done.set_exception(KafkaError(Err.NOT_CONTROLLER))
+        elif offset < self.applied:
+            done.set_result(None)
+        else:
+            self._waiting.append((offset, done))
+        return done
 
     def changed(self) -> Future[None]:
         """A future that is done at the next change of role, leader, epoch or high watermark."""

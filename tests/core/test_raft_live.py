@@ -175,10 +175,11 @@ def test_an_observer_follows_and_does_not_vote(tmp_path: Path) -> None:
             if id != leader.id:
                 quorum.kill(id)
         offset = leader.broker.quorum.append([ProducerIdsRecord(1, 1, 2)])
+        committed = leader.broker.quorum.committed(offset)
         observer = quorum.up[OBSERVER].broker.quorum
         await until(lambda: observer.raft.log.end_offset > offset)
         with pytest.raises(KafkaError, match="controller"):
-            await leader.broker.quorum.committed(offset)  # it resigns: no majority fetches
+            await committed  # it resigns: no majority fetches
         assert observer.applied <= offset and quorum.up[OBSERVER].seen == [1]
 
     play(tmp_path, story)
