@@ -15,18 +15,23 @@ import sys
 import uvloop
 
 from minikafka.broker.broker import Broker
+from minikafka.broker.exposure import check_exposure
 from minikafka.broker.live import LiveEnv, append_only, die_with_parent, obey_standard_input
+from minikafka.broker.log_dir import LogDirError
+from minikafka.broker.log_lines import log_to_stderr
 from minikafka.broker.trace import Trace
 from minikafka.core.configs import BrokerConfig, ConfigError
 
 
 def main(path: str) -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to_stderr()
     _raise_file_limit()
     loop = uvloop.new_event_loop()
     env = LiveEnv(loop)
     try:
         config = BrokerConfig(read_properties(env.fs.read(path).decode()))
+        for warning in check_exposure(config):
+            logging.warning("%s", warning)
     except ConfigError as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
@@ -47,7 +52,10 @@ async def _run(broker: Broker, env: LiveEnv) -> int:
     if (error := failed.exception()) is None:
         return 0
     env.trace("crash", error=repr(error))
-    logging.critical("the broker dies of an error", exc_info=error)
+    if isinstance(error, LogDirError):
+        logging.critical("%s", error)
+    else:
+        logging.critical("the broker dies of an error", exc_info=error)
     return 1
 
 

@@ -20,8 +20,10 @@ from minikafka.broker.api import CLIENTS, INTERNAL
 from minikafka.broker.channel import Channel
 from minikafka.broker.controller import ControllerShell
 from minikafka.broker.env import Env
+from minikafka.broker.exposure import advertised, parse_listeners
 from minikafka.broker.groups import GroupCoordinator
 from minikafka.broker.lifecycle import Lifecycle
+from minikafka.broker.log_dir import LogDir
 from minikafka.broker.peer import Peer
 from minikafka.broker.quorum import Quorum
 from minikafka.broker.replicas import ReplicaManager
@@ -46,6 +48,7 @@ class Broker:
         self.roles: list[str] = config["process.roles"]
         self.cluster_id: str = config["minikafka.cluster.id"]
         self.listeners = parse_listeners(config["listeners"])
+        self.advertised = advertised(config)
         self.voters = parse_voters(config["controller.quorum.voters"])
         self.image = MetadataImage(self.cluster_id)
         self.quorum = Quorum(self)
@@ -74,6 +77,7 @@ class Broker:
     async def start(self) -> None:
         """Start every part; returns when this node serves (a broker: when it is unfenced)."""
         self.env.trace("start", roles=self.roles, listeners=self.config["listeners"])
+        self._claim_metadata_folder()
         if self.is_broker:
             self.replicas.open()
         await self.internal.start()
@@ -85,6 +89,12 @@ class Broker:
             self.clients = Server(self, CLIENTS, *self.listeners[CLIENT_LISTENER])
             await self.clients.start()
         log.info("node %d serves", self.node_id)
+
+    def _claim_metadata_folder(self) -> None:
+        """The replica manager claims the data folder; this is the other one, if there are two. Raises LogDirError."""
+        config = self.config
+        if not self.is_broker or config.metadata_dir != config.log_dir:
+            LogDir(self.env.fs, config.metadata_dir, self.cluster_id, self.node_id).claim(self.env.uuid())
 
     async def stop(self) -> None:
         """Controlled shutdown: leaders move away first, then files are closed clean (rule 32)."""
@@ -135,16 +145,6 @@ class Broker:
         if broker is None:
             raise ConnectionError(f"node {node_id} is not registered")
         return broker.internal_host, broker.internal_port
-
-
-def parse_listeners(texts: list[str]) -> dict[str, tuple[str, int]]:
-    """`PLAINTEXT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093` -> {name: (host, port)}."""
-    listeners = {}
-    for part in texts:
-        name, _, address = part.strip().partition("://")
-        host, _, port = address.rpartition(":")
-        listeners[name] = (host, int(port))
-    return listeners
 
 
 def parse_voters(texts: list[str]) -> dict[int, tuple[str, int]]:

@@ -103,6 +103,8 @@ class Connection(asyncio.Protocol):
     def check_deadlines(self, now: float) -> None:
         """Called once a second."""
         unread = int(self.transport.get_write_buffer_size())
+        if unread < self.unread:
+            self.active_at = now
         if unread == 0 or unread < self.unread:
             self.read_at = now
         self.unread = unread

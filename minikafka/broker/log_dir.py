@@ -53,14 +53,18 @@ class LogDir:
     def was_clean(self) -> bool:
         return self.clean_epoch is not None
 
-    def open(self, new_id: UUID) -> None:
-        """Lock the folder and read its files; a new folder gets `new_id`. Raises LogDirError."""
+    def claim(self, new_id: UUID) -> None:
+        """Lock the folder and see whose it is; a new folder gets `new_id`. Raises LogDirError."""
         self.fs.mkdir(self.path)
         try:
             self.fs.lock(self._file(LOCK))
         except OSError as error:
             raise LogDirError(f"{self.path} is in use by another process: {error}") from error
         self._check_owner(new_id)
+
+    def open(self, new_id: UUID) -> None:
+        """Claim the folder and read its files. Raises LogDirError."""
+        self.claim(new_id)
         self._take_clean_marker()
         for name in self.fs.listdir(self.path):
             if name.endswith(DELETED):

@@ -138,6 +138,8 @@ _BROKERS = [
             "Where the broker listens: NAME://host:port, for clients and for the other brokers.", "HIGH"),
     _broker("advertised.listeners", "LIST", None, None,
             "Addresses told to clients, if not those of listeners.", "HIGH"),
+    _broker("minikafka.allow.remote", "BOOLEAN", False, None,
+            "Whether listeners may be reached from other machines; nobody there has to log in."),
     _broker("inter.broker.listener.name", "STRING", "INTERNAL", None,
             "Name of the listener for replication, quorum and controller."),
     _broker("controller.listener.names", "LIST", ["INTERNAL"], None,

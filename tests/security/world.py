@@ -61,6 +61,15 @@ class Client(asyncio.Protocol):
     def close(self) -> None:
         self.transport.close()
 
+    def take_one_piece(self) -> bool:
+        """While reading is paused: take one piece of what has arrived, if there is any."""
+        held = self.transport.held
+        if held:
+            self.transport.held = None
+            self.transport._receive(held.pop(0))
+            self.transport.held = held
+        return bool(held)
+
     async def wait(self, frames: int, patience: float) -> None:
         """Until so many frames have come, the connection is closed, or `patience` virtual seconds have passed."""
         timer = self.world.loop.call_later(patience, self._wake)
@@ -127,6 +136,7 @@ class World:
         while (await client.ask(MetadataRequest(topics=named), 12)).topics[0].error_code != 0:
             await self.env.sleep(0.05)
         client.close()
+        await self.env.sleep(0.1)
 
     @property
     def log_end(self) -> int:

@@ -22,13 +22,13 @@ from minikafka.broker.api import CLIENTS, CloseConnection, Context, handles
 from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.handlers.leaders import node_endpoints
 from minikafka.broker.partition import Partition
+from minikafka.core.topic_names import INTERNAL_TOPICS
 from minikafka.log import AppendInfo
 from minikafka.log.batch import ATTRIBUTES_AT, TRANSACTIONAL
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.produce")
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 BY_TOPIC_ID, TELLS_LEADER = 13, 10                  # since these versions
 # Refusals that tell nothing about the log, not even where it starts.
 BLIND = frozenset({Err.UNKNOWN_TOPIC_OR_PARTITION, Err.UNKNOWN_TOPIC_ID, Err.NOT_LEADER_OR_FOLLOWER,
