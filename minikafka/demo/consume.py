@@ -23,6 +23,7 @@ class Member:
     file: Path
     assigned: list[int] = field(default_factory=list)
     last_seq: dict[str, int] = field(default_factory=dict)           # key -> seq, within the present assignment
+    uncommitted: int = 0                                             # records read since its last commit
     _read_to: int = 0
 
     def lines(self) -> Iterator[Any]:
@@ -79,10 +80,13 @@ class Group:
 
     def _take(self, member: Member, line: Any) -> None:
         if isinstance(line, dict):
-            member.assigned, member.last_seq = line["assigned"], {}
+            member.uncommitted = 0
+            if "assigned" in line:
+                member.assigned, member.last_seq = line["assigned"], {}
             return
         partition, offset, key, seq = line
         self.deliveries += 1
+        member.uncommitted += 1
         self.read[partition, offset] = seq
         self.order_violations += seq <= member.last_seq.get(key, -1)
         member.last_seq[key] = seq

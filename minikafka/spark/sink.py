@@ -9,6 +9,7 @@ Invariants
               key, topic, partition, headers. Others are ignored, `timestamp` too, as the connector does.
 
 At least once, as with the connector: a task that is repeated, or a micro-batch that is replayed, writes its records again.
+Unlike the connector: a row with neither key nor value is refused (kafka-python cannot send it).
 """
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

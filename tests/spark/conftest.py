@@ -1,0 +1,31 @@
+"""One Spark session for all tests (a JVM takes seconds to start); the two formats that must behave alike."""
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from minikafka import Cluster
+from minikafka.jars import CONNECTOR
+from minikafka.spark import kafka_format, python_format, spark_session
+from tests.spark import Kafka
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = spark_session(connector=CONNECTOR.present)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def both(spark: SparkSession) -> list[str]:
+    """Both formats, the official connector first: it is the judge of ours."""
+    if not CONNECTOR.present:
+        pytest.skip("Spark's Kafka connector is not in the cache (`make apache` fetches it)")
+    return [kafka_format(spark), python_format(spark)]
+
+
+@pytest.fixture
+def kafka(cluster: Cluster) -> Iterator[Kafka]:
+    with Kafka(cluster) as kafka:
+        yield kafka

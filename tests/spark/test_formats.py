@@ -1,0 +1,162 @@
+"""Our Python source and sink beside the official connector: equal rows, equal errors, equal resumption. On both engines.
+
+The connector is the judge of the source, Apache Kafka of our brokers.
+"""
+import json
+
+import pytest
+
+from tests.spark import batch, offsets_in, reason, rows, stream, words
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+@pytest.mark.judge_fast
+def test_equal_rows(spark, both, kafka, name):
+    """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, or a limit is off by one;
+    or if our broker answers a ListOffsets by time or a Fetch with other records than Kafka."""
+    kafka.create(name)
+    kafka.create(f"{name}-b", 1)
+    kafka.send(name, range(100))
+    kafka.send(f"{name}-b", range(7), 1)
+    times = {"0": 1_040_000, "1": 1_041_500}
+    asked = [
+        {"subscribe": name, "includeHeaders": "true"},
+        {"subscribe": f" {name}-b , {name}"},
+        {"subscribePattern": f"{name}.*", "includeheaders": "true"},
+        {"assign": json.dumps({name: [1]})},
+        {"assign": json.dumps({name: [7]})},
+        {"subscribe": name, "startingOffsets": json.dumps({name: {"0": 10, "1": -2}}), "endingOffsets": json.dumps({name: {"0": 12, "1": -1}})},
+        {"subscribe": name, "startingOffsetsByTimestamp": json.dumps({name: times}),
+         "endingOffsetsByTimestamp": json.dumps({name: {"0": 1_050_000, "1": 9_000_000}})},
+        {"subscribe": name, "startingTimestamp": "1060000"},
+        {"subscribe": name, "startingTimestamp": "9000000", "startingOffsetsByTimestampStrategy": "latest"},
+        {"subscribe": name, "minPartitions": "5", "maxOffsetsPerTrigger": "3"},
+    ]
+    for options in asked:
+        theirs, ours = (rows(batch(spark, source, kafka, **options)) for source in both)
+        assert ours == theirs, options
+    log = kafka.read(name)
+    got = rows(batch(spark, both[1], kafka, **asked[0]))
+    assert [(r.partition, r.offset, r.key, r.value, r.timestamp.timestamp() * 1000, r.timestampType) for r in got] == [
+        (r.partition, r.offset, r.key, r.value, r.timestamp, r.timestamp_type) for r in log]
+    assert [[(h.key, h.value) for h in r.headers or ()] for r in got] == [list(r.headers) for r in log]
+
+
+def test_equal_refusals(spark, both, kafka, name):
+    """Fails if an option that the connector refuses were accepted or ignored, or refused in other words."""
+    kafka.create(name)
+    kafka.send(name, range(20))
+    two = {"0": 0, "1": 0}
+    asked = [
+        {}, {"subscribe": name, "assign": "{}"}, {"subscribe": " , "}, {"subscribePattern": " "}, {"assign": name},
+        {"subscribe": name, "startingOffsets": "latest"}, {"subscribe": name, "endingOffsets": "earliest"},
+        {"subscribe": name, "startingOffsets": json.dumps({name: two | {"1": -1}})},
+        {"subscribe": name, "endingOffsets": json.dumps({name: two | {"1": -2}})},
+        {"subscribe": name, "startingOffsets": "oldest"}, {"subscribe": name, "startingOffsets": "{" + name + "}"},
+        {"subscribe": name, "startingOffsets": json.dumps({name: {"0": 5, "1": 0}}), "endingOffsets": json.dumps({name: {"0": 3, "1": 1}})},
+        {"subscribe": name, "startingOffsets": json.dumps({name: {"0": 77, "1": 0}})},
+        {"subscribe": name, "startingTimestamp": "9000000"}, {"subscribe": name, "minPartitions": "0"},
+        {"subscribe": name, "kafka.enable.auto.commit": "true"},
+    ]
+    for options in asked:
+        errors = []
+        for source in both:
+            with pytest.raises(Exception) as caught:
+                rows(batch(spark, source, kafka, **options))
+            errors.append(words(caught.value))
+        theirs = errors[0].partition("KafkaIllegalStateException: ")[2] or errors[0]
+        assert theirs.partition(" Please investigate")[0].partition(" at org.")[0] in errors[1], (options, errors)
+
+
+def test_equal_resumption(spark, both, kafka, name, tmp_path):
+    """A sink that fails in batch 1; a restart, which repeats exactly batch 1; more records and a new topic; another restart.
+    Fails if our source ignored maxOffsetsPerTrigger, did not begin where the checkpoint says, obeyed startingOffsets again, or
+    began a new topic at its end."""
+    kafka.create(name)
+    kafka.send(name, range(100))
+    kafka.send(name, range(0, 40, 2))                                # partition 0 has more than partition 1
+    options = {"subscribePattern": f"{name}.*", "startingOffsets": "earliest", "maxOffsetsPerTrigger": "45"}
+    runs = {source: [stream(spark, source, kafka, tmp_path / source, fail_at=1, **options),
+                     stream(spark, source, kafka, tmp_path / source, **options)] for source in both}
+    kafka.send(name, range(30))
+    kafka.create(f"{name}-b", 1)
+    kafka.send(f"{name}-b", range(5), 1)
+    for source in both:
+        runs[source].append(stream(spark, source, kafka, tmp_path / source, **(options | {"startingOffsets": "latest"})))
+    theirs, ours = (runs[source] for source in both)
+    assert ours == theirs and offsets_in(tmp_path / both[1]) == offsets_in(tmp_path / both[0])
+    failed, repeated, resumed = ours
+    assert [number for number, _ in failed] == [0, 1] and repeated[0] == failed[1]
+    everything = [record for run in ([failed[0]], repeated, resumed) for _, records in run for record in records]
+    assert sorted(everything) == [(r.topic, r.partition, r.offset) for t in (name, f"{name}-b") for r in kafka.read(t)]
+
+
+def test_equal_data_loss(spark, both, kafka, name, tmp_path):
+    """A topic deleted and made again, shorter; then with fewer partitions; and a range beyond the end of the log.
+    Fails if our source went on in silence, or named another reason, or with failOnDataLoss=false read other records."""
+    kafka.create(name)
+    kafka.send(name, range(60))
+    options = {"subscribe": name, "startingOffsets": "earliest"}
+    for source in both:
+        assert sum(len(records) for _, records in stream(spark, source, kafka, tmp_path / source, **options)) == 60
+    for partitions, records, expected in ((2, 10, "offset was changed from 30 to 5"), (1, 9, "have been deleted")):
+        kafka.delete(name)
+        kafka.create(name, partitions)
+        kafka.send(name, range(records), partitions)
+        errors = []
+        for source in both:
+            with pytest.raises(Exception) as caught:
+                stream(spark, source, kafka, tmp_path / source, **options)
+            errors.append(reason(caught.value))
+        assert expected in errors[0] and _anywhere(errors[1]) == _anywhere(errors[0])
+        theirs, ours = (stream(spark, source, kafka, tmp_path / source, failOnDataLoss="false", **options) for source in both)
+        assert ours == theirs
+    beyond = {"subscribe": name, "endingOffsets": json.dumps({name: {"0": 20}}), "kafkaConsumer.pollTimeoutMs": "1500"}
+    errors = []
+    for source in both:
+        with pytest.raises(Exception) as caught:
+            rows(batch(spark, source, kafka, **beyond))
+        errors.append(reason(caught.value))
+    assert errors[0] == errors[1] == f"Could not read records in offset [9, 20) for topic partition {name}-0"
+    theirs, ours = (rows(batch(spark, source, kafka, failOnDataLoss="false", **beyond)) for source in both)
+    assert ours == theirs and len(ours) == 9
+
+
+def _anywhere(text: str) -> str:
+    """Which of several partitions is named first is chance in the connector."""
+    import re
+    return re.sub(r"-\d+ offset", "-N offset", text)
+
+
+def test_equal_sinks(spark, both, kafka, name, tmp_path):
+    """Fails if our sink dropped a header, sent a null key as empty, ignored the partition column, preferred the topic column to the
+    option, or acknowledged before the brokers did; or if it took a column of a wrong type."""
+    data = spark.sql("""SELECT * FROM VALUES ('a', binary('1'), 0, array(struct('h' AS key, binary('v') AS value))),
+                        (null, binary(''), 1, null), ('c', null, 1, null) AS t(key, value, partition, headers)""").coalesce(1)
+    written = []
+    for source in both:
+        by_option, by_column, streamed = (kafka.create(f"{name}-{source}-{n}") for n in range(3))
+        target = {"kafka.bootstrap.servers": kafka.bootstrap}
+        topic = data.selectExpr("*", f"'{by_column}' AS topic", "'ignored' AS other")
+        topic.write.format(source).options(**target, topic=by_option).mode("append").save()
+        topic.write.format(source).options(**target).mode("append").save()
+        query = (spark.readStream.format(source).options(**target, subscribe=by_option, startingOffsets="earliest", includeHeaders="true")
+                 .load().select("key", "value", "partition", "headers").writeStream.format(source)
+                 .options(**target, topic=streamed, checkpointLocation=str(tmp_path / source)).trigger(availableNow=True).start())
+        query.awaitTermination()
+        written.append([[(r.partition, r.offset, r.key, r.value, list(r.headers)) for r in kafka.read(t)]
+                        for t in (by_option, by_column, streamed)])
+    assert written[0] == written[1]
+    assert written[1][0] == written[1][1] == written[1][2] == [
+        (0, 0, b"a", b"1", [("h", b"v")]), (1, 0, None, b"", []), (1, 1, b"c", None, [])]
+    wrong = [(data, {}), (data.drop("value"), {"topic": name}), (spark.sql("SELECT 1 AS value"), {"topic": name}),
+             (spark.sql("SELECT 'a' AS value, cast(null AS STRING) AS topic"), {})]
+    for frame, options in wrong:
+        errors = []
+        for source in both:
+            with pytest.raises(Exception) as caught:
+                frame.write.format(source).options(**{"kafka.bootstrap.servers": kafka.bootstrap}, **options).mode("append").save()
+            errors.append(words(caught.value))
+        theirs = errors[0].partition("KafkaIllegalStateException: ")[2].partition(" at org.")[0] or errors[0]
+        assert theirs in errors[1], errors
