@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--data", help="folder to keep the data in (default: a temporary one)")
     start.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
     start.set_defaults(run=_start)
-    doctor = commands.add_parser("doctor", help="versions, Java, ports, connector, jars; what is missing and the remedy")
+    doctor = commands.add_parser("doctor", help="versions, Java, ports, jars; what is missing and the remedy")
     doctor.set_defaults(run=_doctor)
     fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
     fetch.set_defaults(run=_jars)

@@ -1,6 +1,6 @@
 """Engines under test: every test that takes `cluster` runs on our brokers and on Apache Kafka, the judge.
 
-Markers: `apache` for every test on Apache's brokers; those of them without `judge_fast` also get `judge`, the long half:
+Markers: `apache` for every test on Apache's brokers; those without `judge_fast` also get `judge`, the long half:
 
     pytest -m "not judge"    our engine, and the fast part on Apache          (make test)
     pytest -m judge          the rest on Apache                               (make judge)

@@ -95,7 +95,7 @@ def _machine() -> Iterator[Finding]:
     enough = files == resource.RLIM_INFINITY or files >= FILES_WANTED
     yield Finding("open files", enough, str(files), f"ulimit -n {FILES_WANTED}", needed=False)
     free = shutil.disk_usage(cache_folder()).free
-    yield Finding("disk", free > 1 << 30, f"{free / 2**30:.1f} GiB free at {cache_folder()}", "free 1 GiB", needed=False)
+    yield Finding("disk", free > 1 << 30, f"{free / 2**30:.1f} GiB free at {cache_folder()}", "1 GiB", needed=False)
 
 
 def _ports() -> Iterator[Finding]:

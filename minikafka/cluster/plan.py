@@ -138,7 +138,7 @@ def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` ports on loopback that nobody listens on, below the kernel's range for outgoing connections (I-PLAN-1)."""
+    """`count` ports on loopback that nobody uses, below the range of outgoing connections (I-PLAN-1)."""
     below = min(_first_outgoing_port(), 32768)
     candidates = random.sample(range(max(1024, below - 16000), below), 16 * count)
     held: list[socket.socket] = []

@@ -1,4 +1,4 @@
-"""Members of consumer groups, one class per library, all driven the same way: poll until something is as it should be."""
+"""Members of consumer groups, one class per library, all driven the same way: poll until all is as it should be."""
 
 from __future__ import annotations
 
@@ -47,12 +47,16 @@ class KafkaPythonMember(Member):
     def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
                  session_ms: int = SESSION_MS) -> None:
         self.consumer = KafkaConsumer(
-            topic, bootstrap_servers=bootstrap, group_id=group, group_instance_id=instance,
+            bootstrap_servers=bootstrap, group_id=group, group_instance_id=instance,
             auto_offset_reset="earliest", enable_auto_commit=auto_commit, auto_commit_interval_ms=200,
             session_timeout_ms=session_ms, heartbeat_interval_ms=HEARTBEAT_MS)
+        # kafka-python 3.0.12 assigns nothing if it leads a group before it has the topic's metadata, and forgets an
+        # assignment that arrives after the poll that asked for it: so metadata first, and patience while it joins.
+        assert self.consumer.partitions_for_topic(topic)
+        self.consumer.subscribe([topic])
 
     def poll(self) -> list[Record]:
-        found = self.consumer.poll(timeout_ms=200)
+        found = self.consumer.poll(timeout_ms=200 if self.consumer.assignment() else 2000)
         return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset)
                 for records in found.values() for r in records]
 
@@ -78,10 +82,12 @@ class ConfluentMember(Member):
         self.consumer.subscribe([topic])
 
     def poll(self) -> list[Record]:
-        found = self.consumer.consume(500, 0.2)
-        for message in found:
-            if message.error() is not None and message.error().fatal():
-                raise confluent_kafka.KafkaException(message.error())
+        first = self.consumer.poll(0.2)  # consume() would keep a fatal error to itself
+        if first is None:
+            return []
+        if first.error() is not None and first.error().code() == confluent_kafka.KafkaError._FATAL:
+            raise confluent_kafka.KafkaException(first.error())
+        found = [first, *self.consumer.consume(500, 0)]
         return [Record(m.value(), m.key(), m.headers() or [], m.timestamp()[1], m.partition(), m.offset())
                 for m in found if m.error() is None]
 

@@ -35,7 +35,8 @@ REFUSED = {
                       39, "The manual partition assignment includes the broker 1 more than once."),
     "unknown broker": ({"assignments": {0: [1, 9]}},
                        39, "The manual partition assignment includes broker 9, but no such broker is registered."),
-    "empty assignment": ({"assignments": {0: []}}, 39, "The manual partition assignment includes an empty replica list."),
+    "empty assignment": ({"assignments": {0: []}},
+                         39, "The manual partition assignment includes an empty replica list."),
     "uneven assignments": ({"assignments": {0: [1, 2], 1: [3]}},
                            39, "The manual partition assignment includes a partition with 1 replica(s), but this is "
                                "not consistent with previous partitions, which have 2 replica(s)."),
@@ -43,7 +44,8 @@ REFUSED = {
                                39, "partitions should be a consecutive 0-based integer sequence"),
 }
 NAMES = {
-    "a b": "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+    "a b": "Topic name is invalid: 'a b' contains one or more characters other than "
+           "ASCII alphanumerics, '.', '_' and '-'",
     ".": "Topic name is invalid: '.' is not allowed",
     "..": "Topic name is invalid: '..' is not allowed",
     "": "Topic name is invalid: the empty string is not allowed",
@@ -61,7 +63,7 @@ def create(admin, topic: str, spec: dict, **options) -> dict:
 def test_a_topic_is_created_described_and_deleted(cluster, name) -> None:
     """Fails if partitions, replicas, ISR or the topic's id are answered wrongly, or a deleted topic stays."""
     with admin_of(cluster) as admin:
-        answer = create(admin, name, {"num_partitions": 3, "replication_factor": 2, "configs": {"retention.ms": "60000"}})
+        answer = create(admin, name, {"num_partitions": 3, "replication_factor": 2, "configs": {"retention.ms": "1"}})
         assert (answer["error_code"], answer["num_partitions"], answer["replication_factor"]) == (0, 3, 2)
         admin.wait_for_topics([name])
         assert name in admin.list_topics()

@@ -23,7 +23,7 @@ def test_offsets_count_from_zero_without_gaps(cluster, name, library) -> None:
     """Fails if the leader does not assign base offsets by record count, or answers another base offset."""
     make_topic(cluster, name)
     client = LIBRARIES[library]
-    first = client.send(cluster.bootstrap, name, [Record(b"%d" % n) for n in range(50)], acks="all" if library != "kafka-python" else "all")
+    first = client.send(cluster.bootstrap, name, [Record(b"%d" % n) for n in range(50)], acks="all")
     second = client.send(cluster.bootstrap, name, [Record(b"%d" % n) for n in range(50, 60)], acks=1)
     assert first + second == [(0, n) for n in range(60)]
     assert [r.value for r in client.read(cluster.bootstrap, name, 60)] == [b"%d" % n for n in range(60)]
