@@ -20,7 +20,7 @@ from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.producers import ProducerStates
-from minikafka.log.segment import SUFFIXES, Segment, file_name, scan
+from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, scan
 
 LEFTOVERS = (".tmp", ".deleted", ".cleaned")
 
@@ -33,6 +33,7 @@ class Loaded:
     start_offset: int
     end_offset: int
     truncated_bytes: int = 0
+    recovered_from: int | None = None  # first segment that was walked: what is derived of it must be derived again
 
 
 class Loader:
@@ -45,6 +46,7 @@ class Loader:
         self.epochs = epochs
         self.now_ms = now_ms
         self.truncated = 0
+        self.recovered_from: int | None = None
 
     def load(self, clean: bool, recovery_point: int, start_offset: int) -> Loaded:
         """Open every segment, recovering from `recovery_point` on unless the stop was `clean`."""
@@ -70,7 +72,7 @@ class Loader:
         logs = {file_name(base, ".log") for base in bases}
         for name in names:
             stem, dot, suffix = name.rpartition(".")
-            lonely = dot + suffix in SUFFIXES[1:] and stem + ".log" not in logs
+            lonely = dot + suffix in ALL_SUFFIXES[1:] and stem + ".log" not in logs
             if name.endswith(LEFTOVERS) or lonely:
                 self.fs.remove(f"{self.folder}/{name}")
         return bases
@@ -84,6 +86,7 @@ class Loader:
         segments.append(segment)
         if flushed and segment.load():
             return 0
+        self.recovered_from = base if self.recovered_from is None else self.recovered_from
         if not flushed:  # its batches know better than a checkpoint that may be younger or older than they
             self.epochs.truncate_from_end(base)
         cut = segment.recover(self._note_epoch)
@@ -105,7 +108,7 @@ class Loader:
         """Delete whole segments, the last first, so that a crash in between leaves no hole."""
         for base in reversed(bases):
             self.truncated += self.fs.size(f"{self.folder}/{file_name(base, '.log')}")
-            for suffix in reversed(SUFFIXES):
+            for suffix in reversed(ALL_SUFFIXES):
                 path = f"{self.folder}/{file_name(base, suffix)}"
                 if self.fs.exists(path):
                     self.fs.remove(path)
@@ -122,18 +125,24 @@ class Loader:
         start, end = max(start_offset, segments[0].base_offset), segments[-1].next_offset
         self.epochs.truncate_from_end(end)
         self.epochs.truncate_from_start(start)
-        return Loaded(segments, start, end, self.truncated)
+        return Loaded(segments, start, end, self.truncated, self.recovered_from)
 
 
 def replay_producers(producers: ProducerStates, segments: list[Segment], start: int, end: int) -> None:
-    """Make `producers` what the log up to `end` says: newest snapshot, then every batch after it (I-PROD-2)."""
+    """Make `producers` what the log up to `end` says: newest snapshot, then every batch after it (I-PROD-2).
+
+    The transaction indexes of the segments are filled on the way (I-TXNIDX-2).
+    """
     producers.reload(start, end)
     for segment in segments:
+        segment.aborted.truncate(producers.end)
         if segment.next_offset <= producers.end or segment.base_offset >= end:
             continue
         position, _ = segment.locate(producers.end)
         for _, header, batch in scan(segment.log, position, segment.size):
             if header.next_offset > end:
                 return
-            producers.update(header, batch)
+            completed = producers.update(header, batch)
+            if completed is not None and completed.aborted:
+                segment.aborted.append(completed.row)
     producers.end = max(producers.end, end)

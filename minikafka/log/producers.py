@@ -28,6 +28,7 @@ from minikafka.log import batch as record_batch
 from minikafka.log import checkpoint
 from minikafka.log.batch import MAX_SEQUENCE, NO_SEQUENCE, Header
 from minikafka.log.disk import Fs
+from minikafka.log.transactions import CompletedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 
 BATCHES_KEPT = 5

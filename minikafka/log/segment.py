@@ -1,4 +1,5 @@
-"""One segment: a stretch of the log in three files named after its first offset (.log, .index, .timeindex).
+"""One segment: a stretch of the log in three files named after its first offset (.log, .index, .timeindex), and a fourth
+(.txnindex) where a transaction was aborted.
 
 Owns: the files of one segment, its size and next offset, and how a position is found in it.
 Invariants: I-SEG-1 `size` is a batch boundary; bytes beyond it (a torn write) are cut before anything else happens.
@@ -15,9 +16,12 @@ from minikafka.log.batch import HEADER_SIZE, Header, crc_ok, frame_size, frames
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import File, Fs
 from minikafka.log.index import MAX_RELATIVE, OffsetIndex, TimeIndex
+from minikafka.log.transactions import SUFFIX as TXN_SUFFIX
+from minikafka.log.transactions import TransactionIndex
 
 CHUNK = 1 << 20
 SUFFIXES = (".log", ".index", ".timeindex")
+ALL_SUFFIXES = (*SUFFIXES, TXN_SUFFIX)
 
 OnBatch = Callable[[Header, memoryview], None]
 
@@ -57,6 +61,7 @@ class Segment:
         self.log: File = log
         self.index = OffsetIndex(index, base_offset)
         self.time_index = TimeIndex(time_index, base_offset)
+        self.aborted = TransactionIndex(fs, self.path(TXN_SUFFIX))
         self._reset()
 
     def path(self, suffix: str) -> str:
@@ -74,7 +79,7 @@ class Segment:
 
     def load(self) -> bool:
         """Trust the indexes and look only at the batches after their last entry; False if anything is odd."""
-        if not (self.index.load() and self.time_index.load()):
+        if not (self.index.load() and self.time_index.load() and self.aborted.load()):
             return False
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last
         start = self.index.values[-1] if len(self.index) else 0
@@ -88,12 +93,14 @@ class Segment:
     def recover(self, on_batch: OnBatch) -> int:
         """Check every batch, rebuild both indexes, cut the file at the first bad byte: returns the bytes cut.
 
-        `on_batch` sees each surviving batch in order.
+        `on_batch` sees each surviving batch in order. The transaction index is left empty: filling it takes the state
+        of producers before this segment (loader.replay_producers).
         """
         self._reset()
         self.dirty = True
         self.index.cut(0)
         self.time_index.cut(0)
+        self.aborted.truncate(0)
         for position, header, batch in scan(self.log, 0, self.log.size()):
             if not self._continues(header) or not crc_ok(batch, 0, header):
                 break
@@ -151,6 +158,7 @@ class Segment:
         self.dirty = True
         self.index.truncate(offset)
         self.time_index.truncate(offset)
+        self.aborted.truncate(header.base_offset)
         self.log.truncate(position)
         next_offset = min(offset, header.base_offset)
         timestamps = self.time_index.last
@@ -172,16 +180,19 @@ class Segment:
 
     def files(self, sealed: bool) -> list[File]:
         """What a flush must fsync; the indexes of a segment that still grows are rebuilt after a crash anyway."""
-        return [self.log, self.index.file, self.time_index.file] if sealed else [self.log]
+        aborted = [self.aborted.file] if self.aborted.file is not None else []
+        return [self.log, *aborted, self.index.file, self.time_index.file] if sealed else [self.log]
 
     def close(self) -> None:
         self.log.close()
         self.index.close()
         self.time_index.close()
+        self.aborted.close()
 
     def remove_files(self) -> None:
         for suffix in SUFFIXES:
             self._fs.remove(self.path(suffix))
+        self.aborted.remove()
 
     def should_roll(self, size: int, timestamp: int, last_offset: int, now_ms: int) -> bool:
         """Whether `size` more bytes, up to `last_offset` and with that maximum timestamp, belong in a new segment."""

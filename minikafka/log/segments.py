@@ -43,6 +43,7 @@ class SegmentedLog:
         self.offline = False
         self.epochs = epochs
         self._config = config
+        self._now_ms = loaded.segments[-1].created_ms  # the last wall clock we were told
         self._folder_changed = True
         self._truncations = 0
         self._flushing: list[Flush] = []
@@ -96,7 +97,8 @@ class SegmentedLog:
 
     def _begin(self, offset: int, now_ms: int) -> None:
         """Begin a new active segment."""
-        self.segments.append(Segment(self.fs, self.path, offset, self._config, now_ms))
+        self._now_ms = now_ms or self._now_ms
+        self.segments.append(Segment(self.fs, self.path, offset, self._config, self._now_ms))
         self._folder_changed = True
 
     # --- reading ------------------------------------------------------------------------------------------------

@@ -138,6 +138,15 @@ def test_lengths_that_lie_far_into_a_batch_are_found(lie: bytes) -> None:
         survey(body[:at] + lie + body[at + len(lie) :], 40, 0)
 
 
+def test_a_negative_length_is_no_length() -> None:
+    """Fails if behind the inspected records the sign of a length is dropped: -64 would pass for 63."""
+    body = build([(b"k", b"v" * 55)] * 40, timestamp_ms=0)[HEADER_SIZE:]
+    size, at = len(body) // 40, len(body) // 40 * 30
+    assert body[at] == (size - 1) * 2
+    with pytest.raises(MalformedRecord):
+        survey(body[:at] + bytes([body[at] + 1]) + body[at + 1 :], 40, 0)
+
+
 @given(st.binary(max_size=3000), st.sampled_from([1, 2, 3, 4]))
 def test_codecs_round_trip(data: bytes, codec: int) -> None:
     """Fails if a codec loses bytes, also of nothing at all."""

@@ -216,6 +216,17 @@ def test_retention_by_time_takes_the_active_segment_too() -> None:
     assert open_log(log.fs.after_kill()).end_offset == 42  # type: ignore[attr-defined]
 
 
+def test_records_without_timestamps_age_from_when_their_segment_was_begun() -> None:
+    """Fails if a follower, which is told no time, deletes such records at the first check."""
+    leader, follower = open_log(MemFs()), open_log(MemFs(), replace(CONFIG, retention_ms=1000))
+    for _ in range(40):
+        leader.append_leader(build([(b"k", b"v" * 50, [], -1)], timestamp_ms=-1), 0, NOW)
+    follower.append_follower(b"".join(stored(leader)))
+    assert len(follower.segments) > 1
+    assert follower.delete_old_segments(NOW + 1000, follower.end_offset) == 0
+    assert follower.delete_old_segments(NOW + 1001, follower.end_offset) > 1
+
+
 def test_compacted_topics_only_lose_what_lies_before_their_start() -> None:
     """Fails if cleanup.policy=compact loses records by age, or keeps segments that DeleteRecords gave up."""
     log = open_log(MemFs(), replace(CONFIG, cleanup_policy="compact", retention_ms=1))

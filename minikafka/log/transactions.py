@@ -1,0 +1,104 @@
+"""The transaction index of a segment: which transactions were aborted by a marker in this segment (KIP-98).
+
+    <base offset>.txnindex   (version i16 = 0, producer id i64, first offset i64, last offset i64,
+                              last stable offset i64) ...     one row per aborted transaction, in log order
+
+A consumer with read_committed gets stored bytes, aborted records included; with them it gets these rows, and skips what
+they cover (rule 54). The file is made with its first row: most segments have none.
+
+Owns: the rows of one segment, in memory and in the file.
+Invariants: I-TXNIDX-1 rows are ordered by last offset: that of the marker, which lies in this segment.
+            I-TXNIDX-2 the index is derived: a replay of the segment's batches gives the same rows.
+            I-TXNIDX-3 a row's last stable offset is where read_committed may read to once it is written: no row after it
+              concerns records below.
+Source: org.apache.kafka.storage.internals.log.TransactionIndex, AbortedTxn, CompletedTxn.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from minikafka.log.disk import File, Fs
+
+SUFFIX = ".txnindex"
+VERSION = 0
+_ROW = struct.Struct(">hqqqq")
+
+
+class AbortedTransaction(NamedTuple):
+    """One row; offsets are inclusive but the last stable one."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class CompletedTransaction(NamedTuple):
+    """What a marker ended: the producer's records in [first_offset, last_offset], the marker included."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    aborted: bool
+    last_stable_offset: int
+
+    @property
+    def row(self) -> AbortedTransaction:
+        return AbortedTransaction(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
+
+
+class TransactionIndex:
+    """`rows` as in the file; `file` is None until there is a row."""
+
+    def __init__(self, fs: Fs, path: str) -> None:
+        self._fs, self.path = fs, path
+        self.rows: list[AbortedTransaction] = []
+        self.file: File | None = fs.open(path) if fs.exists(path) else None
+
+    def load(self) -> bool:
+        """Read the file; False if it is not what we would have written (then a replay must fill it again)."""
+        self.rows = []
+        if self.file is None:
+            return True
+        data = self.file.pread(self.file.size(), 0)
+        for version, *fields in _ROW.iter_unpack(data[: len(data) - len(data) % _ROW.size]):
+            row = AbortedTransaction(*fields)
+            if version != VERSION or (self.rows and row.last_offset <= self.rows[-1].last_offset):
+                break
+            self.rows.append(row)
+        return len(data) == len(self.rows) * _ROW.size
+
+    def append(self, row: AbortedTransaction) -> bool:
+        """Add a row; True if that made the file."""
+        made = self.file is None
+        if self.file is None:
+            self.file = self._fs.open(self.path)
+        self.file.pwrite(_ROW.pack(VERSION, *row), len(self.rows) * _ROW.size)
+        self.rows.append(row)
+        return made
+
+    def truncate(self, offset: int) -> None:
+        """Drop the rows of markers at or beyond `offset`."""
+        kept = [row for row in self.rows if row.last_offset < offset]
+        if self.file is not None and self.file.size() != len(kept) * _ROW.size:
+            self.file.truncate(len(kept) * _ROW.size)
+        self.rows = kept
+
+    def find(self, start: int, end: int) -> Iterator[AbortedTransaction]:
+        """Rows that concern records in [start, end)."""
+        return (row for row in self.rows if row.last_offset >= start and row.first_offset < end)
+
+    def settles(self, end: int) -> bool:
+        """Can no later segment have a row that concerns records below `end` (I-TXNIDX-3)?"""
+        return any(row.last_stable_offset >= end for row in self.rows)
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def remove(self) -> None:
+        if self.file is not None:
+            self._fs.remove(self.path)
