@@ -25,9 +25,10 @@ from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.loader import Loaded, Loader, replay_producers
 from minikafka.log.lookup import first_at_or_after, first_with_max_timestamp
-from minikafka.log.producers import ProducerStates
+from minikafka.log.producers import UNGUARDED, ProducerStates
 from minikafka.log.retention import expired_segments
 from minikafka.log.segments import Buffer, SegmentedLog
+from minikafka.log.transactions import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 
 EPOCHS_FILE, METADATA_FILE = "leader-epoch-checkpoint", "partition.metadata"
@@ -81,6 +82,8 @@ class Log(SegmentedLog):
         log.topic_id = known_id
         flushed = log.end_offset if clean and not log.truncated_bytes else recovery_point
         log.recovery_point = min(flushed, log.end_offset)
+        if loaded.recovered_from is not None:  # what was walked is replayed: younger snapshots know no aborted rows
+            log.producers.drop_snapshots([s for s in log.producers.snapshots if s > loaded.recovered_from])
         replay_producers(log.producers, log.segments, log.start_offset, log.end_offset)
         log.producers.expire(now_ms, config.producer_id_expiration_ms)
         if log.end_offset > log.start_offset:
@@ -90,12 +93,14 @@ class Log(SegmentedLog):
     # --- appending ----------------------------------------------------------------------------------------------
 
     def append_leader(
-        self, data: Buffer, leader_epoch: int, now_ms: int, origin: str = "client", request_version: int = 13
-    ) -> AppendInfo:
+        self, data: Buffer, leader_epoch: int, now_ms: int, origin: str = "client", request_version: int = 13,
+        guard: object = UNGUARDED,
+    ) -> AppendInfo:  # fmt: skip
         """Give one batch its offsets and epoch and write it. Raises KafkaError before a byte is written.
 
         origin: "client" is checked in full; "coordinator" and "raft" are batches of this broker's own making, of
-        which only the producer's epoch is checked. `now_ms` is the wall clock.
+        which only the producer's epoch is checked. `now_ms` is the wall clock. `guard`: what shows that a transactional
+        batch was verified (producers.guard).
         """
         self._check_online()
         client = origin == "client"
@@ -108,7 +113,7 @@ class Log(SegmentedLog):
             if client and (known := self.producers.find_duplicate(header)) is not None:
                 return AppendInfo(known.first_offset, known.last_offset, known.timestamp, known.timestamp, True,
                                   header.count, 0, self.epochs.epoch_for_offset(known.first_offset))  # fmt: skip
-            self.producers.check(header, batch, self.end_offset, sequence=client)
+            self.producers.check(header, batch, self.end_offset, sequence=client, guard=guard)
         if len(batch) > self._config.segment_bytes:
             raise KafkaError(Err.RECORD_LIST_TOO_LARGE)
         stamp(batch, self.end_offset, leader_epoch)
@@ -174,11 +179,17 @@ class Log(SegmentedLog):
                     self.epochs.assign(header.leader_epoch, header.base_offset)
             self._put(data, headers)
         for at, header in headers:
-            self.producers.update(header, memoryview(data)[at : at + header.size])
+            self._note_producer(header, memoryview(data)[at : at + header.size])
         append_time = newest if last.is_log_append_time else -1
         count = sum(header.count for _, header in headers)
         return AppendInfo(first.base_offset, last.last_offset, newest, append_time, False, count, len(data),
                           last.leader_epoch)  # fmt: skip
+
+    def _note_producer(self, header: Header, batch: memoryview) -> None:
+        completed = self.producers.update(header, batch)
+        if completed is not None and completed.aborted:
+            with self._disk():
+                self._folder_changed |= self.active.aborted.append(completed.row)
 
     def roll(self, now_ms: int = 0) -> None:
         """Begin a new segment at the end offset, unless the active one is empty."""
@@ -219,6 +230,15 @@ class Log(SegmentedLog):
         """(offset, timestamp, leader epoch) of the first record that has the log's highest timestamp."""
         self._check_online()
         return first_with_max_timestamp(self.segments)
+
+    def aborted_transactions(self, offset: int, end: int) -> list[AbortedTransaction]:
+        """The aborted transactions that concern records in [offset, end), for read_committed (rule 54)."""
+        found: list[AbortedTransaction] = []
+        for segment in self.segments[self._slot(offset) :]:
+            found += segment.aborted.find(offset, end)
+            if segment.base_offset >= end and segment.aborted.settles(end):
+                break
+        return found
 
     # --- shortening ---------------------------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ Owns: the entries and the snapshot files of one partition.
 Invariants: I-PROD-1 sequences in the log of one producer and epoch are consecutive (rule 44).
             I-PROD-2 state is what replaying the log would give: snapshots only shorten the replay (rule 46).
             I-PROD-3 `check` changes nothing; `update` refuses nothing.
+            I-PROD-4 a transaction begins in this log only with a guard that was made before its coordinator was asked
+              and has seen no marker since (rule 52).
 A snapshot is not fsynced: a torn one fails its checksum and an older one, or the log itself, does instead. It keeps
 one batch of the five, as Kafka's does: a retry older than that is out of order after a restart.
 Source: org.apache.kafka.storage.internals.log.ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
@@ -32,6 +34,7 @@ from minikafka.log.transactions import CompletedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 
 BATCHES_KEPT = 5
+UNGUARDED = object()  # for logs that no transaction coordinator watches over
 SUFFIX = ".snapshot"
 NO_EPOCH = -1
 
@@ -39,6 +42,7 @@ _HEAD = struct.Struct(">hIi")
 _ENTRY = struct.Struct(">qhiqiqiq")
 _END_MARKER = struct.Struct(">hi")  # value of a transaction marker: version, coordinator epoch
 _CRC_FROM = 6
+COMMIT = b"\0\1"
 
 
 class BatchMetadata(NamedTuple):
@@ -87,6 +91,8 @@ class ProducerStates:
         self._partition = partition
         self.entries: dict[int, ProducerEntry] = {}
         self.end = 0
+        self.completed: list[CompletedTransaction] = []  # whose markers may not be replicated yet
+        self._guards: dict[int, object] = {}
         self.snapshots = sorted(
             int(name[: -len(SUFFIX)])
             for name in fs.listdir(folder)
@@ -103,16 +109,25 @@ class ProducerStates:
         first, last = header.base_sequence, header.last_sequence
         return next((b for b in entry.batches if b.first_sequence == first and b.last_sequence == last), None)
 
-    def check(self, header: Header, batch: bytes | bytearray | memoryview, offset: int, sequence: bool) -> None:
+    def check(
+        self, header: Header, batch: bytes | bytearray | memoryview, offset: int, sequence: bool,
+        guard: object = UNGUARDED,
+    ) -> None:  # fmt: skip
         """Refuse a batch that does not continue its producer's sequence; `offset` is where it would go.
 
         Raises INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED; and where `sequence` is
         true (clients; a coordinator numbers nothing) OUT_OF_ORDER_SEQUENCE_NUMBER.
         """
         entry = self.entries.get(header.producer_id)
-        if entry is None:
-            return
         where = f"of producer {header.producer_id} at offset {offset} in partition {self._partition}"
+        if entry is not None:
+            self._check_entry(entry, header, batch, where, sequence)
+        if header.is_transactional and not header.is_control and guard is not UNGUARDED:
+            self._check_guard(header, guard, where)
+
+    def _check_entry(
+        self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview, where: str, sequence: bool
+    ) -> None:
         if header.producer_epoch < entry.epoch:
             raise KafkaError(
                 Err.INVALID_PRODUCER_EPOCH,
@@ -125,6 +140,22 @@ class ProducerStates:
             self._check_sequence(entry, header, where)
         if entry.txn_first_offset >= 0 and not header.is_transactional:
             raise KafkaError(Err.INVALID_TXN_STATE, f"Expected transactional write {where}")
+
+    def _check_guard(self, header: Header, guard: object, where: str) -> None:
+        if self.has_open(header.producer_id, header.producer_epoch):
+            return
+        if guard is None or self._guards.get(header.producer_id) is not guard:
+            raise KafkaError(Err.INVALID_TXN_STATE, f"Record was not part of an ongoing transaction {where}")
+
+    def has_open(self, producer_id: int, epoch: int) -> bool:
+        """Is a transaction of this producer and epoch open here?"""
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
+
+    def guard(self, producer_id: int) -> object:
+        """To be taken before the coordinator is asked whether the partition is in the transaction, and shown with the
+        append: a marker that comes in between makes it void."""
+        return self._guards.setdefault(producer_id, object())
 
     def _check_sequence(self, entry: ProducerEntry, header: Header, where: str) -> None:
         sequence = header.base_sequence
@@ -151,16 +182,23 @@ class ProducerStates:
                 f"Invalid coordinator epoch {where}: {epoch} (zombie), {entry.coordinator_epoch} (current)",
             )
 
-    def update(self, header: Header, batch: bytes | bytearray | memoryview) -> None:
-        """Take note of a batch that is in the log; the header must carry its final offsets."""
+    def update(self, header: Header, batch: bytes | bytearray | memoryview) -> CompletedTransaction | None:
+        """Take note of a batch that is in the log; the header must carry its final offsets.
+
+        Returns the transaction that it ends, if it is a marker and there was one.
+        """
+        completed = None
         if header.producer_id >= 0:
             entry = self.entries.setdefault(header.producer_id, ProducerEntry())
             entry.set_epoch(header.producer_epoch)
             if header.is_control:
-                self._end_transaction(entry, header, batch)
+                completed = self._end_transaction(entry, header, batch)
             else:
                 self._add_batch(entry, header)
+            if header.is_transactional:
+                self._guards.pop(header.producer_id, None)
         self.end = header.next_offset
+        return completed
 
     def _add_batch(self, entry: ProducerEntry, header: Header) -> None:
         metadata = BatchMetadata(
@@ -172,15 +210,32 @@ class ProducerStates:
         if header.is_transactional and entry.txn_first_offset < 0:
             entry.txn_first_offset = header.base_offset
 
-    def _end_transaction(self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview) -> None:
+    def _end_transaction(
+        self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview
+    ) -> CompletedTransaction | None:
         entry.coordinator_epoch = _coordinator_epoch(batch)
         entry.last_timestamp = header.max_timestamp
-        entry.txn_first_offset = -1
+        first, entry.txn_first_offset = entry.txn_first_offset, -1
+        if first < 0:
+            return None
+        stable = self.first_undecided_offset
+        completed = CompletedTransaction(header.producer_id, first, header.last_offset, not is_commit(batch),
+                                         header.last_offset + 1 if stable < 0 else stable)  # fmt: skip
+        self.completed.append(completed)
+        return completed
 
     @property
     def first_undecided_offset(self) -> int:
         """First offset of the oldest open transaction; -1 if none is open."""
         return min((e.txn_first_offset for e in self.entries.values() if e.txn_first_offset >= 0), default=-1)
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Up to where every transaction is decided, and its decision replicated (rule 10)."""
+        if self.completed:
+            self.completed = [one for one in self.completed if one.last_offset >= high_watermark]
+        undecided = self.first_undecided_offset
+        starts = [one.first_offset for one in self.completed] + ([undecided] if undecided >= 0 else [])
+        return min([high_watermark, *starts])
 
     def expire(self, now_ms: int, after_ms: int) -> None:
         """Forget producers that wrote nothing for `after_ms` and have no transaction open."""
@@ -206,6 +261,7 @@ class ProducerStates:
         """
         self.drop_snapshots([offset for offset in self.snapshots if offset > end or offset <= start])
         self.entries, self.end = {}, start
+        self.completed, self._guards = [], {}
         while self.snapshots:
             newest = self.snapshots[-1]
             entries = _decode(self._fs.read(self._path(newest)))
@@ -248,6 +304,12 @@ def _decode(data: bytes) -> dict[int, ProducerEntry] | None:
         batches = [BatchMetadata(last_sequence, last_offset, delta, timestamp)] if last_offset >= 0 else []
         entries[producer_id] = ProducerEntry(epoch, coordinator_epoch, timestamp, txn_first_offset, batches)
     return entries
+
+
+def is_commit(marker: bytes | bytearray | memoryview) -> bool:
+    """Whether the one record of a control batch ends its transaction with a commit: key (version i16, type i16)."""
+    key = record_batch.records(marker)[0].key or b""
+    return key[2:4] == COMMIT
 
 
 def _coordinator_epoch(batch: bytes | bytearray | memoryview) -> int:
