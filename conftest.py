@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
+FIRST = frozenset(ROOT / "tests" / part for part in ("core", "log", "protocol", "datasets"))
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
 
 
@@ -20,12 +21,16 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
         collector.skip_compare += NOT_COMPARED
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """On Apache Kafka (MINIKAFKA_ENGINE=apache, as `make judge` sets it) the notebooks belong to the judge's half."""
-    if os.environ.get("MINIKAFKA_ENGINE") == "apache":
-        for item in items:
-            if item.path.suffix == ".ipynb":
-                item.add_marker(pytest.mark.judge)
+    if item.path.suffix == ".ipynb" and os.environ.get("MINIKAFKA_ENGINE") == "apache":
+        item.add_marker(pytest.mark.judge)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs no cluster runs first, notebooks last; otherwise the order stays."""
+    items.sort(key=lambda item: 2 if item.path.suffix == ".ipynb" else int(FIRST.isdisjoint(item.path.parents)))
 
 
 @pytest.hookimpl(tryfirst=True)
