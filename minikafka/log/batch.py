@@ -23,7 +23,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from minikafka.log import compression
-from minikafka.log.records import Record, decode_records, encode_records
+from minikafka.log.records import Record, encode_records, iter_records
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size  # 61
@@ -150,11 +150,14 @@ def payload(batch: bytes | bytearray | memoryview, header: Header) -> bytes | me
 
 def records(batch: bytes | bytearray | memoryview) -> list[Record]:
     """The records of one batch. Raises records.MalformedRecord or a compression error."""
+    return list(each_record(batch))
+
+
+def each_record(batch: bytes | bytearray | memoryview) -> Iterator[Record]:
+    """The same one by one, for who stops early."""
     header = Header.parse(batch)
     append_time = header.max_timestamp if header.is_log_append_time else None
-    return decode_records(
-        payload(batch, header), header.count, header.base_offset, header.base_timestamp, append_time
-    )
+    return iter_records(payload(batch, header), header.count, header.base_offset, header.base_timestamp, append_time)
 
 
 def build(

@@ -1,7 +1,8 @@
 """Compression of a batch's records: gzip, snappy in xerial framing, lz4 frames, zstd, as Kafka's clients write them.
 
 Owns: the codecs and the cap on what a batch may grow to when it is opened.
-Invariants: I-ZIP-1 opening a batch never allocates more than `limit(compressed size)` bytes of records.
+Invariants: I-ZIP-1 opening a batch never allocates much more than `limit(compressed size)` bytes of records (zstd: by
+              8 MiB at most).
             I-ZIP-2 bad bytes raise DecompressionError, a bomb raises TooLarge, nothing else escapes.
 Apache Kafka has no cap: a 1 MiB request may unpack to a gigabyte there. Ours is min(64 MiB, 100 times + 1 MiB).
 Source: org.apache.kafka.common.compress.*; snappy framing: xerial snappy-java's SnappyOutputStream.
@@ -21,8 +22,11 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 NAMES = {"none": NONE, "uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
 
 MEBIBYTE = 1 << 20
+MOST_STREAMS = 100  # one after the other in a batch; each costs a copy of what is behind it
+GZIP_MAGIC = b"\x1f\x8b"
 XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK = 32 * 1024
+ZSTD_SLICE = 256  # bytes opened at once: a block of 4 can stand for 128 KiB, so a slice for at most 8 MiB
 
 
 class DecompressionError(Exception):
@@ -57,11 +61,17 @@ def compress(codec: int, data: bytes) -> bytes:
 
 
 def _gunzip(data: bytes, cap: int) -> bytes:
-    stream = zlib.decompressobj(wbits=31)
-    out = stream.decompress(data, cap + 1)
-    if not stream.eof and len(out) <= cap:
-        raise EOFError("gzip stream ends early")
-    return out
+    """One member after the other; what follows the last and is none is ignored, as by Java."""
+    out, rest = bytearray(), data
+    for _ in range(MOST_STREAMS):
+        stream = zlib.decompressobj(wbits=31)
+        out += stream.decompress(rest, cap + 1 - len(out))
+        if not stream.eof and len(out) <= cap:
+            raise EOFError("gzip stream ends early")
+        rest = stream.unused_data
+        if len(out) > cap or not rest.startswith(GZIP_MAGIC):
+            return bytes(out)
+    raise EOFError("too many gzip streams")
 
 
 def _gzip(data: bytes) -> bytes:
@@ -74,8 +84,11 @@ def _unsnap(data: bytes, cap: int) -> bytes:
     if not data.startswith(XERIAL_HEADER[:8]):
         return _unsnap_block(data, cap)
     out = bytearray()
-    pos = len(XERIAL_HEADER)
-    while pos < len(data):
+    pos = 0
+    while pos + 4 <= len(data):  # fewer bytes are no block: Kafka ignores them
+        if data.startswith(XERIAL_HEADER[:8], pos):
+            pos += len(XERIAL_HEADER)  # another stream begins
+            continue
         size = struct.unpack_from(">i", data, pos)[0]
         if size < 0 or size > len(data) - pos - 4:
             raise EOFError("snappy block ends early")
@@ -114,11 +127,20 @@ def _unlz4(data: bytes, cap: int) -> bytes:
 
 
 def _unzstd(data: bytes, cap: int) -> bytes:
-    stream = zstandard.ZstdDecompressor(max_window_size=8 * MEBIBYTE).stream_reader(data, read_across_frames=True)
-    out = bytearray()
-    while len(out) <= cap and (chunk := stream.read(min(MEBIBYTE, cap + 1 - len(out)))):
-        out += chunk
-    return bytes(out)
+    """Frame by frame in small slices: only this interface of the library tells whether a frame was whole."""
+    out, rest = bytearray(), data
+    for _ in range(MOST_STREAMS):
+        if not rest or len(out) > cap:
+            return bytes(out)
+        frame = zstandard.ZstdDecompressor(max_window_size=8 * MEBIBYTE).decompressobj()
+        pos = 0
+        while not frame.eof and len(out) <= cap:
+            if pos >= len(rest):
+                raise EOFError("zstd frame ends early")
+            out += frame.decompress(rest[pos : pos + ZSTD_SLICE])
+            pos += ZSTD_SLICE
+        rest = frame.unused_data + rest[pos:]
+    raise EOFError("too many zstd frames")
 
 
 _DECOMPRESS: dict[int, Callable[[bytes, int], bytes]] = {GZIP: _gunzip, SNAPPY: _unsnap, LZ4: _unlz4, ZSTD: _unzstd}

@@ -8,8 +8,13 @@ Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp,
 
 from __future__ import annotations
 
-from minikafka.log.batch import records
+from collections.abc import Callable
+
+from minikafka.log.batch import each_record
+from minikafka.log.compression import DecompressionError, TooLarge
+from minikafka.log.records import MalformedRecord, Record
 from minikafka.log.segment import Segment, scan
+from minikafka.protocol.errors import Err, KafkaError
 
 Found = tuple[int, int, int]  # offset, timestamp in ms, leader epoch
 
@@ -29,9 +34,9 @@ def _search(segment: Segment, timestamp: int, start_offset: int) -> Found | None
     for _, header, batch in scan(segment.log, position, segment.size):
         if header.max_timestamp < timestamp or header.last_offset < start_offset:
             continue
-        for record in records(batch):
-            if record.timestamp >= timestamp and record.offset >= start_offset:
-                return record.offset, record.timestamp, header.leader_epoch
+        record = _first(batch, lambda r: r.timestamp >= timestamp and r.offset >= start_offset)
+        if record is not None:
+            return record.offset, record.timestamp, header.leader_epoch
     return None
 
 
@@ -42,7 +47,16 @@ def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
     if newest.max_timestamp < 0 or header is None:
         return None
     batch = newest.log.pread(header.size, position)
-    for record in records(batch):
-        if record.timestamp == header.max_timestamp:
-            return record.offset, record.timestamp, header.leader_epoch
-    return None
+    record = _first(batch, lambda r: r.timestamp == header.max_timestamp)
+    return None if record is None else (record.offset, record.timestamp, header.leader_epoch)
+
+
+def _first(batch: bytes, wanted: Callable[[Record], bool]) -> Record | None:
+    """The first record that is `wanted`; CORRUPT_MESSAGE if the batch turns out to be unreadable before it comes.
+
+    Nobody looked into each record when it was appended (records.py, INSPECTED).
+    """
+    try:
+        return next((record for record in each_record(batch) if wanted(record)), None)
+    except (MalformedRecord, DecompressionError, TooLarge) as error:
+        raise KafkaError(Err.CORRUPT_MESSAGE, str(error)) from None

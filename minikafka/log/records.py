@@ -16,7 +16,7 @@ Source: org.apache.kafka.common.record.DefaultRecord, .utils.ByteUtils.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 INSPECTED = 16  # records of a batch whose inside `survey` checks
@@ -44,8 +44,14 @@ class Survey(NamedTuple):
     min_timestamp: int
 
 
-def read_varint(buf: bytes | memoryview, pos: int) -> tuple[int, int]:
-    """A zig-zag varint of at most ten bytes: (value, position after it). IndexError past the end of the buffer."""
+VARINT, VARLONG = 28, 63  # shift of the last byte: five bytes, and ten
+
+
+def read_varint(buf: bytes | memoryview, pos: int, last: int = VARINT) -> tuple[int, int]:
+    """A zig-zag varint of at most five bytes, or ten with `last` = VARLONG: (value, position after it).
+
+    IndexError past the end of the buffer, MalformedRecord for one that is longer.
+    """
     result = shift = 0
     while True:
         byte = buf[pos]
@@ -54,7 +60,7 @@ def read_varint(buf: bytes | memoryview, pos: int) -> tuple[int, int]:
         if byte < 0x80:
             return (result >> 1) ^ -(result & 1), pos
         shift += 7
-        if shift > 63:
+        if shift > last:
             raise MalformedRecord("Varint is too long")
 
 
@@ -100,25 +106,30 @@ def decode_records(
     buf: bytes | memoryview, count: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> list[Record]:
     """Read exactly `count` records that fill `buf` exactly; `append_time` replaces every timestamp."""
-    result = []
+    return list(iter_records(buf, count, base_offset, base_timestamp, append_time))
+
+
+def iter_records(
+    buf: bytes | memoryview, count: int, base_offset: int, base_timestamp: int, append_time: int | None
+) -> Iterator[Record]:
+    """The same one by one, where a million of them need not be in memory together."""
     pos = 0
     buf = bytes(buf)
     try:
         for _ in range(count):
             record, pos = _read_record(buf, pos, base_offset, base_timestamp, append_time)
-            result.append(record)
+            yield record
     except IndexError:
         raise MalformedRecord("Incorrect declared batch size, premature EOF reached") from None
     if pos != len(buf):
         raise MalformedRecord("Incorrect declared batch size, records still remaining in file")
-    return result
 
 
 def _read_record(
     buf: bytes, pos: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> tuple[Record, int]:
     size, start = read_varint(buf, pos)
-    timestamp_delta, pos = read_varint(buf, start + 1)  # one byte of attributes, unused by Kafka
+    timestamp_delta, pos = read_varint(buf, start + 1, VARLONG)  # one byte of attributes, unused by Kafka
     offset_delta, pos = read_varint(buf, pos)
     key, pos = _read_bytes(buf, pos)
     value, pos = _read_bytes(buf, pos)
@@ -178,7 +189,7 @@ def _inspect(buf: bytes, count: int, base_timestamp: int) -> tuple[int, list[int
     pos = 0
     for _ in range(count):
         size, start = read_varint(buf, pos)
-        delta, pos = read_varint(buf, start + 1)
+        delta, pos = read_varint(buf, start + 1, VARLONG)
         _, pos = read_varint(buf, pos)
         pos = _skip_headers(buf, _skip_bytes(buf, _skip_bytes(buf, pos)))
         if pos - start != size or pos > len(buf):
@@ -222,7 +233,7 @@ def _measure(buf: bytes, pos: int, count: int) -> tuple[int, int, int]:
             if (more := buf[pos + 2]) < 0x80:
                 delta = delta & 0x7F | more << 7
             else:
-                delta = read_varint(buf, pos + 1)[0]
+                delta = read_varint(buf, pos + 1, VARLONG)[0]
                 delta = (delta << 1) ^ (delta >> 63)
         if delta & 1:
             if delta > negative:

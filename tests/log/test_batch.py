@@ -13,7 +13,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 
 from minikafka.log import Header, Record, batches, build, compression, records
 from minikafka.log.batch import HEADER_SIZE, crc_ok, frames, stamp
-from minikafka.log.records import INSPECTED, MalformedRecord, decode_records, read_varint, survey, write_varint
+from minikafka.log.records import INSPECTED, VARLONG, MalformedRecord, decode_records, read_varint, survey, write_varint
 
 CODECS = range(5)
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -95,13 +95,13 @@ def test_varints(value: int) -> None:
     """Fails if zig-zag or sign handling is off anywhere in 64 bits."""
     out = bytearray()
     write_varint(out, value)
-    assert read_varint(bytes(out), 0) == (value, len(out)) and len(out) <= 10
+    assert read_varint(bytes(out), 0, VARLONG) == (value, len(out)) and len(out) <= 10
 
 
 def test_endless_varint_is_refused() -> None:
     """Fails if a varint may be longer than ten bytes."""
     with pytest.raises(MalformedRecord, match="too long"):
-        read_varint(b"\xff" * 11, 0)
+        read_varint(b"\xff" * 11, 0, VARLONG)
 
 
 @settings(deadline=None, max_examples=300)
