@@ -7,8 +7,8 @@ Lengths of -1 are null. Offsets and timestamps are small because they count from
 
 Owns: the encoding of records and the two ways of looking at foreign ones: `decode_records` reads everything, `survey`
 only measures (lengths, count, timestamps), which costs a fraction and is what a leader does with a client's batch.
-Invariants: I-REC-1 no bytes make a reader here raise anything but MalformedRecord, or read beyond the buffer.
-            I-REC-2 `survey` accepts what `decode_records` accepts.
+Invariants: I-RECORD-1 no bytes make a reader here raise anything but MalformedRecord, or read beyond the buffer.
+            I-RECORD-2 `survey` accepts what `decode_records` accepts.
 Apache Kafka's broker looks into every record of every produced batch; we look into the first INSPECTED and measure
 the rest, because each look costs an interpreter more than the whole rest of the append.
 Source: org.apache.kafka.common.record.DefaultRecord, .utils.ByteUtils.

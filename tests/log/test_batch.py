@@ -107,7 +107,7 @@ def test_endless_varint_is_refused() -> None:
 @settings(deadline=None, max_examples=300)
 @given(ROWS, st.data())
 def test_foreign_bytes_raise_nothing_but_malformed(rows: list, data: st.DataObject) -> None:
-    """Fails if some bytes crash a reader, or if the survey refuses what the decoder reads (I-REC-1, I-REC-2)."""
+    """Fails if some bytes crash a reader, or if the survey refuses what the decoder reads (I-RECORD-1, I-RECORD-2)."""
     body = bytearray(build(rows, timestamp_ms=0)[HEADER_SIZE:])
     for _ in range(data.draw(st.integers(0, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))

@@ -1,0 +1,28 @@
+"""The map of the source in minikafka/README.md is what the modules' docstrings say, and invariants have one home each."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_map_is_current() -> None:
+    """Fails when a module is new, gone or says something else; `python tools/map.py` mends it."""
+    checked = subprocess.run([sys.executable, str(ROOT / "tools" / "map.py"), "--check"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_every_invariant_is_stated_once() -> None:
+    """An id names one promise: two modules that state the same id mean two things by it."""
+    stated = Counter(
+        invariant
+        for path in sorted((ROOT / "minikafka").rglob("*.py"))
+        for invariant in re.findall(r"^(?:Invariants?: +| {2,})(I-[A-Z]+-\d+)\s(?!\()", path.read_text(), re.M)
+    )
+    assert len(stated) > 100
+    assert [invariant for invariant, times in stated.items() if times > 1] == []
