@@ -141,6 +141,10 @@ class Cluster:
         self._writer.flush()
         return Trace(self.plan.trace)
 
+    def pid(self, node: int) -> int:
+        """The process id of a node's last start."""
+        return self._child(node).pid
+
     def log(self, node: int, lines: int = 20) -> str:
         """The end of a node's log file."""
         return self._child(node).last_lines(lines)

@@ -1,7 +1,7 @@
 """The merged stream of events of a cluster: what its brokers wrote, and what the cluster and watched clients add.
 
-Each process appends to a file of its own; layout and fields are in `broker/trace.py` (uint32 length, JSON; t monotonic
-seconds, w wall milliseconds, b broker, i incarnation, n sequence, k kind). The clock of t is the machine's, so events of
+Each process appends to a file of its own; layout and fields are in `broker/trace.py` (uint32 length, JSON; t: monotonic
+seconds, w: wall milliseconds, b: broker, i: incarnation, n: sequence, k: kind). The clock of t is the machine's, so events of
 different processes can be ordered.
 
 Owns: reading and merging, and the writer for what no broker can know (b = 0): `fault` and `exit` by the cluster;

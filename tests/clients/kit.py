@@ -38,7 +38,10 @@ class Library(Protocol):
     """One client library."""
 
     def send(self, bootstrap: str, topic: str, records: list[Record], **options: Any) -> list[tuple[int, int]]:
-        """Send all, one after the other; returns (partition, offset) as acknowledged. Raises the library's error."""
+        """Send all, one after the other; returns (partition, offset) as acknowledged (meaningless for acks=0).
+
+        Raises the library's error.
+        """
 
     def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0) -> list[Record]:
         """Read `count` records of a partition from offset `start` on, without a group."""
@@ -57,7 +60,7 @@ class KafkaPython:
         with closing(KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=MS)) as consumer:
             consumer.assign([tp])
             consumer.seek(tp, start)
-            found = [r for r, _ in zip(consumer, range(count))]
+            found = [r for _, r in zip(range(count), consumer)]
         return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset) for r in found]
 
 
@@ -97,7 +100,7 @@ class Aiokafka:
                 futures = [await producer.send(topic, r.value, r.key, r.partition, r.timestamp, r.headers)
                            for r in records]
                 done = [await asyncio.wait_for(future, PATIENCE) for future in futures]
-            return [(d.partition, d.offset) for d in done]
+            return [(d.partition, d.offset) for d in done if d is not None]  # None for acks=0
         return asyncio.run(run())
 
     def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0) -> list[Record]:

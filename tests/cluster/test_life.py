@@ -21,7 +21,7 @@ from minikafka import Cluster
 c = Cluster(brokers=1, engine={engine!r})
 if {paused}:
     c.pause(1)
-print(c._children[1].pid, flush=True)
+print(c.pid(1), flush=True)
 {end}
 """
 ENDS = {
@@ -63,14 +63,14 @@ def test_brokers_end_with_their_owner(engine: str, end: str, paused: bool) -> No
 @pytest.fixture
 def own(engine: str) -> Cluster:
     """A broker of one's own, to be broken for good."""
-    cluster = Cluster(brokers=1, engine=engine)
+    cluster = Cluster(brokers=1, engine=engine, preset="class")
     yield cluster
     cluster._end()
 
 
 def test_an_unasked_death_is_raised_once_with_the_log(own: Cluster) -> None:
     """Fails if a broker can vanish unnoticed, or one death is reported for ever (I-CLUSTER-2)."""
-    os.kill(own._children[1].pid, signal.SIGKILL)
+    os.kill(own.pid(1), signal.SIGKILL)
     own._children[1].process.wait()
     with pytest.raises(BrokerDied, match="node 1 died \\(signal SIGKILL\\)"):
         own.sleep(0)
@@ -82,7 +82,7 @@ def test_an_unasked_death_is_raised_once_with_the_log(own: Cluster) -> None:
 
 def test_close_raises_for_a_death_that_nobody_noticed(own: Cluster) -> None:
     """Fails if a test could pass though its broker had died at its end."""
-    os.kill(own._children[1].pid, signal.SIGKILL)
+    os.kill(own.pid(1), signal.SIGKILL)
     own._children[1].process.wait()
     with pytest.raises(BrokerDied):
         own.close()
@@ -92,7 +92,7 @@ def test_close_raises_for_a_death_that_nobody_noticed(own: Cluster) -> None:
 
 def test_data_and_ports_survive_a_stop_a_kill_and_the_cluster_itself(engine: str, tmp_path: Path) -> None:
     """Fails if ports are chosen anew (clients would lose the cluster), or the folder is not opened again."""
-    with Cluster(brokers=1, engine=engine, data=tmp_path / "kept") as cluster:
+    with Cluster(brokers=1, engine=engine, preset="class", data=tmp_path / "kept") as cluster:
         bootstrap = cluster.bootstrap
         with KafkaProducer(bootstrap_servers=bootstrap) as producer:
             assert [producer.send("kept", b"%d" % n).get(30).offset for n in range(5)] == list(range(5))
@@ -101,11 +101,11 @@ def test_data_and_ports_survive_a_stop_a_kill_and_the_cluster_itself(engine: str
         cluster.kill(1)
         cluster.restart(1)
         assert cluster.bootstrap == bootstrap
-    with Cluster(brokers=1, engine=engine, data=tmp_path / "kept") as cluster:
+    with Cluster(brokers=1, engine=engine, preset="class", data=tmp_path / "kept") as cluster:
         assert cluster.bootstrap == bootstrap
         consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=30_000)
         consumer.assign([TopicPartition("kept", 0)])
-        assert [record.value for record, _ in zip(consumer, range(5))] == [b"%d" % n for n in range(5)]
+        assert [record.value for _, record in zip(range(5), consumer)] == [b"%d" % n for n in range(5)]
         consumer.close()
     with pytest.raises(ClusterError, match="holds data of engine"):
         Cluster(data=tmp_path / "kept", engine="apache" if engine == "minikafka" else "minikafka")
@@ -121,7 +121,7 @@ def test_a_temporary_folder_goes_with_the_cluster(own: Cluster) -> None:
 
 def test_a_quorum_of_its_own(engine: str) -> None:
     """controllers=1: the broker dies and comes back, the controller leads on. Fails if a broker votes there."""
-    with Cluster(brokers=1, engine=engine, controllers=1) as cluster:
+    with Cluster(brokers=1, engine=engine, preset="class", controllers=1) as cluster:
         assert (cluster.ids, sorted(cluster.plan.nodes)) == ([1], [1, 101])
         assert cluster.controller() == 101
         cluster.kill(1)
