@@ -29,6 +29,7 @@ from minikafka.broker.quorum import Quorum
 from minikafka.broker.replicas import ReplicaManager
 from minikafka.broker.server import Server
 from minikafka.broker.topic_creator import TopicCreator
+from minikafka.broker.transactions import TransactionCoordinator
 from minikafka.core.configs import BrokerConfig
 from minikafka.core.image import MetadataImage
 
@@ -40,7 +41,8 @@ CLIENT_LISTENER, INTERNAL_LISTENER = "PLAINTEXT", "INTERNAL"
 class Broker:
     """A node of the cluster: broker, controller, or both (`process.roles`)."""
 
-    supported_features = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1)}
+    supported_features = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1),
+                          "transaction.version": (0, 2)}
 
     def __init__(self, env: Env, config: BrokerConfig) -> None:
         self.env, self.config = env, config
@@ -58,9 +60,10 @@ class Broker:
         self.replicas = ReplicaManager(self)
         self.groups = GroupCoordinator(self)
         self.topic_creator = TopicCreator(self)
+        self.transactions = TransactionCoordinator(self)
         self.internal = Server(self, INTERNAL, *self.listeners[INTERNAL_LISTENER])
         self.clients: Server | None = None
-        self._peers: dict[int, Peer] = {}
+        self._peers: dict[tuple[int, str], Peer] = {}
         self.quorum.on_commit = self.on_metadata
         self.quorum.on_leadership = self.controller.on_leadership
 
@@ -86,6 +89,7 @@ class Broker:
             await self.lifecycle.start()
             self.replicas.start()
             self.groups.start()
+            self.transactions.start()
             self.clients = Server(self, CLIENTS, *self.listeners[CLIENT_LISTENER])
             await self.clients.start()
         log.info("node %d serves", self.node_id)
@@ -124,12 +128,12 @@ class Broker:
 
     # --- other nodes -------------------------------------------------------------------------------------------------
 
-    def peer(self, node_id: int) -> Peer:
-        """The shared connection to a node's internal listener, for short requests."""
+    def peer(self, node_id: int, use: str = "broker") -> Peer:
+        """The shared connection to a node's internal listener, for short requests; `use` names one of its own."""
         address = self.address(node_id)
-        known = self._peers.get(node_id)
+        known = self._peers.get((node_id, use))
         if known is None or (known.host, known.port) != address:
-            known = self._peers[node_id] = self.new_peer(node_id, f"broker-{self.node_id}")
+            known = self._peers[node_id, use] = self.new_peer(node_id, f"{use}-{self.node_id}")
         return known
 
     def new_peer(self, node_id: int, client_id: str) -> Peer:

@@ -1,4 +1,5 @@
-"""The group coordinator's end of one `__consumer_offsets` partition: append, then wait until it is committed.
+"""A coordinator's end of one partition of its topic (`__consumer_offsets`, `__transaction_state`): append, then wait
+until it is committed.
 
 A record is written by the leader at once and counts when the high watermark has passed it; until then nobody may see
 what it says (rules 58 and 60). What was appended stays on the list even when its author has stopped waiting: a commit
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from minikafka.broker.delayed import Delayed
 from minikafka.broker.env import Env
 from minikafka.log import batch
+from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
@@ -56,18 +58,22 @@ class Appended:
 class GroupLog(Delayed["Partition"]):
     """Registered with the partition for as long as this broker leads it, and looked at whenever it moves."""
 
-    def __init__(self, env: Env, partition: Partition, timeout_s: float) -> None:
+    def __init__(self, env: Env, partition: Partition, timeout_s: float, acks: int = 1) -> None:
+        """`acks` -1: refuse before the append while the ISR is too small."""
         super().__init__(env)
-        self.env, self.partition, self.timeout_s = env, partition, timeout_s
+        self.env, self.partition, self.timeout_s, self.acks = env, partition, timeout_s, acks
         self.waiting: deque[Appended] = deque()
         partition.waiters.add(self)
 
     def append(self, records: list[Record], apply: Callable[[int], None] | None = None) -> Future[Err]:
         """Append `records` as one batch. The outcome comes when they are committed, fail, or take too long."""
+        return self.write(batch.build(records, timestamp_ms=self.env.wall_ms()), apply)
+
+    def write(self, data: bytes, apply: Callable[[int], None] | None = None, guard: object = UNGUARDED) -> Future[Err]:
+        """The same for a batch that is made already; `guard`: as in `Partition.append`."""
         outcome: Future[Err] = self.env.future()
-        data = batch.build(records, timestamp_ms=self.env.wall_ms())
         try:
-            info = self.partition.append(data, 1, "coordinator")
+            info = self.partition.append(data, self.acks, "coordinator", guard=guard)
         except KafkaError as error:
             outcome.set_result(TRANSLATED.get(error.code, error.code))
             return outcome

@@ -23,7 +23,9 @@ from minikafka.broker.partition import LOG_END, Partition
 from minikafka.core.group import Group
 from minikafka.core.group_messages import Effect, Moved, Reply, Store, StoredGroup
 from minikafka.core.offsets import CommittedOffset, Key, OffsetStore
-from minikafka.log.batch import Header, batches, records
+from minikafka.core.transaction import Identity
+from minikafka.log.batch import Header, batches, build, records
+from minikafka.log.markers import is_commit, marker
 from minikafka.protocol import group_records as wire
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("minikafka.groups")
 
 NEW = StoredGroup("", 0, None, None, ())      # what is written when a group comes into being
-COMMIT_MARKER = 1                             # type in the key of a control record: 0 abort, 1 commit
 
 
 class GroupPartition:
@@ -68,8 +69,8 @@ class GroupPartition:
 
     def _replay(self, header: Header, raw: memoryview) -> None:
         if header.is_control:
-            marker = records(raw)[0].key or b""
-            self.offsets.settle(header.producer_id, int.from_bytes(marker[2:4], "big") == COMMIT_MARKER)
+            settle = partial(self.offsets.settle, header.producer_id, is_commit(raw))
+            self._when_committed(header.base_offset, lambda _: settle())
             return
         for record in records(raw):
             key = wire.read_key(record.key) if record.key else None
@@ -88,10 +89,14 @@ class GroupPartition:
         if header.is_transactional and value is not None:
             committed = _committed(wire.read_offset(value), offset)
             self.offsets.stage(header.producer_id, key.group, (key.topic, key.partition), committed)
-        elif offset < self.partition.high_watermark:
+        else:
+            self._when_committed(offset, apply)
+
+    def _when_committed(self, offset: int, apply: Callable[[int], None]) -> None:
+        if offset < self.partition.high_watermark:
             apply(offset)
         else:
-            self.log.expect(offset + 1, offset, apply)      # not committed yet: not to be seen yet
+            self.log.expect(offset + 1, offset, apply)      # not to be seen yet
 
     def _loaded(self) -> None:
         self.loading = False
@@ -172,6 +177,27 @@ class GroupPartition:
         if any(values.values()) and (not outcome.done() or outcome.result() is Err.NONE):
             self._exists(group_id)
         return outcome
+
+    def write_pending_offsets(self, group_id: str, values: dict[Key, bytes], who: Identity, guard: object) -> Future[Err]:
+        """Append commits that belong to a transaction: they wait for its marker (rule 61)."""
+        keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
+        data = build(list(zip(keys, values.values(), strict=True)), timestamp_ms=self.env.wall_ms(), transactional=True,
+                     producer_id=who.producer_id, producer_epoch=who.epoch)
+
+        def apply(base: int) -> None:
+            for number, (key, value) in enumerate(values.items()):
+                committed = _committed(wire.read_offset(value), base + number)
+                self.offsets.stage(who.producer_id, group_id, key, committed)
+
+        outcome = self.log.write(data, apply, guard)
+        if not outcome.done() or outcome.result() is Err.NONE:
+            self._exists(group_id)
+        return outcome
+
+    def write_marker(self, who: Identity, coordinator_epoch: int, commit: bool) -> Future[Err]:
+        """Append the end of a transaction; its offsets show, or vanish, when that is committed."""
+        data = marker(who.producer_id, who.epoch, coordinator_epoch, commit, self.env.wall_ms())
+        return self.log.write(data, lambda _: self.offsets.settle(who.producer_id, commit))
 
     def _exists(self, group_id: str) -> None:
         """Offsets without a group make a "simple" one: Empty, of no protocol type."""

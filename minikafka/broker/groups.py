@@ -226,12 +226,12 @@ class GroupCoordinator:
         return partition, group
 
     def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int,
-                     version: int) -> GroupPartition:
+                     version: int, transactional: bool = False) -> GroupPartition:
         """The partition to commit to, if this member (or nobody in particular) may (rule 60)."""
         partition = self.loaded(group_id)
         group = partition.groups.get(group_id)
         if group is not None:
-            error = group.check_commit(member_id, instance_id, generation, self.broker.env.now())
+            error = group.check_commit(member_id, instance_id, generation, self.broker.env.now(), transactional)
             partition.run(group, [])
         elif generation < 0:
             error = Err.NONE                   # whoever commits without a group makes one

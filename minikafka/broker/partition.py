@@ -21,11 +21,13 @@ from uuid import UUID
 from minikafka.broker.delayed import Waiters
 from minikafka.core import replica_effects as core
 from minikafka.core.replica import Replica
+from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.replicas import ReplicaManager
     from minikafka.log import AppendInfo, Log
+    from minikafka.log.transactions import AbortedTransaction
 
 LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
 
@@ -38,6 +40,7 @@ class Read(NamedTuple):
     last_stable_offset: int
     log_start_offset: int
     diverging: core.EpochEnd | None = None
+    aborted: list[AbortedTransaction] = []             # with read_committed: what is to be skipped (rule 54)
 
 
 class Partition:
@@ -71,8 +74,8 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """The end of what read_committed may see: the high watermark, as long as no transaction is open (rule 10)."""
-        return self.core.high_watermark
+        """The end of what read_committed may see: the high watermark, or where an undecided transaction begins (rule 10)."""
+        return self.log.producers.last_stable_offset(self.core.high_watermark)
 
     def check(self, leader_epoch: int = -1, only_leader: bool = True) -> None:
         """Raise what a request for this partition must be answered, if it must be refused (rule 22)."""
@@ -92,13 +95,16 @@ class Partition:
     # --- leader ---------------------------------------------------------------------------------------------------
 
     def append(self, records: bytes | memoryview, acks: int, origin: str = "client",
-               request_version: int = 13) -> AppendInfo:
-        """Append one batch as the leader; raises KafkaError before a byte is written."""
+               request_version: int = 13, guard: object = UNGUARDED) -> AppendInfo:
+        """Append one batch as the leader; raises KafkaError before a byte is written.
+
+        `guard`: what `log.producers.guard` gave before a transactional batch was verified (rule 52).
+        """
         self.check()
         self.core.check_append(acks)
         with self.storage():
             info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
-                                          request_version=request_version)
+                                          request_version=request_version, guard=guard)
         if not info.duplicate:
             self._trace_append(info)
             if not self.run(self.core.on_appended(self._env.now())):
@@ -124,7 +130,9 @@ class Partition:
         if max_bytes < 0:
             raise KafkaError(Err.UNKNOWN_SERVER_ERROR)
         with self.storage():
-            return Read(self.log.read(offset, max_bytes, end, min_one=min_one), *head)
+            records = self.log.read(offset, max_bytes, end, min_one=min_one)
+        aborted = self.log.aborted_transactions(offset, end) if isolation == LAST_STABLE and records else []
+        return Read(records, *head, aborted=aborted)
 
     def follower_fetched(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int) -> None:
         """Record the fetch of a follower that `read` has just served."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("minikafka.topics")
 TIMEOUT_MS = 30_000
+INTERNAL_TOPICS = {"__consumer_offsets": "offsets.topic", "__transaction_state": "transaction.state.log"}
 
 
 class TopicCreator:
@@ -52,10 +53,14 @@ class TopicCreator:
         config = self.broker.config
         count, factor = config["num.partitions"], config["default.replication.factor"]
         settings: dict[str, str] = {}
+        if name in INTERNAL_TOPICS:
+            count, factor = (config[f"{INTERNAL_TOPICS[name]}.{what}"] for what in ("num.partitions", "replication.factor"))
+            settings = {"cleanup.policy": "compact", "segment.bytes": str(config[f"{INTERNAL_TOPICS[name]}.segment.bytes"])}
         if name == "__consumer_offsets":
-            count, factor = config["offsets.topic.num.partitions"], config["offsets.topic.replication.factor"]
-            settings = {"cleanup.policy": "compact", "compression.type": "producer",
-                        "segment.bytes": str(config["offsets.topic.segment.bytes"])}
+            settings["compression.type"] = "producer"
+        elif name == "__transaction_state":
+            settings |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false",
+                         "min.insync.replicas": str(config["transaction.state.log.min.isr"])}
         topic = CreateTopicsRequest.CreatableTopic
         configs = [topic.CreatableTopicConfig(name=key, value=value) for key, value in settings.items()]
         return topic(name=name, num_partitions=count, replication_factor=factor, assignments=[], configs=configs)

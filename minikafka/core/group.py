@@ -330,18 +330,22 @@ class Group:
         self.renew(self.members.get(member_id), now)
         return ANSWERS["heartbeat"][self.state]
 
-    def check_commit(self, member_id: str, instance_id: str | None, generation: int, now: float) -> Err:
-        """May these offsets be committed (rule 60)? A member's commit counts as a sign of life."""
+    def check_commit(self, member_id: str, instance_id: str | None, generation: int, now: float,
+                     transactional: bool = False) -> Err:
+        """May these offsets be committed (rule 60)? A member's commit counts as a sign of life.
+
+        A transactional producer is no member; from KIP-447 on it tells for which member it commits (rule 61).
+        """
         if self.state is State.DEAD:
             return ANSWERS["commit"][self.state]
         if generation < 0 and self.state is State.EMPTY:
             return Err.NONE                              # an administrator, or a consumer that assigns itself
         if generation < 0 and not member_id and instance_id is None:
-            return Err.UNKNOWN_MEMBER_ID
+            return Err.NONE if transactional else Err.UNKNOWN_MEMBER_ID
         error = self.members.check(member_id, instance_id)
         if error is Err.NONE and generation != self.generation:
             error = Err.ILLEGAL_GENERATION
-        if error is Err.NONE:
+        if error is Err.NONE and not transactional:
             error = ANSWERS["commit"][self.state]
         if error is Err.NONE:
             self.renew(self.members.get(member_id), now)

@@ -233,6 +233,12 @@ class Transaction:
         idle = self.pending is None and "expired" in NEXT[self.data.state]
         return idle and self.data.update_ms + after_ms <= now_ms
 
+    def bury(self) -> TransactionData:
+        """The id is to be forgotten: nothing is decided for it any more. In the log this is a tombstone."""
+        dead = replace(self.data, state=self._next("expired"), partitions=())
+        self.append(dead)
+        return dead
+
     # --- checks ---------------------------------------------------------------------------------------------------
 
     def _check_identity(self, who: Identity) -> None:

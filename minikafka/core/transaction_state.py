@@ -1,8 +1,9 @@
 """The states of a transaction, the events that lead from one to the next, and what is answered where none does.
 
-    Empty --added--> Ongoing --commit--> PrepareCommit --marked--> CompleteCommit --added--> Ongoing ...
-                        |  \---abort---> PrepareAbort ---marked--> CompleteAbort  --init---> Empty
-                        \--fence--> PrepareEpochFence --abort--> PrepareAbort
+    Empty, Complete* --added--> Ongoing --commit--> PrepareCommit --marked--> CompleteCommit
+                                Ongoing --abort---> PrepareAbort  --marked--> CompleteAbort
+                                Ongoing --fence---> PrepareEpochFence --abort--> PrepareAbort
+    Empty, Complete* --init---> Empty
 
 Owns: NEXT, the only place that knows what may follow what; a pair that is missing there is a refusal, named by `refusal`.
 Invariants: I-TXN-1 PrepareCommit leads to CompleteCommit and nowhere else, PrepareAbort to CompleteAbort: what has been

@@ -26,8 +26,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from minikafka.log import batch as record_batch
-from minikafka.log import checkpoint
+from minikafka.log import checkpoint, markers
 from minikafka.log.batch import MAX_SEQUENCE, NO_SEQUENCE, Header
 from minikafka.log.disk import Fs
 from minikafka.log.transactions import CompletedTransaction
@@ -40,9 +39,7 @@ NO_EPOCH = -1
 
 _HEAD = struct.Struct(">hIi")
 _ENTRY = struct.Struct(">qhiqiqiq")
-_END_MARKER = struct.Struct(">hi")  # value of a transaction marker: version, coordinator epoch
 _CRC_FROM = 6
-COMMIT = b"\0\1"
 
 
 class BatchMetadata(NamedTuple):
@@ -92,6 +89,7 @@ class ProducerStates:
         self.entries: dict[int, ProducerEntry] = {}
         self.end = 0
         self.completed: list[CompletedTransaction] = []  # whose markers may not be replicated yet
+        self._open: dict[int, int] = {}  # first offset of each open transaction, by producer id
         self._guards: dict[int, object] = {}
         self.snapshots = sorted(
             int(name[: -len(SUFFIX)])
@@ -134,7 +132,7 @@ class ProducerStates:
                 f"Epoch {where} is {header.producer_epoch}, which is smaller than the last seen epoch {entry.epoch}",
             )
         if header.is_control:
-            self._check_coordinator(entry, _coordinator_epoch(batch), where)
+            self._check_coordinator(entry, markers.coordinator_epoch(batch), where)
             return
         if sequence:
             self._check_sequence(entry, header, where)
@@ -208,18 +206,19 @@ class ProducerStates:
         del entry.batches[:-BATCHES_KEPT]
         entry.last_timestamp = header.max_timestamp
         if header.is_transactional and entry.txn_first_offset < 0:
-            entry.txn_first_offset = header.base_offset
+            entry.txn_first_offset = self._open[header.producer_id] = header.base_offset
 
     def _end_transaction(
         self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview
     ) -> CompletedTransaction | None:
-        entry.coordinator_epoch = _coordinator_epoch(batch)
+        entry.coordinator_epoch = markers.coordinator_epoch(batch)
         entry.last_timestamp = header.max_timestamp
         first, entry.txn_first_offset = entry.txn_first_offset, -1
+        self._open.pop(header.producer_id, None)
         if first < 0:
             return None
         stable = self.first_undecided_offset
-        completed = CompletedTransaction(header.producer_id, first, header.last_offset, not is_commit(batch),
+        completed = CompletedTransaction(header.producer_id, first, header.last_offset, not markers.is_commit(batch),
                                          header.last_offset + 1 if stable < 0 else stable)  # fmt: skip
         self.completed.append(completed)
         return completed
@@ -227,7 +226,7 @@ class ProducerStates:
     @property
     def first_undecided_offset(self) -> int:
         """First offset of the oldest open transaction; -1 if none is open."""
-        return min((e.txn_first_offset for e in self.entries.values() if e.txn_first_offset >= 0), default=-1)
+        return min(self._open.values(), default=-1)
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Up to where every transaction is decided, and its decision replicated (rule 10)."""
@@ -261,12 +260,13 @@ class ProducerStates:
         """
         self.drop_snapshots([offset for offset in self.snapshots if offset > end or offset <= start])
         self.entries, self.end = {}, start
-        self.completed, self._guards = [], {}
+        self.completed, self._open, self._guards = [], {}, {}
         while self.snapshots:
             newest = self.snapshots[-1]
             entries = _decode(self._fs.read(self._path(newest)))
             if entries is not None:
                 self.entries, self.end = entries, newest
+                self._open = {p: e.txn_first_offset for p, e in entries.items() if e.txn_first_offset >= 0}
                 return
             self.drop_snapshots([newest])
 
@@ -306,12 +306,3 @@ def _decode(data: bytes) -> dict[int, ProducerEntry] | None:
     return entries
 
 
-def is_commit(marker: bytes | bytearray | memoryview) -> bool:
-    """Whether the one record of a control batch ends its transaction with a commit: key (version i16, type i16)."""
-    key = record_batch.records(marker)[0].key or b""
-    return key[2:4] == COMMIT
-
-
-def _coordinator_epoch(batch: bytes | bytearray | memoryview) -> int:
-    marker = record_batch.records(batch)[0]
-    return int(_END_MARKER.unpack_from(marker.value or b"\0\0\0\0\0\0")[1])

@@ -14,4 +14,8 @@ from minikafka.broker.handlers import (  # noqa: F401
     producer_ids,
     quorum,
     topics,
+    transaction_admin,
+    transaction_markers,
+    transaction_offsets,
+    transactions,
 )

@@ -184,7 +184,10 @@ class Fetch:
         diverging = {}
         if result.diverging is not None:
             diverging["diverging_epoch"] = Data.EpochEndOffset(*result.diverging)
-        aborted: list[Any] | None = [] if self.isolation == LAST_STABLE else None
+        aborted = None
+        if self.isolation == LAST_STABLE:
+            aborted = [Data.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+                       for one in result.aborted]
         return Data(partition_index=key[1], error_code=0, high_watermark=result.high_watermark,
                     last_stable_offset=result.last_stable_offset, log_start_offset=result.log_start_offset,
                     aborted_transactions=aborted, preferred_read_replica=-1, records=result.records, **diverging)

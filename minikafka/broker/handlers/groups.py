@@ -55,11 +55,10 @@ def find_coordinator(ctx: Context, request: FindCoordinatorRequest) -> FindCoord
 
 
 def _find(ctx: Context, key_type: int, key: str) -> Found:
-    if key_type == TRANSACTION:          # COORDINATOR_NOT_AVAILABLE would let clients try for ever
-        return Found(Err.INVALID_REQUEST, "Transactions are not served by this broker.")
-    if key_type != GROUP:
+    if key_type not in (GROUP, TRANSACTION):
         return Found(Err.INVALID_REQUEST, "" if key_type == SHARE else TEXTS[Err.INVALID_REQUEST] or "")
-    partition = ctx.broker.groups.coordinator_of(key)
+    coordinator = ctx.broker.groups if key_type == GROUP else ctx.broker.transactions
+    partition = coordinator.coordinator_of(key)
     node = ctx.broker.image.brokers.get(partition.leader) if partition is not None else None
     if node is None or node.fenced:
         return Found(Err.COORDINATOR_NOT_AVAILABLE)

@@ -4,7 +4,9 @@ Owns: nothing beyond the request being served.
 Invariants
   I-PRO-1  what is refused was not appended; what was appended is never called refused, only late or uncertain (rule 8).
   I-PRO-2  the client's bytes reach the log without being decoded or copied here.
-What Kafka does differently: transactions; an internal topic can be written by a client that calls itself
+  I-PRO-3  a batch that begins a transaction in a log is appended only after the coordinator has said that the partition
+           belongs to it (rule 52).
+What Kafka does differently: an internal topic can be written by a client that calls itself
 `__admin_client`. Where it answers strangely (kafka-4.3.md, "Produce") so do we: null records are never answered; of a
 partition named twice only the second batch counts.
 Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; KIP-467, KIP-516, KIP-951.
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections.abc import Awaitable
 from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
@@ -22,14 +25,16 @@ from minikafka.broker.api import CLIENTS, CloseConnection, Context, handles
 from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.handlers.leaders import node_endpoints
 from minikafka.broker.partition import Partition
+from minikafka.broker.transaction_client import join_transaction
+from minikafka.core.transaction import Identity, TopicPartition
 from minikafka.core.topic_names import INTERNAL_TOPICS
 from minikafka.log import AppendInfo
-from minikafka.log.batch import ATTRIBUTES_AT, TRANSACTIONAL
+from minikafka.log.batch import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.produce")
 
-BY_TOPIC_ID, TELLS_LEADER = 13, 10                  # since these versions
+BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # since these versions
 # Refusals that tell nothing about the log, not even where it starts.
 BLIND = frozenset({Err.UNKNOWN_TOPIC_OR_PARTITION, Err.UNKNOWN_TOPIC_ID, Err.NOT_LEADER_OR_FOLLOWER,
                    Err.MESSAGE_TOO_LARGE, Err.CORRUPT_MESSAGE, Err.KAFKA_STORAGE_ERROR,
@@ -40,6 +45,17 @@ Key = tuple[Any, int]                               # (topic name or topic id, p
 Topic = ProduceResponse.TopicProduceResponse
 Answer = Topic.PartitionProduceResponse
 _ATTRIBUTES = struct.Struct(">h")
+PRODUCER, PRODUCER_AT = struct.Struct(">qh"), 43         # producer id and epoch in a batch
+
+
+class Unverified(KafkaError):
+    """The coordinator did not let the partition into the transaction; `text` is what the client is told."""
+
+    def __init__(self, code: Err) -> None:
+        super().__init__(code)
+        self.text = {Err.INVALID_TXN_STATE: "Partition was not added to the transaction",
+                     Err.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction."
+                     }.get(code)
 
 
 class Appended(NamedTuple):
@@ -57,7 +73,12 @@ def produce(ctx: Context, request: Any) -> Any:
     if any(records is None for records in batches.values()):
         return ctx.broker.env.future()              # Kafka never answers, nor anything after it on this connection
     refusal = _refuse_all(request, batches)
-    results = {key: refusal or _append(ctx, request, key, records) for key, records in batches.items()}
+    if refusal is None and request.transactional_id is not None:
+        return _produce_verified(ctx, request, batches)
+    return _finish(ctx, request, {key: refusal or _append(ctx, request, key, b) for key, b in batches.items()})
+
+
+def _finish(ctx: Context, request: Any, results: dict[Key, Any]) -> Any:
     if request.acks == 0:
         return _no_answer(results)
     waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
@@ -71,6 +92,38 @@ def produce(ctx: Context, request: Any) -> Any:
 
 async def _answer_later(ctx: Context, results: dict[Key, Any], delayed: DelayedProduce, timeout: float) -> Any:
     return _answer(ctx, results, await delayed.outcome(timeout))
+
+
+async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any]) -> Any:
+    """The same for a transactional producer: the coordinator is asked first where that is needed."""
+    guards, unverified = await _verify(ctx, request, batches)
+    answer = _finish(ctx, request, {key: unverified.get(key) or _append(ctx, request, key, records, guards.get(key))
+                                    for key, records in batches.items()})
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+async def _verify(ctx: Context, request: Any,
+                  batches: dict[Key, Any]) -> tuple[dict[Key, object], dict[Key, KafkaError]]:
+    """A guard for each partition where this request may begin a transaction, and who may not."""
+    guards: dict[Key, object] = {}
+    asked: dict[Identity, dict[TopicPartition, Key]] = {}
+    for key, records in batches.items():
+        if not _is_transactional(records) or len(records) < HEADER_SIZE:
+            continue
+        try:
+            partition = _find(ctx, key)
+        except KafkaError:
+            continue                                # the append will say so
+        who = Identity(*PRODUCER.unpack_from(records, PRODUCER_AT))
+        if not partition.log.producers.has_open(*who):
+            guards[key] = partition.log.producers.guard(who.producer_id)
+            asked.setdefault(who, {})[partition.topic, partition.index] = key
+    refused: dict[Key, KafkaError] = {}
+    for who, keys in asked.items():
+        errors = await join_transaction(ctx.broker, request.transactional_id, who, list(keys),
+                                        add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
+        refused |= {keys[one]: Unverified(error) for one, error in errors.items() if error is not Err.NONE}
+    return guards, refused
 
 
 def _refuse_all(request: Any, batches: dict[Key, Any]) -> KafkaError | None:
@@ -88,12 +141,10 @@ def _is_transactional(records: memoryview) -> bool:
     return bool(_ATTRIBUTES.unpack_from(records, ATTRIBUTES_AT)[0] & TRANSACTIONAL)
 
 
-def _append(ctx: Context, request: Any, key: Key, records: memoryview) -> Appended | KafkaError:
+def _append(ctx: Context, request: Any, key: Key, records: memoryview, guard: object = None) -> Appended | KafkaError:
     try:
         partition = _find(ctx, key)
-        if _is_transactional(records):
-            raise KafkaError(Err.INVALID_PRODUCER_ID_MAPPING)       # no transactional id is known yet
-        return Appended(partition, partition.append(records, request.acks, "client", ctx.version))
+        return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard))
     except KafkaError as refused:
         if refused.code not in (Err.NOT_LEADER_OR_FOLLOWER, Err.NOT_ENOUGH_REPLICAS):
             log.info("%s-%d: produce by %r refused with %s: %s", *key, ctx.client_id, refused.code.name, refused.message)
@@ -160,10 +211,11 @@ def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
 
 def _refusal(ctx: Context, key: Key, refused: KafkaError) -> Any:
     errors = getattr(refused, "record_errors", None) or []
-    blind = refused.code in BLIND or (refused.code == Err.INVALID_RECORD and not errors)
+    unverified = isinstance(refused, Unverified)
+    blind = unverified or refused.code in BLIND or (refused.code == Err.INVALID_RECORD and not errors)
     partition = None if blind else ctx.broker.replicas.partitions.get((_name(ctx, key), key[1]))
     return Answer(
         index=key[1], error_code=int(refused.code), base_offset=-1, log_append_time_ms=-1,
         log_start_offset=partition.log.start_offset if partition is not None else -1,
         record_errors=[Answer.BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=m) for i, m in errors],
-        error_message=refused.message if errors else None)
+        error_message=refused.text if unverified else refused.message if errors else None)

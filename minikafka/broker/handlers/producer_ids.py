@@ -1,38 +1,39 @@
-"""InitProducerId (versions 0 to 5): a producer id for an idempotent producer.
+"""InitProducerId (versions 0 to 5): under which id and epoch a producer writes.
 
-Owns: nothing. A producer id sent along is ignored, as in Kafka, and a new one given: without a transactional id there is
-nothing that could be continued. Transactional ids are refused until transactions exist.
+Owns: nothing. Without a transactional id a producer id sent along is ignored, as in Kafka, and a new one given: there is
+nothing that could be continued. With one its coordinator decides (broker/transactions.py).
 Source: KafkaApis.handleInitProducerIdRequest; KIP-98, KIP-360.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 from minikafka.broker.api import CLIENTS, Context, handles
+from minikafka.core.transaction import Identity
 from minikafka.protocol.errors import Err, KafkaError
 
-log = logging.getLogger("minikafka.producer_ids")
-
 NONE = -1
+KNOWS_FENCED = 4             # since this version
 
 
 @handles(InitProducerIdRequest, on=(CLIENTS,), versions=(0, 5))
 async def init_producer_id(ctx: Context, request: Any) -> InitProducerIdResponse:
-    """A new producer id, epoch 0."""
-    if request.transactional_id is not None:
-        log.warning("%r asked for the transactional id %r: transactions are not served yet", ctx.client_id,
-                    request.transactional_id)
-        return _answer(Err.INVALID_REQUEST)
-    if ctx.version >= 3 and (request.producer_id == NONE) != (request.producer_epoch == NONE):
+    """A new producer id, or the next epoch of a transactional one."""
+    sent = Identity(request.producer_id, request.producer_epoch) if ctx.version >= 3 else Identity(NONE, NONE)
+    if (sent.producer_id == NONE) != (sent.epoch == NONE):
         return _answer(Err.INVALID_REQUEST)
     try:
-        return _answer(Err.NONE, await ctx.broker.replicas.producer_ids.next(), 0)
+        if request.transactional_id is None:
+            return _answer(Err.NONE, await ctx.broker.replicas.producer_ids.next(), 0)
+        expected = sent if sent.producer_id != NONE else None
+        given = await ctx.broker.transactions.init(request.transactional_id, request.transaction_timeout_ms, expected)
+        return _answer(Err.NONE, *given)
     except KafkaError as refused:
-        return _answer(refused.code)
+        old = refused.code is Err.PRODUCER_FENCED and ctx.version < KNOWS_FENCED
+        return _answer(Err.INVALID_PRODUCER_EPOCH if old else refused.code)
 
 
 def _answer(error: Err, producer_id: int = NONE, epoch: int = NONE) -> InitProducerIdResponse:

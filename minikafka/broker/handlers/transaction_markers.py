@@ -1,0 +1,84 @@
+"""WriteTxnMarkers: a transaction's coordinator tells partition leaders how it ended (versions 1 and 2).
+
+Owns: nothing beyond the request being served.
+Invariants: I-MARK-3 a marker is answered when it is committed (acks=all): only then may the coordinator count on it.
+            I-MARK-4 a marker in `__consumer_offsets` goes through the group coordinator, which shows or drops the offsets
+              of the transaction with it (rule 61).
+What Kafka does differently: it lets an administrator send this request too (KIP-664); so does ours, there are no rights.
+Source: KafkaApis.handleWriteTxnMarkersRequest, GroupCoordinatorService.completeTransaction; KIP-1228 (version 2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.producer.transaction import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+from minikafka.broker.api import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.delayed import DelayedProduce
+from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.broker.partition import Partition
+from minikafka.core.transaction import Identity
+from minikafka.log.markers import marker
+from minikafka.protocol.errors import Err, KafkaError
+
+Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
+Topic = Result.WritableTxnMarkerTopicResult
+Answer = Topic.WritableTxnMarkerPartitionResult
+ALL_IN_SYNC = -1
+# A group coordinator that is not ready, in the words of a partition's leader: try again.
+NOT_READY = (Err.COORDINATOR_NOT_AVAILABLE, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.NOT_COORDINATOR)
+
+Key = tuple[str, int]
+
+
+@handles(WriteTxnMarkersRequest, on=(CLIENTS, INTERNAL), versions=(1, 2))
+async def write_txn_markers(ctx: Context, request: Any) -> WriteTxnMarkersResponse:
+    """Append every marker first, then wait for all of them."""
+    results = [(one.producer_id, await _write(ctx, one)) for one in request.markers]
+    return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in results])
+
+
+async def _write(ctx: Context, one: Any) -> dict[Key, Err]:
+    errors: dict[Key, Err] = {}
+    appended: dict[Partition, int] = {}
+    in_groups: dict[Key, Any] = {}
+    for key in [(topic.name, index) for topic in one.topics for index in topic.partition_indexes]:
+        try:
+            if key[0] == OFFSETS_TOPIC:
+                in_groups[key] = _to_group(ctx, key[1], one)
+            else:
+                partition, required = _append(ctx, key, one)
+                appended[partition] = required
+            errors[key] = Err.NONE
+        except KafkaError as refused:
+            errors[key] = refused.code
+    waiting = await DelayedProduce(ctx.broker.env, appended).outcome(ctx.broker.config["request.timeout.ms"] / 1000)
+    errors |= {(partition.topic, partition.index): error for partition, error in waiting.items()}
+    errors |= {key: await outcome for key, outcome in in_groups.items()}
+    return {key: Err.NOT_LEADER_OR_FOLLOWER if error in NOT_READY else error for key, error in errors.items()}
+
+
+def _append(ctx: Context, key: Key, one: Any) -> tuple[Partition, int]:
+    if key not in ctx.broker.replicas.partitions:
+        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = ctx.broker.replicas.leader(*key)
+    batch = marker(one.producer_id, one.producer_epoch, one.coordinator_epoch, one.transaction_result,
+                   ctx.broker.env.wall_ms())
+    return partition, partition.append(batch, ALL_IN_SYNC, "coordinator").last_offset + 1
+
+
+def _to_group(ctx: Context, index: int, one: Any) -> Any:
+    """A future of the outcome."""
+    home = ctx.broker.groups.partitions.get(index)
+    if home is None or home.loading:
+        raise KafkaError(Err.NOT_COORDINATOR)
+    who = Identity(one.producer_id, one.producer_epoch)
+    return home.write_marker(who, one.coordinator_epoch, one.transaction_result)
+
+
+def _by_topic(errors: dict[Key, Err]) -> list[Any]:
+    topics: dict[str, list[Any]] = {}
+    for (topic, index), error in errors.items():
+        topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=int(error)))
+    return [Topic(name=name, partitions=answers) for name, answers in topics.items()]

@@ -1,0 +1,82 @@
+"""TxnOffsetCommit (versions 0 to 5): what a group has read, committed by a producer inside its transaction.
+
+The offsets are written at once and wait for the transaction's marker (rule 61). Up to version 4 the producer has put the
+group's partition into the transaction before (AddOffsetsToTxn); from 5 on that is done here (KIP-890).
+
+Owns: the translation between the wire and the two coordinators.
+Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinatorService.commitTransactionalOffsets; KIP-98, KIP-447.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.producer.transaction import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+
+from minikafka.broker.api import Context, handles
+from minikafka.broker.group_log import TRANSLATED
+from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.broker.transaction_client import join_transaction
+from minikafka.core.offsets import Key
+from minikafka.core.transaction import Identity
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.group_records import offset_value
+
+KNOWS_LOADING, FENCED_BY_MEMBER, ABORTABLE, ADDS = 2, 3, 4, 5      # since these versions
+
+Topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+Answer = Topic.TxnOffsetCommitResponsePartition
+
+
+@handles(TxnOffsetCommitRequest, versions=(0, 5))
+async def txn_offset_commit(ctx: Context, request: Any) -> TxnOffsetCommitResponse:
+    """Unknown partitions fail alone; the others are written as one batch."""
+    wanted = {(topic.name, p.partition_index): p for topic in request.topics for p in topic.partitions}
+    errors = {key: Err.NONE if ctx.broker.image.partition(*key) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
+              for key in wanted}
+    known = {key: p for key, p in wanted.items() if errors[key] is Err.NONE}
+    if known:
+        try:
+            errors |= await _commit(ctx, request, known)
+        except KafkaError as refused:
+            errors |= dict.fromkeys(known, refused.code)
+    topics: dict[str, list[Any]] = {}
+    for (topic, index), error in errors.items():
+        topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=_shown(ctx, error)))
+    return TxnOffsetCommitResponse(throttle_time_ms=0, topics=[Topic(name=n, partitions=p) for n, p in topics.items()])
+
+
+def _shown(ctx: Context, error: Err) -> int:
+    old = ctx.version < KNOWS_LOADING and error is Err.COORDINATOR_LOAD_IN_PROGRESS
+    return int(Err.COORDINATOR_NOT_AVAILABLE if old else error)
+
+
+async def _commit(ctx: Context, request: Any, known: dict[Key, Any]) -> dict[Key, Err]:
+    groups, who = ctx.broker.groups, Identity(request.producer_id, request.producer_epoch)
+    named = ctx.version >= FENCED_BY_MEMBER
+    member, generation = (request.member_id, request.generation_id) if named else ("", -1)
+    instance = request.group_instance_id if named else None
+    home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, transactional=True)
+    guard = await _guard(ctx, request, home.partition, who)
+    home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, transactional=True)
+    values, too_large, now_ms = {}, [], ctx.broker.env.wall_ms()
+    for key, p in known.items():
+        if len(p.committed_metadata or "") > groups.max_metadata:
+            too_large.append(key)
+        else:
+            values[key] = offset_value(p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", now_ms)
+    error = await home.write_pending_offsets(request.group_id, values, who, guard) if values else Err.NONE
+    return dict.fromkeys(values, error) | dict.fromkeys(too_large, Err.OFFSET_METADATA_TOO_LARGE)
+
+
+async def _guard(ctx: Context, request: Any, partition: Any, who: Identity) -> object:
+    """What shows that the group's partition is in the transaction; raises KafkaError if it is not."""
+    if partition.log.producers.has_open(*who):
+        return None
+    guard = partition.log.producers.guard(who.producer_id)
+    key = (OFFSETS_TOPIC, partition.index)
+    errors = await join_transaction(ctx.broker, request.transactional_id, who, [key], add=ctx.version >= ADDS,
+                                    abortable=ctx.version >= ABORTABLE)
+    if errors[key] is not Err.NONE:
+        raise KafkaError(TRANSLATED.get(errors[key], errors[key]))
+    return guard
