@@ -38,6 +38,7 @@ class Apache:
 
     name = "apache"
     link_faults = False
+    traces = False
 
     def __init__(self) -> None:
         jars(KAFKA)  # fetched now, not in the middle of a start

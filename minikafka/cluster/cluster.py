@@ -30,6 +30,7 @@ from .engine import PRESETS, Engine, internal_topics
 from .errors import BrokerDied, ClusterError, NotReady, NotSupported
 from .faults import CLIENTS, FaultBook, Peer
 from .plan import Node, Plan, new_plan, open_plan
+from .poll import Poller
 from .process import Child, Launcher
 from .trace import Trace, TraceWriter
 from .watch import watch
@@ -78,6 +79,7 @@ class Cluster:
         self._reported: set[int] = set()
         self._faults = FaultBook()
         self._closed = False
+        self._poller: Poller | None = None
         self._clock = Clock(self._check)
         number = len(list(self.plan.trace.glob("cluster.*.trace"))) + 1
         self._writer = TraceWriter(self.plan.trace / f"cluster.{number:04}.trace")
@@ -137,7 +139,9 @@ class Cluster:
 
     @property
     def trace(self) -> Trace:
-        """The merged stream of events so far."""
+        """The merged stream of events so far. Where brokers write none, the first look at it starts to poll them."""
+        if not self._engine.traces and self._poller is None:
+            self._poller = Poller(self, self._writer)
         self._writer.flush()
         return Trace(self.plan.trace)
 
@@ -298,6 +302,8 @@ class Cluster:
                 return
             self._closed = True
         self._clock.close()
+        if self._poller is not None:
+            self._poller.close()
         self._writer.close()
         self._end_processes()
         if self._temporary:

@@ -33,6 +33,7 @@ class Engine(Protocol):
 
     name: str
     link_faults: bool  # can cut and slow links, hold followers, fill disks, move clocks
+    traces: bool  # its brokers write trace files
 
     def prepare(self, plan: Plan, node: Node) -> None:
         """Write what the node reads at its start; called before every start."""

@@ -18,6 +18,7 @@ class Ours:
 
     name = "minikafka"
     link_faults = True
+    traces = True
 
     def prepare(self, plan: Plan, node: Node) -> None:
         write_atomic(node.properties, render(self._properties(plan, node)))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 LEASH = Path(__file__).with_name("leash.py")
-LOG_LIMIT = 8 << 20  # bytes; then log.txt becomes log.txt.1
+LOG_LIMIT = 8 << 20  # bytes; then what is in log.txt becomes log.txt.1
+LOOK = 10.0  # seconds between two looks at the sizes of the logs
 
 
 class Child:
@@ -110,12 +112,14 @@ class Launcher:
 
     def __init__(self, name: str) -> None:
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Child], Future[Child]] | None] = queue.SimpleQueue()
+        self._logs: dict[Path, None] = {}
         self._thread = threading.Thread(target=self._run, name=f"{name} launcher", daemon=True)
         self._thread.start()
 
     def start(self, command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
         """Start a process whose output goes to `log`; raises what Popen raises."""
         done: Future[Child] = Future()
+        self._logs[log] = None
         self._jobs.put((lambda: _spawn(command, log, environment), done))
         return done.result()
 
@@ -125,7 +129,7 @@ class Launcher:
         self._thread.join()
 
     def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next_job()) is not None:
             start, done = job
             try:
                 done.set_result(start())
@@ -133,8 +137,17 @@ class Launcher:
                 done.set_exception(error)
 
 
+    def _next_job(self) -> tuple[Callable[[], Child], Future[Child]] | None:
+        """Wait for the next process to start; look after the logs meanwhile."""
+        while True:
+            try:
+                return self._jobs.get(timeout=LOOK)
+            except queue.Empty:
+                for log in list(self._logs):
+                    rotate(log)
+
+
 def _spawn(command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
-    rotate(log)
     leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), *command]
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -144,9 +157,13 @@ def _spawn(command: list[str], log: Path, environment: Mapping[str, str]) -> Chi
 
 
 def rotate(log: Path) -> None:
-    """Set a log aside that has grown too large; one old one is kept."""
+    """Set aside what a log holds once it has grown too large; one old one is kept.
+
+    Copied and cut instead of renamed: the process has the file open, and appends wherever its end is.
+    """
     try:
         if log.stat().st_size > LOG_LIMIT:
-            log.replace(log.with_name(log.name + ".1"))
+            shutil.copyfile(log, log.with_name(log.name + ".1"))
+            os.truncate(log, 0)
     except FileNotFoundError:
         pass

@@ -22,6 +22,7 @@ class _Elsewhere:
 
     name = "remote"
     link_faults = False
+    traces = False
 
     def prepare(self, plan: Plan, node: Node) -> None:
         raise NotSupported("the processes of a cluster one only connects to belong to somebody else")

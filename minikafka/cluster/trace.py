@@ -86,12 +86,13 @@ class TraceWriter:
         self._incarnation = f"{time.time_ns():x}"
         self._sequence = 0
 
-    def __call__(self, kind: str, **fields: Any) -> None:
+    def __call__(self, kind: str, b: int = CLUSTER, **fields: Any) -> None:
+        """Write one event; `b` is given where it tells what a broker was seen to do (poll.py)."""
         with self._lock:
             if self._file.closed:  # a watched client may live longer than its cluster
                 return
             self._sequence += 1
-            head = {"t": round(time.monotonic(), 6), "w": time.time_ns() // 1_000_000, "b": CLUSTER,
+            head = {"t": round(time.monotonic(), 6), "w": time.time_ns() // 1_000_000, "b": b,
                     "i": self._incarnation, "n": self._sequence, "k": kind}
             self._file.write(encode(head | fields))
 

@@ -16,10 +16,12 @@ from typing import Any
 from kafka.protocol.admin import (
     CreateTopicsRequest, CreateTopicsResponse, DescribeQuorumRequest, DescribeQuorumResponse)
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 
 CLIENT_ID = "minikafka-cluster"
 PROBE_TOPIC = "minikafka-probe"  # only ever validated, never created
+LATEST = -1  # the timestamp that asks ListOffsets for the high watermark
 QUORUM_TOPIC = "__cluster_metadata"
 
 
@@ -99,6 +101,22 @@ def partitions(address: str, topics: list[str] | None = None, timeout: float = 2
         answer = broker.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), MetadataResponse)
     return {f"{topic.name}-{p.partition_index}": Partition(p.leader_id, p.leader_epoch, p.replica_nodes, p.isr_nodes)
             for topic in answer.topics for p in topic.partitions}
+
+
+def end_offsets(address: str, tps: list[tuple[str, int]], timeout: float = 2.0) -> dict[str, int]:
+    """High watermarks by "topic-partition", as the broker at `address` tells them of those it leads."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in tps:
+        topics.setdefault(topic, []).append(index)
+    Topic = ListOffsetsRequest.ListOffsetsTopic
+    question = ListOffsetsRequest(replica_id=-1, isolation_level=0, timeout_ms=int(timeout * 1000), topics=[
+        Topic(name=topic, partitions=[Topic.ListOffsetsPartition(
+            partition_index=index, current_leader_epoch=-1, timestamp=LATEST) for index in indexes])
+        for topic, indexes in topics.items()])
+    with Connection(address, timeout) as broker:
+        answer = broker.ask(question, ListOffsetsResponse)
+    return {f"{topic.name}-{p.partition_index}": p.offset
+            for topic in answer.topics for p in topic.partitions if p.error_code == 0}
 
 
 def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:

@@ -1,0 +1,78 @@
+"""What can be seen of brokers that write no trace: their metadata, asked for again and again, told when it changes.
+
+Owns the polling thread of a cluster of Apache's brokers or of somebody else's.
+
+Events, each with the broker it is about as `b` and `polled` true: broker{id, state}, raft{role, epoch, leader},
+role{tp, role, epoch, leader, isr}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Fewer than our own brokers write, and late by
+up to a poll: what happened between two polls stays unseen, as with any monitoring of a real cluster.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from . import wire
+from .trace import TraceWriter
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+INTERVAL = 0.5  # seconds
+
+
+class Poller:
+    """Runs until closed; the first round is over when the constructor returns."""
+
+    def __init__(self, cluster: Cluster, say: TraceWriter) -> None:
+        self._cluster, self._write = cluster, say
+        self._seen: dict[tuple[Any, ...], Any] = {}
+        self._over = threading.Event()
+        self._round()
+        self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(INTERVAL):
+            self._round()
+
+    def _round(self) -> None:
+        """Ask the first broker that answers for everything but the offsets, which only leaders know."""
+        for broker in self._cluster.alive:
+            address = self._cluster.address(broker)
+            try:
+                self._see(wire.live_brokers(address), wire.partitions(address), wire.quorum_leader(address))
+                return
+            except OSError:
+                continue
+
+    def _see(self, live: dict[int, str], partitions: dict[str, wire.Partition], leads: tuple[int, int] | None) -> None:
+        for broker in self._cluster.ids:
+            self._tell(broker, "broker", id=broker, state="unfenced" if broker in live else "fenced")
+        if leads is not None:
+            self._tell(leads[0], "raft", role="leader", epoch=leads[1], leader=leads[0])
+        for tp, p in partitions.items():
+            for replica in p.replicas:
+                role = "leader" if replica == p.leader else "follower"
+                self._tell(replica, "role", tp=tp, role=role, epoch=p.epoch, leader=p.leader, isr=p.isr)
+            if p.leader >= 0:
+                self._tell(p.leader, "isr", tp=tp, isr=p.isr, leader_epoch=p.epoch)
+        self._offsets(live, partitions)
+
+    def _offsets(self, live: dict[int, str], partitions: dict[str, wire.Partition]) -> None:
+        for broker, address in live.items():
+            led = [(tp.rpartition("-")[0], int(tp.rpartition("-")[2])) for tp, p in partitions.items()
+                   if p.leader == broker]
+            for tp, offset in (wire.end_offsets(address, led) if led else {}).items():
+                self._tell(broker, "hw", tp=tp, hw=offset)
+
+    def _tell(self, broker: int, kind: str, **fields: Any) -> None:
+        """Write the event if it says something new."""
+        key = (broker, kind, fields.get("tp"))
+        if self._seen.get(key) != fields:
+            self._seen[key] = fields
+            self._write(kind, b=broker, polled=True, **fields)
