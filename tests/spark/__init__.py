@@ -22,7 +22,8 @@ class Kafka:
         self.producer = KafkaProducer(bootstrap_servers=servers, linger_ms=5)
 
     def create(self, topic: str, partitions: int = 2) -> str:
-        self.admin.create_topics([NewTopic(topic, partitions, 3)])
+        # The records below are from 1970: with the default retention Kafka deletes them within half a minute.
+        self.admin.create_topics([NewTopic(topic, partitions, 3, topic_configs={"retention.ms": "-1"})])
         self.cluster.wait(lambda: len(self._led(topic)) == partitions, timeout=30)
         return topic
 
