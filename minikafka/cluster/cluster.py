@@ -130,12 +130,18 @@ class Cluster:
         return found.isr if found else []
 
     def partitions(self, *topics: str) -> dict[str, wire.Partition]:
-        """Leader, epoch, replicas and ISR by "topic-partition", as a living broker knows them."""
+        """Leader, epoch, replicas and ISR by "topic-partition", as the best informed of the living brokers knows them.
+
+        All are asked, because one that is cut off would swear to what was true before.
+        """
         self._check()
+        best: dict[str, tuple[tuple[int, bool], wire.Partition]] = {}
         for broker in self.alive:
-            if (found := self._ask(wire.partitions, broker, list(topics) or None)) is not None:
-                return found
-        return {}
+            for tp, found in (self._ask(wire.partitions, broker, list(topics) or None) or {}).items():
+                rank = found.epoch, found.leader == broker  # the leader is the first to know its ISR
+                if tp not in best or rank > best[tp][0]:
+                    best[tp] = rank, found
+        return {tp: found for tp, (_, found) in best.items()}
 
     @property
     def trace(self) -> Trace:
@@ -240,7 +246,10 @@ class Cluster:
         self._inner("slow_follower", self._faults.follower, self._node(broker).id, False, rate * 1024)
 
     def fill_disk(self, broker: int, free: int = 0) -> None:
-        """Leave only `free` bytes on a broker's disk: then a short write, then ENOSPC; ends with `heal`."""
+        """Leave only `free` bytes on a broker's disk: then a short write, then ENOSPC, which ends the broker.
+
+        That death raises nothing, as it was asked for; `heal` makes room again.
+        """
         self._inner("fill_disk", self._faults.disk, self._node(broker).id, free)
 
     def jump_clock(self, broker: int, seconds: float) -> None:
@@ -386,8 +395,10 @@ class Cluster:
             self._reported.update(new)
             for node in new:
                 self._writer("exit", broker=node, how=self._children[node].how_it_ended())
+            # A full disk ends a broker: asked for by the fault, if not by name.
+            unasked = [n for n in new if self._faults.page(n).disk_budget is None]
             return [f"node {n} died ({self._children[n].how_it_ended()}). The end of its log:\n"
-                    f"{self._children[n].last_lines()}" for n in new]
+                    f"{self._children[n].last_lines()}" for n in unasked]
 
     def _node(self, node: int) -> Node:
         if node not in self.plan.nodes:
