@@ -97,7 +97,9 @@ class Replica:
             effects += [AssignEpoch(self.leader_epoch, self.epoch_start), Lead(self.leader_epoch, self.epoch_start)]
         others = [r for r in self.replicas if r != self.node_id]
         self.followers = {r: self.followers.get(r) or Follower(now if r in isr else LONG_AGO) for r in others}
-        effects += self._commit_isr(isr, "metadata")
+        proposed = self.isr.proposal
+        ours = proposed is not None and {*proposed.members} == {*isr}       # the metadata overtook the response
+        effects += self._commit_isr(isr, proposed.why if proposed is not None and ours else "metadata")
         return effects + self._advance(now)
 
     def _become_follower(self, new_epoch: bool) -> list[Effect]:
