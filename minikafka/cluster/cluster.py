@@ -26,12 +26,12 @@ from typing import Any
 
 from . import wire
 from .clock import Clock
-from .engine import PRESETS, Engine, internal_topics
 from .errors import BrokerDied, ClusterError, NotReady, NotSupported
 from .faults import CLIENTS, FaultBook, Peer
 from .plan import Node, Plan, new_plan, open_plan
 from .poll import Poller
 from .process import Child, Launcher
+from .settings import as_text, internal_topics, make_engine, preset_values
 from .trace import Trace, TraceWriter
 from .watch import watch
 
@@ -435,34 +435,3 @@ class _Fault:
                 self._say()
         finally:
             self._lock.release()
-
-
-def make_engine(name: str) -> Engine:
-    """The engine of that name. Raises ValueError for an unknown one."""
-    if name == "minikafka":
-        from .ours import Ours
-        return Ours()
-    if name == "apache":
-        from .apache import Apache
-        return Apache()
-    if name == "sim":
-        raise NotSupported('engine="sim" (the seeded simulator) is not there yet; there are "minikafka" and "apache"')
-    raise ValueError(f'unknown engine {name!r}: there are "minikafka" and "apache"')
-
-
-def preset_values(preset: str | None) -> dict[str, str]:
-    """A preset's settings, printed when it changes anything. Raises ValueError for an unknown one."""
-    if preset not in PRESETS:
-        raise ValueError(f"unknown preset {preset!r}: there is {', '.join(repr(p) for p in PRESETS if p)}")
-    if preset:
-        print(f"preset {preset!r}:", ", ".join(f"{name}={value}" for name, value in PRESETS[preset].items()))
-    return PRESETS[preset]
-
-
-def as_text(config: dict[str, Any]) -> dict[str, str]:
-    """Settings as Kafka writes them: true and false in lower case, lists with commas."""
-    def text(value: Any) -> str:
-        if isinstance(value, bool):
-            return str(value).lower()
-        return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-    return {name: text(value) for name, value in config.items()}

@@ -14,19 +14,6 @@ from typing import Protocol
 
 from .plan import HOST, Node, Plan
 
-# Kafka's own defaults ask for three brokers; its quick start lowers them in the same way for one.
-REPLICATION_OF_INTERNAL_TOPICS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
-
-PRESETS: dict[str | None, dict[str, str]] = {
-    None: {},
-    "class": {  # a failure shows within seconds instead of half a minute
-        "broker.session.timeout.ms": "3000",
-        "broker.heartbeat.interval.ms": "1000",
-        "replica.lag.time.max.ms": "10000",
-        "group.initial.rebalance.delay.ms": "0",
-    },
-}
-
 
 class Engine(Protocol):
     """How nodes of one kind are prepared and started."""
@@ -40,13 +27,6 @@ class Engine(Protocol):
 
     def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
         """The command line and what it needs in its environment."""
-
-
-def internal_topics(brokers: int) -> dict[str, str]:
-    """Settings for the internal topics of a cluster of fewer than three brokers."""
-    if brokers >= 3:
-        return {}
-    return {**dict.fromkeys(REPLICATION_OF_INTERNAL_TOPICS, str(brokers)), "transaction.state.log.min.isr": "1"}
 
 
 def common_properties(plan: Plan, node: Node) -> dict[str, str]:

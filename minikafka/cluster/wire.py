@@ -14,7 +14,11 @@ from itertools import count
 from typing import Any
 
 from kafka.protocol.admin import (
-    CreateTopicsRequest, CreateTopicsResponse, DescribeQuorumRequest, DescribeQuorumResponse)
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+)
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse

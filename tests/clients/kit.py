@@ -7,9 +7,8 @@ sessions, librdkafka fetches by topic id, aiokafka speaks versions of ten years 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import aiokafka

@@ -9,6 +9,7 @@ import pytest
 from .kit import LIBRARIES, PATIENCE, Record, admin_of, make_topic
 from .members import MEMBERS, Members
 
+
 def shared(members: Members) -> bool:
     """Two members, two partitions each, none twice."""
     return sorted(map(len, members.assignments())) == [2, 2] and sorted(sum(members.assignments(), [])) == [0, 1, 2, 3]

@@ -49,6 +49,8 @@ def gone(pid: int, within: float = 10.0) -> bool:
 @pytest.mark.parametrize("end", ENDS)
 def test_brokers_end_with_their_owner(engine: str, end: str, paused: bool) -> None:
     """However the owner ends, also if the broker is stopped. Fails without the parent-death signal (I-PROC-1)."""
+    if engine == "apache" and end != "kill -9":
+        pytest.skip("the leash is the same for both engines: one way to end is enough on the slow one")
     code, sent = ENDS[end]
     owner = subprocess.Popen([sys.executable, "-c", OWNER.format(engine=engine, paused=paused, end=code)],
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
