@@ -10,5 +10,22 @@ from .made import taxi_trips, truck_gps
 from .nyc import airlines, airports, flights, planes, weather
 from .records import Airline, Airport, Flight, Plane, Position, Record, Trip, Weather, decode, encode
 
-__all__ = ["flights", "airlines", "airports", "planes", "weather", "truck_gps", "taxi_trips", "encode", "decode", "Record",
-           "Flight", "Airline", "Airport", "Plane", "Weather", "Position", "Trip"]
+__all__ = [
+    "flights",
+    "airlines",
+    "airports",
+    "planes",
+    "weather",
+    "truck_gps",
+    "taxi_trips",
+    "encode",
+    "decode",
+    "Record",
+    "Flight",
+    "Airline",
+    "Airport",
+    "Plane",
+    "Weather",
+    "Position",
+    "Trip",
+]

@@ -5,8 +5,8 @@ Owns: the generators of truck positions and taxi trips.
 Invariants
   I-DATA-6  The same arguments give the same records in every run (one random.Random per stream,
             nothing from the clock).
-  I-DATA-7  Records come in the order in which they became known. A truck without a signal keeps its positions and sends them
-            later, in order: late in event time, and still in order per truck.
+  I-DATA-7  Records come in the order in which they became known. A truck without a signal keeps its positions and sends
+            them later, in order: late in event time, and still in order per truck.
 """
 import heapq
 import math
@@ -26,8 +26,8 @@ ZONES = ("airport", "harbour", "market", "museum", "park", "station", "theatre",
 def truck_gps(trucks: int = 12, seed: int = 1, every: float = 5.0, offline: float = 0.02) -> Iterator[Position]:
     """Positions of truck-1 .. truck-`trucks`, for ever.
 
-    every: seconds between two positions of one truck. offline: the chance, per position, that the truck loses its signal;
-    it then keeps 3 to 24 positions and sends them all when the signal is back.
+    every: seconds between two positions of one truck. offline: the chance, per position, that the truck loses its
+    signal; it then keeps 3 to 24 positions and sends them all when the signal is back.
     """
     rng = random.Random(f"truck_gps {seed}")
     fleet = [_Truck(f"truck-{n}", rng) for n in range(1, trucks + 1)]

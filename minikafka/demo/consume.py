@@ -4,8 +4,8 @@ Owns: the members' processes, and the reading of what they wrote down.
 
 Invariants
   I-DEMO-2  A record counts as read when its member had written it down, before any commit.
-  I-DEMO-3  Order is judged within one assignment: after a rebalance a partition begins again at its last commit, and a record
-            that comes again then is redelivered, not out of order.
+  I-DEMO-3  Order is judged within one assignment: after a rebalance a partition begins again at its last commit, and a
+            record that comes again then is redelivered, not out of order.
 """
 import json
 import subprocess

@@ -3,8 +3,8 @@
 It writes down every record it reads and commits its position by hand, afterwards. So a member that dies between the two
 leaves records that are read but not committed: the next owner of the partition reads them again (at least once).
 
-Lines of FILE: {"assigned": [0, 2]} when partitions are given to it, {"committed": 1500} after a commit (records since the last
-one), else [partition, offset, key, seq]. Ends when its standard input does.
+Lines of FILE: {"assigned": [0, 2]} when partitions are given to it, {"committed": 1500} after a commit (records since
+the last one), else [partition, offset, key, seq]. Ends when its standard input does.
 """
 import json
 import sys

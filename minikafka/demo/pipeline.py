@@ -4,9 +4,7 @@ Owns: the order of the steps, the two deaths, the progress on the screen.
 """
 import argparse
 import json
-import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -49,15 +47,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m minikafka demo", description=(
-        "Real flights through three brokers, a consumer group and Spark; a leader and a consumer die on the way; then everything is counted."))
+    parser = argparse.ArgumentParser(
+        prog="python -m minikafka demo",
+        description=(
+            "Real flights through three brokers, a consumer group and Spark; a leader and a consumer die on the way; "
+            "then everything is counted."
+        ),
+    )
     parser.add_argument("--flights", type=int, default=50_000, help="how many (default 50,000)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
-    parser.add_argument("--bootstrap", help="an existing Kafka instead of brokers started here (no broker is killed then)")
+    parser.add_argument(
+        "--bootstrap", help="an existing Kafka instead of brokers started here (no broker is killed then)"
+    )
     parser.add_argument("--master", help="a Spark cluster's address (default: SPARK_MASTER or local[2])")
     parser.add_argument("--output", help="folder or URL for Parquet and checkpoints (default: temporary)")
-    parser.add_argument("--source", choices=["auto", "kafka", "minikafka"], default="auto",
-                        help="Spark's official connector, or our Python source; auto: the connector if it is here or can be fetched")
+    parser.add_argument(
+        "--source",
+        choices=["auto", "kafka", "minikafka"],
+        default="auto",
+        help="Spark's official connector, or our Python source; auto: the connector if it is here or can be fetched",
+    )
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object on the last line")
     return parser
 
@@ -68,9 +77,12 @@ class Demo:
     def __init__(self, options: argparse.Namespace, console: Console, stack: ExitStack) -> None:
         self.options, self.console, self.stack = options, console, stack
         self.began = time.monotonic()
-        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minikafka-demo-", ignore_cleanup_errors=True)))
+        self.folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="minikafka-demo-", ignore_cleanup_errors=True))
+        )
         self.threads = stack.enter_context(ThreadPoolExecutor(2))
-        stamp = f"-{int(time.time())}" if options.bootstrap else ""  # somebody else's cluster may have a topic of that name
+        # somebody else's cluster may have a topic of that name
+        stamp = f"-{int(time.time())}" if options.bootstrap else ""
         self.topic, self.results = f"flights{stamp}", f"flight-delays{stamp}"
 
     def say(self, text: str) -> None:
@@ -92,7 +104,9 @@ class Demo:
         log = audit(self.cluster.bootstrap, self.topic)
         self.say(f"a fresh consumer finds {log.records:,} records in the log")
         counted = job.finish()
-        self.say(f"Spark read {counted.distinct:,} rows, {counted.results_parquet:,} hours of airports have a mean delay")
+        self.say(
+            f"Spark read {counted.distinct:,} rows, {counted.results_parquet:,} hours of airports have a mean delay"
+        )
         return figures(events, producer, log, self.group, counted)
 
     def _start_cluster(self) -> None:
@@ -100,15 +114,22 @@ class Demo:
             self.cluster = self.stack.enter_context(Cluster.connect(self.options.bootstrap))
         else:
             self.cluster = self.stack.enter_context(
-                Cluster(brokers=3, engine=self.options.engine, preset="class", config={"auto.create.topics.enable": False}))
+                Cluster(
+                    brokers=3, engine=self.options.engine, preset="class", config={"auto.create.topics.enable": False}
+                )
+            )
         self.say(f"{len(self.cluster.ids)} brokers: {self.cluster.bootstrap}")
         admin = KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap.split(","))
-        # The records carry their event time, 2013: with the default retention of a week Kafka would delete them at once.
+        # The records carry their event time, 2013: with a week of retention Kafka would delete them.
         configs = {"min.insync.replicas": str(MIN_ISR), "retention.ms": "-1"}
-        admin.create_topics([NewTopic(name, PARTITIONS, REPLICAS, topic_configs=configs) for name in (self.topic, self.results)])
+        admin.create_topics(
+            [NewTopic(name, PARTITIONS, REPLICAS, topic_configs=configs) for name in (self.topic, self.results)]
+        )
         admin.close()
         self.wait(lambda: all(self._leaders(name) == PARTITIONS for name in (self.topic, self.results)))
-        self.say(f"topic {self.topic}: {PARTITIONS} partitions, replication factor {REPLICAS}, min.insync.replicas {MIN_ISR}")
+        self.say(
+            f"topic {self.topic}: {PARTITIONS} partitions, replication factor {REPLICAS}, min.insync.replicas {MIN_ISR}"
+        )
 
     def _leaders(self, topic: str) -> int:
         return sum(p.leader >= 0 and len(p.isr) == REPLICAS for p in self.cluster.partitions(topic).values())
@@ -130,13 +151,23 @@ class Demo:
             self.stack.callback(spark.stop)
         source = python_format(spark) if self.options.source == "minikafka" else kafka_format(spark)
         if self.options.source not in ("auto", source):
-            raise RuntimeError("the official Kafka connector is not here and could not be fetched (python -m minikafka jars)")
+            raise RuntimeError(
+                "the official Kafka connector is not here and could not be fetched (python -m minikafka jars)"
+            )
         return spark, source
 
     def _start_job(self, started: "Future[tuple[Any, str]]") -> SparkJob:
         spark, source = started.result()
         folder = self.options.output or str(self.folder)
-        job = SparkJob(spark, source, self.cluster.bootstrap, self.topic, self.results, folder, max(1_000, self.options.flights // 5))
+        job = SparkJob(
+            spark,
+            source,
+            self.cluster.bootstrap,
+            self.topic,
+            self.results,
+            folder,
+            max(1_000, self.options.flights // 5),
+        )
         self.stack.callback(job.stop)
         job.start(self.wait)
         self.say(f"Spark {spark.version} ({spark.sparkContext.master}) reads the topic, format {source!r}")
@@ -162,12 +193,14 @@ class Demo:
                 time.sleep(0.1)
             show(producer, self.group, job)
         done.result()
-        self.say(f"sent {producer.sent:,}, acknowledged {len(producer.acknowledged):,}"
-                 + (f", [red]failed {len(producer.failures):,}[/]: {producer.failures[0]!r}" if producer.failures else ""))
+        self.say(
+            f"sent {producer.sent:,}, acknowledged {len(producer.acknowledged):,}"
+            + (f", [red]failed {len(producer.failures):,}[/]: {producer.failures[0]!r}" if producer.failures else "")
+        )
         return producer
 
     def _worth_killing(self, events: list[Flight], done: "Future[None]") -> bool:
-        """A tenth is read, and the member has read something that it has not committed: its heir will read that again."""
+        """A tenth is read, and the member has records that it has not committed: its heir will read them again."""
         return len(self.group.read) >= len(events) // 10 and (self.group.members[1].uncommitted > 0 or done.done())
 
     def _kill_leader(self) -> list[int]:
@@ -193,7 +226,7 @@ class Demo:
         return True
 
     def _read_everything(self, producer: FlightProducer) -> None:
-        """Wait until the group has everything (the heir of the dead member's partitions starts at their last commit)."""
+        """Wait until the group has everything; the dead member's heir starts at the last commit."""
         def complete() -> bool:
             self.group.update()
             return len(self.group.read) >= len(producer.acknowledged)
@@ -217,7 +250,9 @@ class _Bars:
     def __init__(self, console: Console, total: int) -> None:
         columns = TextColumn("        {task.description:<14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         self._progress = Progress(*columns, console=console, transient=True)
-        self._bars = [self._progress.add_task(name, total=total) for name in ("sent", "acknowledged", "group read", "Spark read")]
+        self._bars = [
+            self._progress.add_task(name, total=total) for name in ("sent", "acknowledged", "group read", "Spark read")
+        ]
 
     def __enter__(self) -> Callable[[FlightProducer, Group, SparkJob], None]:
         self._progress.start()
@@ -232,17 +267,29 @@ class _Bars:
             self._progress.update(bar, completed=value)
 
 
-def figures(events: Sequence[Flight], producer: FlightProducer, log: LogAudit, group: Group, spark: SparkFigures) -> Figures:
+def figures(
+    events: Sequence[Flight], producer: FlightProducer, log: LogAudit, group: Group, spark: SparkFigures
+) -> Figures:
     """Put together what each counted; pure."""
     expected = Counter((int(f.scheduled.timestamp()) // 3600 * 3600, f.origin) for f in events)
     return Figures(
-        sent=producer.sent, acknowledged=len(producer.acknowledged), in_log=log.records, distinct_read=len(group.read),
-        spark_rows=spark.distinct, lost=sum(log.at.get(seq) != where for seq, where in producer.acknowledged.items()),
-        duplicates=log.duplicates, order_violations=log.order_violations + group.order_violations + spark.order_violations,
-        redelivered=group.redelivered, late=spark.distinct - sum(spark.windows.values()),
+        sent=producer.sent,
+        acknowledged=len(producer.acknowledged),
+        in_log=log.records,
+        distinct_read=len(group.read),
+        spark_rows=spark.distinct,
+        lost=sum(log.at.get(seq) != where for seq, where in producer.acknowledged.items()),
+        duplicates=log.duplicates,
+        order_violations=log.order_violations + group.order_violations + spark.order_violations,
+        redelivered=group.redelivered,
+        late=spark.distinct - sum(spark.windows.values()),
         late_expected=sum(max(0, n - spark.windows.get(window, 0)) for window, n in expected.items()),
-        log_span=log.span, spark_duplicates=spark.rows - spark.distinct, results_parquet=spark.results_parquet,
-        results_topic=spark.results_topic, results_differ=spark.results_differ)
+        log_span=log.span,
+        spark_duplicates=spark.rows - spark.distinct,
+        results_parquet=spark.results_parquet,
+        results_topic=spark.results_topic,
+        results_differ=spark.results_differ,
+    )
 
 
 def _show(console: Console, counted: Figures) -> None:

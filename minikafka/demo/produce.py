@@ -34,7 +34,9 @@ class FlightProducer:
         for flight in flights:
             if self.sent == len(flights) // 2:
                 halfway()
-            future = self._producer.send(self.topic, key=flight.key, value=flight.encode(), timestamp_ms=flight.timestamp_ms)
+            future = self._producer.send(
+                self.topic, key=flight.key, value=flight.encode(), timestamp_ms=flight.timestamp_ms
+            )
             future.add_callback(self._acked, flight.seq)
             future.add_errback(self.failures.append)
             self.sent += 1

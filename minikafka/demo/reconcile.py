@@ -1,12 +1,12 @@
 """Do the figures agree? Pure: numbers in, verdict out.
 
-Each figure was counted by somebody else: `sent` and `acknowledged` by the producer, `in_log` by a fresh consumer, `distinct_read`
-from what the group's members wrote down, `spark_rows` by Spark from distinct (partition, offset).
+Each figure was counted by somebody else: `sent` and `acknowledged` by the producer, `in_log` by a fresh consumer,
+`distinct_read` from what the group's members wrote down, `spark_rows` by Spark from distinct (partition, offset).
 
 Invariants
   I-DEMO-4  sent = acknowledged = in_log = distinct_read = spark_rows; lost, duplicates and order_violations are 0.
-  I-DEMO-5  What Spark did not put into a window is exactly what came too late: rows - in windows = late, counted twice, by Spark
-            and, from the flights themselves, here. Parquet and the topic with the results say the same.
+  I-DEMO-5  What Spark did not put into a window is exactly what came too late: rows - in windows = late, counted twice,
+            by Spark and, from the flights themselves, here. Parquet and the topic with the results say the same.
 """
 from dataclasses import asdict, dataclass
 
@@ -36,11 +36,26 @@ class Figures:
 
     def checks(self) -> list[tuple[str, int, int]]:
         """(what, expected, found): all that must agree."""
-        chain = [(name, self.sent, getattr(self, name)) for name in ("acknowledged", "in_log", "log_span", "distinct_read", "spark_rows")]
-        zero = [(name, 0, getattr(self, name)) for name in ("lost", "duplicates", "spark_duplicates", "order_violations", "results_differ")]
-        return [*chain, *zero, ("late", self.late_expected, self.late), ("results_topic", self.results_parquet, self.results_topic)]
+        chain = [
+            (name, self.sent, getattr(self, name))
+            for name in ("acknowledged", "in_log", "log_span", "distinct_read", "spark_rows")
+        ]
+        zero = [
+            (name, 0, getattr(self, name))
+            for name in ("lost", "duplicates", "spark_duplicates", "order_violations", "results_differ")
+        ]
+        return [
+            *chain,
+            *zero,
+            ("late", self.late_expected, self.late),
+            ("results_topic", self.results_parquet, self.results_topic),
+        ]
 
     def mismatches(self) -> list[str]:
         """One line for each figure that should be another; empty: everything agrees."""
-        wrong = [f"{name} is {found:,}, expected {expected:,}" for name, expected, found in self.checks() if expected != found]
+        wrong = [
+            f"{name} is {found:,}, expected {expected:,}"
+            for name, expected, found in self.checks()
+            if expected != found
+        ]
         return wrong + (["nothing was sent"] if not self.sent else [])

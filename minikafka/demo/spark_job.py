@@ -1,12 +1,12 @@
 """The Spark part: two streaming queries over the topic.
 
 rows    every record's partition, offset, key and number, to Parquet: what Spark got, before any watermark.
-delays  flights per airport of origin and hour of planned departure, mean delay; 60 minutes of watermark; joined with the table
-        of airports; to Parquet and back to a topic.
+delays  flights per airport of origin and hour of planned departure, mean delay; 60 minutes of watermark; joined with
+        the table of airports; to Parquet and back to a topic.
 
 Invariants
-  I-DEMO-6  A micro-batch that is repeated changes nothing: Parquet is written under batch=N and overwritten; records in the results'
-            topic carry N, and readers keep one per batch, airport and hour.
+  I-DEMO-6  A micro-batch that is repeated changes nothing: Parquet is written under batch=N and overwritten; records in
+            the results' topic carry N, and readers keep one per batch, airport and hour.
 """
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -42,7 +42,9 @@ class SparkFigures:
 class SparkJob:
     """Both queries of one run. `source` is the format: the connector's or ours."""
 
-    def __init__(self, spark: SparkSession, source: str, bootstrap: str, topic: str, results: str, folder: str, per_trigger: int) -> None:
+    def __init__(
+        self, spark: SparkSession, source: str, bootstrap: str, topic: str, results: str, folder: str, per_trigger: int
+    ) -> None:
         self.spark, self.source, self.folder = spark, source, folder
         self.topic, self.results, self.per_trigger = topic, results, per_trigger
         self.kafka = {"kafka.bootstrap.servers": bootstrap}
@@ -63,15 +65,18 @@ class SparkJob:
     def _flights(self, **options: str) -> DataFrame:
         records = (self.spark.readStream.format(self.source).options(**self.kafka, **options)
                    .option("subscribe", self.topic).option("startingOffsets", "earliest").load())
-        return records.select("partition", "offset", F.from_json(F.col("value").cast("string"), FLIGHT).alias("f")).select(
-            "partition", "offset", "f.*")
+        return records.select(
+            "partition", "offset", F.from_json(F.col("value").cast("string"), FLIGHT).alias("f")
+        ).select("partition", "offset", "f.*")
 
     def _rows(self, flights: DataFrame) -> Any:
         rows = flights.select("partition", "offset", "tailnum", "seq")
         return rows.writeStream.format("parquet").option("path", f"{self.folder}/rows")
 
     def _delays(self, flights: DataFrame) -> Any:
-        names = self.spark.createDataFrame([(a.faa, a.name) for a in airports()], "origin STRING, airport STRING").persist()
+        names = self.spark.createDataFrame(
+            [(a.faa, a.name) for a in airports()], "origin STRING, airport STRING"
+        ).persist()
         delays = (flights.withWatermark("scheduled", LATE_AFTER)
                   .groupBy(F.window("scheduled", HOUR), "origin")
                   .agg(F.count("*").alias("flights"), F.avg("dep_delay").alias("delay"))
@@ -111,11 +116,18 @@ class SparkJob:
         parquet = self.spark.read.schema(RESULT).parquet(f"{self.folder}/delays").select(*COLUMNS).collect()
         topic = self._results_in_topic().select(*COLUMNS).collect()
         windows = newest(parquet)
-        return SparkFigures(rows, distinct, violations, {key: result.flights for key, result in windows.items()}, len(windows),
-                            len(newest(topic)), (Counter(parquet) - Counter(topic) + (Counter(topic) - Counter(parquet))).total())
+        return SparkFigures(
+            rows,
+            distinct,
+            violations,
+            {key: result.flights for key, result in windows.items()},
+            len(windows),
+            len(newest(topic)),
+            (Counter(parquet) - Counter(topic) + (Counter(topic) - Counter(parquet))).total(),
+        )
 
     def _count_rows(self) -> tuple[int, int, int]:
-        """Rows, distinct (partition, offset), and rows of a plane whose number is not above that of an offset before."""
+        """Rows, distinct (partition, offset), and rows whose plane had a number as high at an offset before."""
         plane = Window.partitionBy("partition", "tailnum").orderBy("offset")
         rows = self.spark.read.parquet(f"{self.folder}/rows").select(
             "*", F.lag("seq").over(plane).alias("before"), F.lag("offset").over(plane).alias("offset_before"))
@@ -135,5 +147,6 @@ class SparkJob:
 
 
 def newest(results: Iterable[Any]) -> dict[tuple[int, str], Any]:
-    """(hour in seconds since 1970, origin) -> result. A window is written again whenever it changes: its last batch counts."""
+    """(hour in seconds since 1970, origin) -> result. A window is written at every change: its last batch
+    counts."""
     return {(int(r.hour.timestamp()), r.origin): r for r in sorted(results, key=lambda r: r.batch)}

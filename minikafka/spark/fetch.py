@@ -3,12 +3,12 @@
 Owns: the columns of a row, and the reading of exactly [start, end).
 
 Invariants
-  I-SPARK-6  A range yields every record in it that is visible, in order, and nothing else. An offset without a record is normal
-             (compaction, transaction markers) as long as the log begins at or before it.
-  I-SPARK-7  A record that was there when the batch was planned and is gone when it is read is data loss: KafkaDataLoss, or with
-             failOnDataLoss=false reading goes on at the first record that exists.
-  I-SPARK-8  Waiting is not loss: after a leader died, the next may need seconds before it can serve the range. Only after
-             kafkaConsumer.pollTimeoutMs without a record is it an error.
+  I-SPARK-6  A range yields every record in it that is visible, in order, and nothing else. An offset without a record
+             is normal (compaction, transaction markers) as long as the log begins at or before it.
+  I-SPARK-7  A record that was there when the batch was planned and is gone when it is read is data loss: KafkaDataLoss,
+             or with failOnDataLoss=false reading goes on at the first record that exists.
+  I-SPARK-8  Waiting is not loss: after a leader died, the next may need seconds before it can serve the range. Only
+             after kafkaConsumer.pollTimeoutMs without a record is it an error.
 """
 import time
 from collections.abc import Iterator
@@ -18,20 +18,43 @@ from typing import Any
 import pyarrow as pa
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaTimeoutError, LogTruncationError, OffsetOutOfRangeError
-from pyspark.sql.types import (ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType)
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from .offsets import KafkaDataLoss, Range
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
-COLUMNS = [StructField("key", BinaryType()), StructField("value", BinaryType()), StructField("topic", StringType()),
-           StructField("partition", IntegerType()), StructField("offset", LongType()), StructField("timestamp", TimestampType()),
-           StructField("timestampType", IntegerType())]
-ARROW = [("key", pa.binary()), ("value", pa.binary()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()),
-         ("timestamp", pa.timestamp("us", tz="UTC")), ("timestampType", pa.int32())]
+COLUMNS = [
+    StructField("key", BinaryType()),
+    StructField("value", BinaryType()),
+    StructField("topic", StringType()),
+    StructField("partition", IntegerType()),
+    StructField("offset", LongType()),
+    StructField("timestamp", TimestampType()),
+    StructField("timestampType", IntegerType()),
+]
+ARROW = [
+    ("key", pa.binary()),
+    ("value", pa.binary()),
+    ("topic", pa.string()),
+    ("partition", pa.int32()),
+    ("offset", pa.int64()),
+    ("timestamp", pa.timestamp("us", tz="UTC")),
+    ("timestampType", pa.int32()),
+]
 ARROW_HEADERS = ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
 
 POLL_MS = 500
-DEFAULTS = {"max_poll_records": 20_000, "max_partition_fetch_bytes": 8 << 20, "metrics_enabled": False}   # one partition, much of it
+# one partition, much of it
+DEFAULTS = {"max_poll_records": 20_000, "max_partition_fetch_bytes": 8 << 20, "metrics_enabled": False}
 
 
 def spark_schema(include_headers: bool) -> StructType:
@@ -87,9 +110,11 @@ class RangeReader:
         return max(first, position)
 
     def _nothing_came(self, consumer: KafkaConsumer, tp: TopicPartition, position: int) -> int:
-        if position >= consumer.end_offsets([tp])[tp]:               # the log is shorter than it was, or than the option says
+        if position >= consumer.end_offsets([tp])[tp]:  # the log is shorter than it was, or than the option says
             return self._after_gap(consumer, tp, position)
-        raise KafkaTimeoutError(f"Cannot fetch record for offset {position} in {int(self.poll_timeout_s * 1000)} milliseconds")
+        raise KafkaTimeoutError(
+            f"Cannot fetch record for offset {position} in {int(self.poll_timeout_s * 1000)} milliseconds"
+        )
 
     def _batch(self, records: list[Any]) -> pa.RecordBatch:
         n = len(records)
@@ -100,4 +125,6 @@ class RangeReader:
         if self.include_headers:
             columns.append([[{"key": k, "value": v} for k, v in r.headers] or None for r in records])
             types.append(ARROW_HEADERS)
-        return pa.RecordBatch.from_arrays([pa.array(c, t) for c, (_, t) in zip(columns, types)], names=[name for name, _ in types])
+        return pa.RecordBatch.from_arrays(
+            [pa.array(c, t) for c, (_, t) in zip(columns, types)], names=[name for name, _ in types]
+        )

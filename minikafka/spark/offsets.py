@@ -1,12 +1,13 @@
-"""What the driver asks of Kafka: which partitions there are, where they begin and end; and what a micro-batch reads of them.
+"""What the driver asks of Kafka: which partitions there are, where they begin and end; what a micro-batch reads.
 
 Owns: KafkaOffsets (the questions, with retries) and the arithmetic on offsets (pure functions).
 
 Invariants
-  I-SPARK-3  A trigger reads at most maxOffsetsPerTrigger records, shared over the partitions in proportion to what waits in each;
-             a partition with something waiting gets at least one (so the sum may exceed a limit smaller than their number).
-  I-SPARK-4  Offsets that go back, partitions that vanish, partitions that do not begin at 0: reported as data loss, with the
-             connector's words, and fatal unless failOnDataLoss is false.
+  I-SPARK-3  A trigger reads at most maxOffsetsPerTrigger records, shared over the partitions in proportion to what
+             waits in each; a partition with something waiting gets at least one (so the sum may exceed a limit smaller
+             than their number).
+  I-SPARK-4  Offsets that go back, partitions that vanish, partitions that do not begin at 0: reported as data loss,
+             with the connector's words, and fatal unless failOnDataLoss is false.
   I-SPARK-5  No consumer group is used: nothing is committed to Kafka, no other query is disturbed. (The connector needs
              none for this either: its offsets come from the Admin client.)
 """
@@ -34,9 +35,11 @@ class KafkaDataLoss(KafkaIllegalState):
     """Records that the query was to read are no longer there."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__("Some data may have been lost because they are not available in Kafka any more: aged out, or the topic "
-                         "was deleted before all of it was processed. If the query shall go on nevertheless, set the source "
-                         f"option failOnDataLoss to false.\nReason: {reason}")
+        super().__init__(
+            "Some data may have been lost because they are not available in Kafka any more: aged out, or the topic "
+            "was deleted before all of it was processed. If the query shall go on nevertheless, set the source "
+            f"option failOnDataLoss to false.\nReason: {reason}"
+        )
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Range:
 
 
 class KafkaOffsets:
-    """The driver's questions to Kafka. Every answer is fresh; retriable errors (a leader is being elected) are retried."""
+    """The driver's questions to Kafka. Every answer is fresh; retriable errors (an election) are retried."""
 
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
@@ -65,7 +68,7 @@ class KafkaOffsets:
             self.__dict__.pop("_admin").close()
 
     def partitions(self) -> list[Key]:
-        """The partitions that the query is about, as of now, sorted. A subscribed topic that does not exist is an error."""
+        """The partitions that the query is about, as of now, sorted. A subscribed topic must exist."""
         wanted = self.options.wanted
         if self.options.strategy == "subscribePattern":
             pattern = re.compile(str(wanted))
@@ -80,12 +83,14 @@ class KafkaOffsets:
             answer = self._admin.describe_topics(topics) if topics else []
             for topic in answer:
                 if topic["error_code"]:
-                    raise for_code(topic["error_code"])(f"{topic['name']}: this server does not host this topic-partition")
+                    raise for_code(topic["error_code"])(
+                        f"{topic['name']}: this server does not host this topic-partition"
+                    )
             return answer
         return self._ask(ask)
 
     def latest(self, known: Offsets | None = None) -> Offsets:
-        """The end of every partition. An end before `known` is asked again: a new leader may not know its end yet (KIP-207)."""
+        """The end of every partition; one before `known` is asked again: a new leader may not know it (KIP-207)."""
         for attempt in range(self.options.retries):
             ends = self._list(dict.fromkeys(self.partitions(), LATEST))
             if not known or all(ends[tp] >= known.get(tp, 0) for tp in ends):
@@ -116,7 +121,9 @@ class KafkaOffsets:
         found = self._list(times)
         none = [tp for tp in partitions if found[tp] < 0]
         if none and starting and not limit.latest_if_none:
-            raise refuse(f"No offset matched from request of topic-partition {tp_name(none[0])} and timestamp {times[none[0]]}.")
+            raise refuse(
+                f"No offset matched from request of topic-partition {tp_name(none[0])} and timestamp {times[none[0]]}."
+            )
         return found | self._list(dict.fromkeys(none, LATEST))
 
     def _list(self, specs: Offsets) -> Offsets:
@@ -129,7 +136,7 @@ class KafkaOffsets:
         return {(tp.topic, tp.partition): found.offset for tp, found in answer.items()}
 
     def _ask(self, question: Callable[[], T]) -> T:
-        """Retriable errors until API_TIMEOUT_S; an unknown topic (it may be new) only `fetchOffset.numRetries` times."""
+        """Retriable errors until API_TIMEOUT_S; an unknown topic only `fetchOffset.numRetries` times: it may be new."""
         deadline, attempt = time.monotonic() + API_TIMEOUT_S, 0
         while True:
             attempt += 1
@@ -145,23 +152,29 @@ class KafkaOffsets:
 def _must_match(given: Offsets, partitions: list[Key]) -> None:
     if sorted(given) != partitions:
         raise KafkaIllegalState(
-            "Partitions specified for Kafka start offsets don't match what are assigned. Use -1 for latest, -2 for earliest. "
-            f"Specified: {_set(given)} Assigned: {_set(partitions)}")
+            "Partitions specified for Kafka start offsets don't match what are assigned. "
+            "Use -1 for latest, -2 for earliest. "
+            f"Specified: {_set(given)} Assigned: {_set(partitions)}"
+        )
 
 
 def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
     """`end`, cut so that about `limit` records lie between (I-SPARK-3). A partition without a start is not cut."""
     waiting = {tp: end[tp] - start[tp] for tp in end if tp in start and end[tp] > start[tp]}
     total = sum(waiting.values())
-    return {tp: min(end[tp], start[tp] + max(1, limit * waiting[tp] // total)) if tp in waiting else end[tp] for tp in end}
+    return {
+        tp: min(end[tp], start[tp] + max(1, limit * waiting[tp] // total)) if tp in waiting else end[tp] for tp in end
+    }
 
 
 def batch_ranges(start: Offsets, end: Offsets) -> list[Range]:
     """The ranges of a batch query, whose offsets were just resolved."""
     for tp in sorted(end):
         if start[tp] > end[tp]:
-            raise KafkaIllegalState(f"The resolved start offset {start[tp]} is greater than the resolved end offset {end[tp]} "
-                                    f"for topic {tp[0]} partition {tp[1]}.")
+            raise KafkaIllegalState(
+                f"The resolved start offset {start[tp]} is greater than the resolved end offset {end[tp]} "
+                f"for topic {tp[0]} partition {tp[1]}."
+            )
     return [Range(*tp, start[tp], end[tp]) for tp in sorted(end) if start[tp] < end[tp]]
 
 

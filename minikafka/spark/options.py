@@ -3,11 +3,14 @@
 Owns: parsing and checking of options. No network, no Spark session: pure functions over a dictionary of strings.
 
 Invariants
-  I-SPARK-1  An option has the name, the meaning and the default of the official connector, and wrong ones are refused with its words.
-  I-SPARK-2  An option that we cannot honour is refused, never ignored (except groupIdPrefix and kafka.group.id: we use no group).
+  I-SPARK-1  An option has the name, the meaning and the default of the official connector, and wrong ones are refused
+             with its words.
+  I-SPARK-2  An option that we cannot honour is refused, never ignored (except groupIdPrefix and kafka.group.id: we use
+             no group).
 
-Differences from the connector: `kafka.*` options are kafka-python's, which has most of the Java client's; the others are
-refused by name. minOffsetsPerTrigger and maxTriggerDelay do not exist: the Python Data Source API passes no time to the source.
+Differences from the connector: `kafka.*` options are kafka-python's, which has most of the Java client's; the others
+are refused by name. minOffsetsPerTrigger and maxTriggerDelay do not exist: the Python Data Source API passes no time to
+the source.
 """
 import json
 from collections.abc import Callable, Mapping
@@ -79,11 +82,19 @@ class SourceOptions:
                 raise refuse(f"Option '{name}' is not supported by the Python source; the official connector has it")
         strategy = _strategy(options)
         return cls(
-            strategy, _wanted(strategy, options[strategy]), _limit(options, "starting"), _limit(options, "ending"),
-            _positive(options, "maxOffsetsPerTrigger"), _positive(options, "minPartitions"),
-            _boolean(options, "failOnDataLoss", True), _boolean(options, "includeHeaders", False),
-            _whole(options, "kafkaConsumer.pollTimeoutMs", 120_000) / 1000, _whole(options, "fetchOffset.numRetries", 3),
-            _whole(options, "fetchOffset.retryIntervalMs", 1000) / 1000, client_config(options, KafkaConsumer.DEFAULT_CONFIG))
+            strategy,
+            _wanted(strategy, options[strategy]),
+            _limit(options, "starting"),
+            _limit(options, "ending"),
+            _positive(options, "maxOffsetsPerTrigger"),
+            _positive(options, "minPartitions"),
+            _boolean(options, "failOnDataLoss", True),
+            _boolean(options, "includeHeaders", False),
+            _whole(options, "kafkaConsumer.pollTimeoutMs", 120_000) / 1000,
+            _whole(options, "fetchOffset.numRetries", 3),
+            _whole(options, "fetchOffset.retryIntervalMs", 1000) / 1000,
+            client_config(options, KafkaConsumer.DEFAULT_CONFIG),
+        )
 
     def check_batch(self) -> None:
         """What a batch query cannot ask for."""
@@ -154,7 +165,9 @@ def _strategy(options: Mapping[str, str]) -> str:
     given = [name for name in STRATEGIES if name in options]
     if len(given) != 1:
         problem = "Only one of the following options can be" if given else "One of the following options must be"
-        raise refuse(f"{problem} specified for Kafka source: subscribe, subscribepattern, assign. See the docs for more details.")
+        raise refuse(
+            f"{problem} specified for Kafka source: subscribe, subscribepattern, assign. See the docs for more details."
+        )
     return given[0]
 
 
@@ -180,7 +193,10 @@ def _limit(options: Mapping[str, str], side: str) -> Limit | None:
     if f"{side}Timestamp" in options:
         return AtTimes(_whole(options, f"{side}Timestamp", 0), latest_if_none)
     if f"{side}OffsetsByTimestamp" in options:
-        return AtTimes(_json(options[f"{side}OffsetsByTimestamp"], offsets_from_json, '{"topicA":{"0":123,"1":456}}'), latest_if_none)
+        return AtTimes(
+            _json(options[f"{side}OffsetsByTimestamp"], offsets_from_json, '{"topicA":{"0":123,"1":456}}'),
+            latest_if_none,
+        )
     value = options.get(f"{side}Offsets")
     if value is None:
         return None

@@ -3,8 +3,8 @@
 Owns: how a session is started, and the answer to "which format name reads Kafka here?".
 
 Invariants
-  I-SPARK-13  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail after a
-              minute, and the message says nothing of the cause.
+  I-SPARK-13  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
+              after a minute, and the message says nothing of the cause.
   I-SPARK-14  Without connector and without network everything still runs, on our Python source.
 """
 import logging
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 SMALL = {
     "spark.driver.memory": "1g",
-    "spark.sql.shuffle.partitions": "2",         # the default, 200, is for clusters: 200 tiny files and tasks per micro-batch
+    "spark.sql.shuffle.partitions": "2",  # the default, 200, is for clusters: 200 tiny files and tasks per micro-batch
     "spark.default.parallelism": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -36,9 +36,9 @@ SMALL = {
 def spark_session(master: str | None = None, connector: bool = True, **config: str) -> SparkSession:
     """The running session, or a new one.
 
-    master: a Spark cluster's address; default SPARK_MASTER of the environment, else local[2]. On a cluster the workers need
-    this package and kafka-python only for the Python source; the connector's jars are sent to them.
-    connector: False leaves the official connector out. config: more Spark settings, `spark__sql__x="1"` for spark.sql.x.
+    master: a Spark cluster's address; default SPARK_MASTER of the environment, else local[2]. On a cluster the workers
+    need this package and kafka-python only for the Python source; the connector's jars are sent to them.
+    connector: False leaves the official connector out. config: more settings, `spark__sql__x="1"` for spark.sql.x.
     Takes 5-10 s (a JVM starts); the first fetch of the jars some more.
     """
     if (running := SparkSession.getActiveSession()) is not None:
@@ -50,7 +50,8 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
     for name, value in (settings | {name.replace("__", "."): value for name, value in config.items()}).items():
         builder = builder.config(name, value)
     use_java()
-    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)      # says in JSON what the exception says anyway
+    # says in JSON what the exception says anyway
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
     return builder.getOrCreate()
 
 
@@ -80,7 +81,9 @@ def _connector(wanted: bool) -> dict[str, str]:
     try:
         return {"spark.jars": ",".join(map(str, jars(CONNECTOR)))}
     except JarsMissing as missing:
-        log.warning("The official Kafka connector is not here (%s); the Python source is used.", str(missing).splitlines()[0])
+        log.warning(
+            "The official Kafka connector is not here (%s); the Python source is used.", str(missing).splitlines()[0]
+        )
         return {}
 
 
@@ -92,7 +95,7 @@ def _local() -> dict[str, str]:
 
 
 def _java_options(local: bool) -> dict[str, str]:
-    """A quiet log; and for minutes on two cores the first compiler alone: 27 s of processor time instead of 43 for a start and
-    twelve micro-batches (measured). On a cluster, where queries run for days, the second compiler pays."""
+    """A quiet log; and for minutes on two cores the first compiler alone: 27 s of processor time instead of 43 for a
+    start and twelve micro-batches (measured). On a cluster, where queries run for days, the second compiler pays."""
     quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
     return {"spark.driver.extraJavaOptions": quiet + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC" * local}

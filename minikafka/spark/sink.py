@@ -3,13 +3,14 @@
 Owns: which columns mean what, and the one producer of a task.
 
 Invariants
-  I-SPARK-11  A task succeeds only after every one of its records was acknowledged by all in-sync replicas (acks=all, idempotent);
-              the first failure fails the task.
-  I-SPARK-12  The topic is the option `topic` if given, else the column `topic`; a null topic is an error. Columns: value (required),
-              key, topic, partition, headers. Others are ignored, `timestamp` too, as the connector does.
+  I-SPARK-11  A task succeeds only after every one of its records was acknowledged by all in-sync replicas (acks=all,
+              idempotent); the first failure fails the task.
+  I-SPARK-12  The topic is the option `topic` if given, else the column `topic`; a null topic is an error. Columns:
+              value (required), key, topic, partition, headers. Others are ignored, `timestamp` too, as the connector
+              does.
 
-At least once, as with the connector: a task that is repeated, or a micro-batch that is replayed, writes its records again.
-Unlike the connector: a row with neither key nor value is refused (kafka-python cannot send it).
+At least once, as with the connector: a task that is repeated, or a micro-batch that is replayed, writes its records
+again. Unlike the connector: a row with neither key nor value is refused (kafka-python cannot send it).
 """
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -58,7 +59,9 @@ class Writer:
             found = columns.get(name)
             if found is not None and found.simpleString() not in [a.simpleString() for a in allowed]:
                 must = " or ".join(a.simpleString() for a in allowed)
-                raise AnalysisException(message=f"{name} attribute unsupported type {found.simpleString()}. {name} must be a(n) {must}")
+                raise AnalysisException(
+                    message=f"{name} attribute unsupported type {found.simpleString()}. {name} must be a(n) {must}"
+                )
         return cls(topic, client_config(options, KafkaProducer.DEFAULT_CONFIG))
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -88,7 +91,13 @@ class Writer:
                                     "Use the `topic` option for setting a default topic.")
         nothing = [None] * n
         headers = [[(h["key"], h["value"]) for h in hs or ()] for hs in column.get("headers", nothing)]
-        return zip(topics, map(_bytes, column.get("key", nothing)), map(_bytes, column["value"]), column.get("partition", nothing), headers)
+        return zip(
+            topics,
+            map(_bytes, column.get("key", nothing)),
+            map(_bytes, column["value"]),
+            column.get("partition", nothing),
+            headers,
+        )
 
 
 def _bytes(value: str | bytes | None) -> bytes | None:

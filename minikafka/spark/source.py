@@ -1,16 +1,18 @@
 """The pure-Python Kafka source and sink of Spark: what the Python Data Source API calls.
 
-Owns: the format "minikafka" (the name "kafka" belongs to the connector and cannot be registered): its reader, its streaming
-reader with admission control, its writers. One notebook runs on either: `spark.read.format(kafka_format(spark))`.
+Owns: the format "minikafka" (the name "kafka" belongs to the connector and cannot be registered): its reader, its
+streaming reader with admission control, its writers. One notebook runs on either:
+`spark.read.format(kafka_format(spark))`.
 
 Invariants
-  I-SPARK-9   Offsets live in the query's checkpoint, in the connector's form {"topic": {"0": 23}}; a restarted query goes on from
-              them, whatever startingOffsets says.
+  I-SPARK-9   Offsets live in the query's checkpoint, in the connector's form {"topic": {"0": 23}}; a restarted query
+              goes on from them, whatever startingOffsets says.
   I-SPARK-10  With availableNow the end is fixed once, when the query starts; later records wait for the next run.
 
 Differences from the connector
-  * Where a query dies in its very first micro-batch, before it is committed, the connector finds the start in its own file; the
-    Python API gives a source no place for one, so the start is asked again: with startingOffsets=latest that fails as data loss.
+  * Where a query dies in its very first micro-batch, before it is committed, the connector finds the start in its own
+    file; the Python API gives a source no place for one, so the start is asked again: with startingOffsets=latest that
+    fails as data loss.
   * df.write needs mode("append") (the connector also takes the default, errorifexists).
   * Wrong options surface as AnalysisException with the connector's text in it, some at start() instead of load().
 """
@@ -19,8 +21,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql.datasource import (DataSource, DataSourceArrowWriter, DataSourceReader, DataSourceStreamArrowWriter,
-                                    DataSourceStreamReader, InputPartition)
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
@@ -68,7 +76,9 @@ class KafkaSource(DataSource):
         options = SourceOptions.parse(self.options)
         fixed = spark_schema(options.include_headers)
         if schema.simpleString() != fixed.simpleString():
-            raise AnalysisException(message=f"The user-specified schema doesn't match the actual schema: {fixed.simpleString()}")
+            raise AnalysisException(
+                message=f"The user-specified schema doesn't match the actual schema: {fixed.simpleString()}"
+            )
         return options
 
 
@@ -78,9 +88,11 @@ class _Reads:
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if not isinstance(partition, RangePartition):
-            return iter(())                                          # where there is nothing to read, Spark makes one of its own
+            return iter(())  # where there is nothing to read, Spark makes one of its own
         o = self.options
-        return RangeReader(partition.range, o.client, o.fail_on_data_loss, o.include_headers, o.poll_timeout_s).batches()
+        return RangeReader(
+            partition.range, o.client, o.fail_on_data_loss, o.include_headers, o.poll_timeout_s
+        ).batches()
 
 
 class BatchReader(_Reads, DataSourceReader):
@@ -154,7 +166,8 @@ class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class _Writes:
-    """What batch and streaming share: a task writes its rows and waits for the acknowledgements. Runs in the executor."""
+    """What batch and streaming share: a task writes its rows and waits for the acknowledgements. Runs in the
+    executor."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
@@ -168,4 +181,5 @@ class BatchWriter(_Writes, DataSourceArrowWriter):
 
 
 class StreamWriter(_Writes, DataSourceStreamArrowWriter):
-    """`df.writeStream.format("minikafka")`: at least once, as with the connector (a replayed batch is written again)."""
+    """`df.writeStream.format("minikafka")`: at least once, as with the connector (a replayed batch is written
+    again)."""

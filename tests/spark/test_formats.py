@@ -1,4 +1,5 @@
-"""Our Python source and sink beside the official connector: equal rows, equal errors, equal resumption. On both engines.
+"""Our Python source and sink beside the official connector: equal rows, equal errors, equal resumption. On both
+engines.
 
 The connector is the judge of the source, Apache Kafka of our brokers.
 """
@@ -18,8 +19,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 @pytest.mark.judge_fast
 def test_equal_rows(spark, both, kafka, name):
-    """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, or a limit is off by one;
-    or if our broker answers a ListOffsets by time or a Fetch with other records than Kafka."""
+    """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, or a limit is off
+    by one; or if our broker answers a ListOffsets by time or a Fetch with other records than Kafka."""
     kafka.create(name)
     kafka.create(f"{name}-b", 1)
     kafka.send(name, range(100))
@@ -31,9 +32,16 @@ def test_equal_rows(spark, both, kafka, name):
         {"subscribePattern": f"{name}.*", "includeheaders": "true"},
         {"assign": json.dumps({name: [1]})},
         {"assign": json.dumps({name: [7]})},
-        {"subscribe": name, "startingOffsets": json.dumps({name: {"0": 10, "1": -2}}), "endingOffsets": json.dumps({name: {"0": 12, "1": -1}})},
-        {"subscribe": name, "startingOffsetsByTimestamp": json.dumps({name: times}),
-         "endingOffsetsByTimestamp": json.dumps({name: {"0": 1_050_000, "1": 9_000_000}})},
+        {
+            "subscribe": name,
+            "startingOffsets": json.dumps({name: {"0": 10, "1": -2}}),
+            "endingOffsets": json.dumps({name: {"0": 12, "1": -1}}),
+        },
+        {
+            "subscribe": name,
+            "startingOffsetsByTimestamp": json.dumps({name: times}),
+            "endingOffsetsByTimestamp": json.dumps({name: {"0": 1_050_000, "1": 9_000_000}}),
+        },
         {"subscribe": name, "startingTimestamp": "1060000"},
         {"subscribe": name, "startingTimestamp": "9000000", "startingOffsetsByTimestampStrategy": "latest"},
         {"subscribe": name, "minPartitions": "5", "maxOffsetsPerTrigger": "3"},
@@ -54,14 +62,25 @@ def test_equal_refusals(spark, both, kafka, name):
     kafka.send(name, range(20))
     two = {"0": 0, "1": 0}
     asked = [
-        {}, {"subscribe": name, "assign": "{}"}, {"subscribe": " , "}, {"subscribePattern": " "}, {"assign": name},
-        {"subscribe": name, "startingOffsets": "latest"}, {"subscribe": name, "endingOffsets": "earliest"},
+        {},
+        {"subscribe": name, "assign": "{}"},
+        {"subscribe": " , "},
+        {"subscribePattern": " "},
+        {"assign": name},
+        {"subscribe": name, "startingOffsets": "latest"},
+        {"subscribe": name, "endingOffsets": "earliest"},
         {"subscribe": name, "startingOffsets": json.dumps({name: two | {"1": -1}})},
         {"subscribe": name, "endingOffsets": json.dumps({name: two | {"1": -2}})},
-        {"subscribe": name, "startingOffsets": "oldest"}, {"subscribe": name, "startingOffsets": "{" + name + "}"},
-        {"subscribe": name, "startingOffsets": json.dumps({name: {"0": 5, "1": 0}}), "endingOffsets": json.dumps({name: {"0": 3, "1": 1}})},
+        {"subscribe": name, "startingOffsets": "oldest"},
+        {"subscribe": name, "startingOffsets": "{" + name + "}"},
+        {
+            "subscribe": name,
+            "startingOffsets": json.dumps({name: {"0": 5, "1": 0}}),
+            "endingOffsets": json.dumps({name: {"0": 3, "1": 1}}),
+        },
         {"subscribe": name, "startingOffsets": json.dumps({name: {"0": 77, "1": 0}})},
-        {"subscribe": name, "startingTimestamp": "9000000"}, {"subscribe": name, "minPartitions": "0"},
+        {"subscribe": name, "startingTimestamp": "9000000"},
+        {"subscribe": name, "minPartitions": "0"},
         {"subscribe": name, "kafka.enable.auto.commit": "true"},
     ]
     for options in asked:
@@ -76,9 +95,9 @@ def test_equal_refusals(spark, both, kafka, name):
 
 
 def test_equal_resumption(spark, both, kafka, name, tmp_path):
-    """A sink that fails in batch 1; a restart, which repeats exactly batch 1; more records and a new topic; another restart.
-    Fails if our source ignored maxOffsetsPerTrigger, did not begin where the checkpoint says, obeyed startingOffsets again, or
-    began a new topic at its end."""
+    """A sink that fails in batch 1; a restart, which repeats exactly batch 1; more records and a new topic; another
+    restart. Fails if our source ignored maxOffsetsPerTrigger, did not begin where the checkpoint says, obeyed
+    startingOffsets again, or began a new topic at its end."""
     kafka.create(name)
     kafka.send(name, range(100))
     kafka.send(name, range(0, 40, 2))                                # partition 0 has more than partition 1
@@ -89,7 +108,9 @@ def test_equal_resumption(spark, both, kafka, name, tmp_path):
     kafka.create(f"{name}-b", 1)
     kafka.send(f"{name}-b", range(5), 1)
     for source in both:
-        runs[source].append(stream(spark, source, kafka, tmp_path / source, **(options | {"startingOffsets": "latest"})))
+        runs[source].append(
+            stream(spark, source, kafka, tmp_path / source, **(options | {"startingOffsets": "latest"}))
+        )
     theirs, ours = (runs[source] for source in both)
     assert ours == theirs and offsets_in(tmp_path / both[1]) == offsets_in(tmp_path / both[0])
     failed, repeated, resumed = ours
@@ -116,7 +137,9 @@ def test_equal_data_loss(spark, both, kafka, name, tmp_path):
                 stream(spark, source, kafka, tmp_path / source, **options)
             errors.append(reason(caught.value))
         assert expected in errors[0] and _anywhere(errors[1]) == _anywhere(errors[0])
-        theirs, ours = (stream(spark, source, kafka, tmp_path / source, failOnDataLoss="false", **options) for source in both)
+        theirs, ours = (
+            stream(spark, source, kafka, tmp_path / source, failOnDataLoss="false", **options) for source in both
+        )
         assert ours == theirs
     beyond = {"subscribe": name, "endingOffsets": json.dumps({name: {"0": 20}}), "kafkaConsumer.pollTimeoutMs": "1500"}
     errors = []
@@ -135,10 +158,11 @@ def _anywhere(text: str) -> str:
 
 
 def test_equal_sinks(spark, both, kafka, name, tmp_path):
-    """Fails if our sink dropped a header, sent a null key as empty, ignored the partition column, preferred the topic column to the
-    option, or acknowledged before the brokers did; or if it took a column of a wrong type."""
+    """Fails if our sink dropped a header, sent a null key as empty, ignored the partition column, preferred the topic
+    column to the option, or acknowledged before the brokers did; or if it took a column of a wrong type."""
     data = spark.sql("""SELECT * FROM VALUES ('a', binary('1'), 0, array(struct('h' AS key, binary('v') AS value))),
-                        (null, binary(''), 1, null), ('c', null, 1, null) AS t(key, value, partition, headers)""").coalesce(1)
+                        (null, binary(''), 1, null), ('c', null, 1, null) AS t(key, value, partition, headers)""")
+    data = data.coalesce(1)
     written = []
     for source in both:
         by_option, by_column, streamed = (kafka.create(f"{name}-{source}-{n}") for n in range(3))
@@ -146,9 +170,16 @@ def test_equal_sinks(spark, both, kafka, name, tmp_path):
         topic = data.selectExpr("*", f"'{by_column}' AS topic", "'ignored' AS other")
         topic.write.format(source).options(**target, topic=by_option).mode("append").save()
         topic.write.format(source).options(**target).mode("append").save()
-        query = (spark.readStream.format(source).options(**target, subscribe=by_option, startingOffsets="earliest", includeHeaders="true")
-                 .load().select("key", "value", "partition", "headers").writeStream.format(source)
-                 .options(**target, topic=streamed, checkpointLocation=str(tmp_path / source)).trigger(availableNow=True).start())
+        query = (
+            spark.readStream.format(source)
+            .options(**target, subscribe=by_option, startingOffsets="earliest", includeHeaders="true")
+            .load()
+            .select("key", "value", "partition", "headers")
+            .writeStream.format(source)
+            .options(**target, topic=streamed, checkpointLocation=str(tmp_path / source))
+            .trigger(availableNow=True)
+            .start()
+        )
         query.awaitTermination()
         written.append([[(r.partition, r.offset, r.key, r.value, list(r.headers)) for r in kafka.read(t)]
                         for t in (by_option, by_column, streamed)])
@@ -161,16 +192,19 @@ def test_equal_sinks(spark, both, kafka, name, tmp_path):
         errors = []
         for source in both:
             with pytest.raises(Exception) as caught:
-                frame.write.format(source).options(**{"kafka.bootstrap.servers": kafka.bootstrap}, **options).mode("append").save()
+                frame.write.format(source).options(**{"kafka.bootstrap.servers": kafka.bootstrap}, **options).mode(
+                    "append"
+                ).save()
             errors.append(words(caught.value))
         theirs = errors[0].partition("KafkaIllegalStateException: ")[2].partition(" at org.")[0] or errors[0]
         assert theirs in errors[1], errors
 
 
 def test_late_rows_and_repeated_batches(spark, kafka, name, tmp_path):
-    """The demo's job over a morning whose first ten flights are reported last, behind the watermark; then a batch is written again.
-    I-DEMO-5, I-DEMO-6. Fails if late rows were taken into windows, or `rows` were counted behind the watermark, or if a repeated
-    batch changed a result."""
+    """The demo's job over a morning whose first ten flights are reported last, behind the watermark; then a batch is
+    written again.
+    I-DEMO-5, I-DEMO-6. Fails if late rows were taken into windows, or `rows` were counted behind the watermark, or if a
+    repeated batch changed a result."""
     events = list(flights(300))
     topic, results = kafka.create(name), kafka.create(f"{name}-results", 1)
     for f in events[10:] + events[:10]:
@@ -179,7 +213,9 @@ def test_late_rows_and_repeated_batches(spark, kafka, name, tmp_path):
     job = SparkJob(spark, python_format(spark), kafka.bootstrap, topic, results, str(tmp_path), per_trigger=60)
     job.start(lambda condition: kafka.cluster.wait(condition, timeout=120))
     counted = job.finish()
-    job._write_results(spark.read.parquet(str(tmp_path / "delays")).where("batch = 3").drop("batch").localCheckpoint(), 3)
+    job._write_results(
+        spark.read.parquet(str(tmp_path / "delays")).where("batch = 3").drop("batch").localCheckpoint(), 3
+    )
     assert job.finish() == counted
     assert (counted.rows, counted.distinct, counted.results_differ) == (300, 300, 0)
     assert len(kafka.read(results)) > counted.results_topic == counted.results_parquet == len(counted.windows)

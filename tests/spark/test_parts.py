@@ -6,7 +6,16 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from minikafka.spark.offsets import Range, rate_limit, split, stream_ranges
-from minikafka.spark.options import EARLIEST, AtTimes, Everywhere, Exactly, SourceOptions, client_config, offsets_from_json, offsets_to_json
+from minikafka.spark.options import (
+    EARLIEST,
+    AtTimes,
+    Everywhere,
+    Exactly,
+    SourceOptions,
+    client_config,
+    offsets_from_json,
+    offsets_to_json,
+)
 
 PARTITIONS = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 3))
 OFFSETS = st.dictionaries(PARTITIONS, st.integers(0, 1000), min_size=1)
@@ -18,8 +27,8 @@ def options(**given: str) -> SourceOptions:
 
 @given(OFFSETS, st.data(), st.integers(1, 2000))
 def test_rate_limit(start, data, limit):
-    """I-SPARK-3. Fails if a partition with something waiting were starved, went past its end or back before its start, or if
-    the limit were exceeded by more than the one record that each partition is sure of."""
+    """I-SPARK-3. Fails if a partition with something waiting were starved, went past its end or back before its start,
+    or if the limit were exceeded by more than the one record that each partition is sure of."""
     end = {tp: offset + data.draw(st.integers(0, 500)) for tp, offset in start.items()}
     cut = rate_limit(limit, start, end)
     assert all(start[tp] + (end[tp] > start[tp]) <= cut[tp] <= end[tp] for tp in start)
@@ -28,7 +37,10 @@ def test_rate_limit(start, data, limit):
         assert cut == end
 
 
-@given(st.lists(st.tuples(PARTITIONS, st.integers(0, 99), st.integers(1, 500)), unique_by=lambda r: r[0]), st.integers(1, 30))
+@given(
+    st.lists(st.tuples(PARTITIONS, st.integers(0, 99), st.integers(1, 500)), unique_by=lambda r: r[0]),
+    st.integers(1, 30),
+)
 def test_split(drawn, wanted):
     """Fails if a record were left out or read twice when partitions are cut for minPartitions."""
     ranges = [Range(*tp, start, start + size) for tp, start, size in drawn]
@@ -71,10 +83,16 @@ def test_options():
     assert config["request_timeout_ms"] == 700 and "group_id" not in config and "acks" not in config
 
 
-@pytest.mark.parametrize("wrong, words", [
-    ({"kafka.reticulate.splines": "1"}, "unknown to kafka-python"), ({"minOffsetsPerTrigger": "5"}, "not supported by the Python source"),
-    ({"failOnDataLoss": "perhaps"}, "must be true or false"), ({"maxOffsetsPerTrigger": "0"}, "must be positive"),
-    ({"kafkaConsumer.pollTimeoutMs": "soon"}, "single long value")])
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"kafka.reticulate.splines": "1"}, "unknown to kafka-python"),
+        ({"minOffsetsPerTrigger": "5"}, "not supported by the Python source"),
+        ({"failOnDataLoss": "perhaps"}, "must be true or false"),
+        ({"maxOffsetsPerTrigger": "0"}, "must be positive"),
+        ({"kafkaConsumer.pollTimeoutMs": "soon"}, "single long value"),
+    ],
+)
 def test_nothing_is_ignored_in_silence(wrong, words):
     """I-SPARK-2. Fails if an option without effect were accepted."""
     with pytest.raises(IllegalArgumentException, match=words):
