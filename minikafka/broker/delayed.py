@@ -46,18 +46,27 @@ class Delayed(Generic[P]):
         if not self._done.done():
             self._done.set_result(None)
 
-    async def wait(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
-        """Return when ready or after `timeout` seconds."""
+    def watch(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
+        """From now on be told of every move, for `timeout` seconds at most. Call it in the step that has looked: a task
+        that only begins to wait later would miss what moves until it runs (I-DELAY-2)."""
         self._watched = list(watched)
-        timer = self._env.later(timeout, self.force)
         for waiters in self._watched:
             waiters.add(self)
-        try:
-            await self._done
-        finally:
-            timer.cancel()
-            for waiters in self._watched:
-                waiters.discard(self)
+        timer = self._env.later(timeout, self.force)
+        self._done.add_done_callback(lambda _: (timer.cancel(), self._unwatch()))
+
+    def _unwatch(self) -> None:
+        for waiters in self._watched:
+            waiters.discard(self)
+
+    async def done(self) -> None:
+        """Return when ready, or when the time is over."""
+        await self._done
+
+    async def wait(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
+        """Return when ready or after `timeout` seconds."""
+        self.watch(watched, timeout)
+        await self.done()
 
 
 class Waiters(Generic[P]):

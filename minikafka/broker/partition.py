@@ -75,7 +75,7 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """The end of what read_committed may see: the high watermark, or where an undecided transaction begins (rule 10)."""
-        return self.log.producers.last_stable_offset(self.core.high_watermark)
+        return max(self.log.producers.last_stable_offset(self.core.high_watermark), self.log.start_offset)
 
     def check(self, leader_epoch: int = -1, only_leader: bool = True) -> None:
         """Raise what a request for this partition must be answered, if it must be refused (rule 22)."""
@@ -202,6 +202,7 @@ class Partition:
 
     def _moved_high_watermark(self, e: core.HighWatermark) -> bool:
         self._env.trace("hw", tp=self.name, hw=e.offset)
+        self.log.producers.replicated(e.offset)
         self.waiters.wake(self)
         return True
 

@@ -230,11 +230,13 @@ class ProducerStates:
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Up to where every transaction is decided, and its decision replicated (rule 10)."""
+        starts = [one.first_offset for one in self.completed if one.last_offset >= high_watermark]
+        return min([high_watermark, *starts, *self._open.values()])
+
+    def replicated(self, high_watermark: int) -> None:
+        """What is below is safe on all replicas that count: forget the transactions whose markers are there."""
         if self.completed:
             self.completed = [one for one in self.completed if one.last_offset >= high_watermark]
-        undecided = self.first_undecided_offset
-        starts = [one.first_offset for one in self.completed] + ([undecided] if undecided >= 0 else [])
-        return min([high_watermark, *starts])
 
     def expire(self, now_ms: int, after_ms: int) -> None:
         """Forget producers that wrote nothing for `after_ms` and have no transaction open."""

@@ -83,7 +83,9 @@ class Fetch:
         results = self._read_all(count=self.ctx.listener == INTERNAL)
         if context.error or self._enough(results):
             return self._answer(context, results)
-        return self._wait(context, results)
+        delayed = DelayedFetch(self, {self._partition(key): wanted for key, wanted in self.wanted.items()})
+        delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
+        return self._wait(context, delayed)
 
     # --- request --------------------------------------------------------------------------------------------------
 
@@ -157,10 +159,8 @@ class Fetch:
             return True
         return _size(results) >= self.min_bytes
 
-    async def _wait(self, context: FetchContext[Wanted], results: dict[Key, Read | Err]) -> FetchResponse:
-        waiting = {self._partition(key): wanted for key, wanted in self.wanted.items()}
-        delayed = DelayedFetch(self, waiting)
-        await delayed.wait([p.waiters for p in waiting], self.request.max_wait_ms / 1000)
+    async def _wait(self, context: FetchContext[Wanted], delayed: DelayedFetch) -> FetchResponse:
+        await delayed.done()
         return self._answer(context, self._read_all(count=False))
 
     # --- answer ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,257 @@
+"""Transactions in one partition's log: rules 10, 51, 52, 53 and 54. Each docstring says what makes its test fail."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+
+from minikafka.log import Log
+from minikafka.log.markers import coordinator_epoch, is_commit, marker
+from minikafka.log.transactions import AbortedTransaction
+from minikafka.protocol.errors import Err, KafkaError
+from tests.log.kit import NOW, PATH, open_log, some_batch
+from tests.log.memfs import MemFs
+
+A, B = 11, 12
+COMMIT, ABORT = True, False
+INDEX = f"{PATH}/{0:020d}.txnindex"
+
+
+def write(log: Log, pid: int, sequence: int, epoch: int = 0, count: int = 2, **options: object) -> int:
+    """Append a transactional batch; returns its first offset."""
+    data = some_batch(sequence % 100, count, producer_id=pid, producer_epoch=epoch, base_sequence=sequence,
+                      transactional=True)
+    return log.append_leader(data, 0, NOW, **options).base_offset
+
+
+def end(log: Log, pid: int, commit: bool, epoch: int = 0, coordinator: int = 0) -> int:
+    """Append a marker; returns its offset."""
+    data = marker(pid, epoch, coordinator, commit, NOW)
+    return log.append_leader(data, 0, NOW, origin="coordinator").base_offset
+
+
+def stable(log: Log, high_watermark: int | None = None) -> int:
+    return log.producers.last_stable_offset(log.end_offset if high_watermark is None else high_watermark)
+
+
+def rows(log: Log) -> list[AbortedTransaction]:
+    return [row for segment in log.segments for row in segment.aborted.rows]
+
+
+def refused(log: Log, pid: int, sequence: int, **options: object) -> Err:
+    with pytest.raises(KafkaError) as error:
+        write(log, pid, sequence, **options)
+    return error.value.code
+
+
+# --- markers ------------------------------------------------------------------------------------------------------
+
+
+def test_a_marker_is_made_as_kafka_makes_it() -> None:
+    """Fails if a byte of key, value or attributes changes: consumers and other brokers read them."""
+    data = marker(A, 3, 9, COMMIT, NOW)
+    attributes, pid, epoch, sequence = *struct.unpack_from(">h", data, 21), *struct.unpack_from(">qhi", data, 43)
+    assert (attributes, pid, epoch, sequence) == (0x30, A, 3, -1)
+    assert data[61:] == bytes([0x20, 0, 0, 0, 8, 0, 0, 0, 1, 12, 0, 0, 0, 0, 0, 9, 0])
+    assert is_commit(data) and not is_commit(marker(A, 3, 9, ABORT, NOW)) and coordinator_epoch(data) == 9
+
+
+def test_rule_51_an_older_coordinator_is_fenced() -> None:
+    """Fails if a marker of a deposed coordinator, or of an older producer epoch, still ends a transaction."""
+    log = open_log(MemFs())
+    write(log, A, 0)
+    end(log, A, COMMIT, epoch=1, coordinator=5)
+    for epoch, coordinator, code in ((1, 4, Err.TRANSACTION_COORDINATOR_FENCED), (0, 5, Err.INVALID_PRODUCER_EPOCH)):
+        with pytest.raises(KafkaError) as error:
+            end(log, A, ABORT, epoch, coordinator)
+        assert error.value.code is code
+    end(log, A, COMMIT, epoch=1, coordinator=6)
+
+
+def test_rule_51_clients_write_no_markers() -> None:
+    """Fails if a control batch is accepted from a client: it could commit what the coordinator has aborted."""
+    log = open_log(MemFs())
+    with pytest.raises(KafkaError) as error:
+        log.append_leader(marker(A, 0, 0, COMMIT, NOW), 0, NOW)
+    assert error.value.code is Err.INVALID_RECORD and log.end_offset == 0
+
+
+# --- the last stable offset -----------------------------------------------------------------------------------------
+
+
+def test_rule_10_the_last_stable_offset_waits_for_the_oldest_transaction() -> None:
+    """Fails if the offset passes an open transaction, or stays behind once all are decided."""
+    log = open_log(MemFs())
+    assert (write(log, A, 0), stable(log)) == (0, 0)
+    assert (write(log, B, 0), stable(log)) == (2, 0)
+    log.append_leader(some_batch(0), 0, NOW)
+    assert (end(log, B, COMMIT), stable(log)) == (6, 0)
+    assert (end(log, A, COMMIT), stable(log)) == (7, 8)
+
+
+def test_rule_10_a_decision_counts_when_it_is_replicated() -> None:
+    """Fails if a marker that only the leader has moves the offset: another leader might decide otherwise."""
+    log = open_log(MemFs())
+    write(log, A, 0)
+    at = end(log, A, COMMIT)
+    assert stable(log, high_watermark=1) == 0 and stable(log, high_watermark=at) == 0
+    assert stable(log, high_watermark=at + 1) == at + 1
+    log.producers.replicated(at)
+    assert stable(log, high_watermark=at) == 0, "the offset of a high watermark is not below it"
+    log.producers.replicated(at + 1)
+    assert log.producers.completed == []
+
+
+# --- what may begin a transaction -----------------------------------------------------------------------------------
+
+
+def test_rule_52_a_first_append_needs_a_guard() -> None:
+    """Fails if a transactional batch begins a transaction in the log without having been verified."""
+    log = open_log(MemFs())
+    assert refused(log, A, 0, guard=None) is Err.INVALID_TXN_STATE
+    assert refused(log, A, 0, guard=object()) is Err.INVALID_TXN_STATE
+    guard = log.producers.guard(A)
+    assert write(log, A, 0, guard=guard) == 0
+    assert write(log, A, 2, guard=None) == 2, "inside the transaction nothing more is asked"
+    assert refused(log, B, 0, guard=guard) is Err.INVALID_TXN_STATE
+
+
+def test_rule_52_a_marker_makes_the_guard_void() -> None:
+    """A12, the hanging offset. Fails if a batch verified before the end of its transaction is written after it."""
+    log = open_log(MemFs())
+    guard = log.producers.guard(A)
+    end(log, A, ABORT)
+    assert refused(log, A, 0, guard=guard) is Err.INVALID_TXN_STATE
+    assert stable(log) == log.end_offset
+
+
+def test_rule_53_an_open_transaction_takes_nothing_else() -> None:
+    """Fails if a producer may write outside of the transaction that it has open here."""
+    log = open_log(MemFs())
+    write(log, A, 0)
+    plain = some_batch(1, producer_id=A, producer_epoch=0, base_sequence=2)
+    with pytest.raises(KafkaError) as error:
+        log.append_leader(plain, 0, NOW)
+    assert error.value.code is Err.INVALID_TXN_STATE
+    end(log, A, COMMIT)
+    assert log.append_leader(plain, 0, NOW).base_offset == 3
+
+
+# --- the index of aborted transactions --------------------------------------------------------------------------------
+
+
+def test_rule_54_the_index_is_kafkas() -> None:
+    """Fails if a byte of the rows changes, or if a committed transaction gets one."""
+    fs = MemFs()
+    log = open_log(fs)
+    write(log, A, 0)
+    end(log, A, COMMIT)                 # 2
+    assert not fs.exists(INDEX)
+    write(log, A, 2)                    # 3
+    write(log, B, 0)                    # 5
+    end(log, B, ABORT)                  # 7, while A's is open
+    end(log, A, COMMIT)
+    assert fs.read(INDEX) == struct.pack(">hqqqq", 0, B, 5, 7, 3)
+    write(log, B, 2)                    # 9
+    end(log, B, ABORT)
+    assert rows(log)[1] == AbortedTransaction(B, 9, 11, 12), "nothing else is open: stable up to its own end"
+
+
+def test_rule_54_only_what_concerns_the_read_is_listed() -> None:
+    """Fails if a row is left out whose records are read, or if rows of long ago are carried along for ever."""
+    log = open_log(MemFs())
+    write(log, A, 0)                    # 0, 1
+    write(log, B, 0)                    # 2, 3
+    end(log, A, ABORT)                  # 4
+    end(log, B, ABORT)                  # 5
+    assert [r.producer_id for r in log.aborted_transactions(0, 6)] == [A, B]
+    assert [r.producer_id for r in log.aborted_transactions(5, 6)] == [B]
+    assert [r.producer_id for r in log.aborted_transactions(0, 2)] == [A]
+    assert log.aborted_transactions(6, 6) == []
+
+
+def test_rule_54_a_transaction_over_several_segments_is_found_from_each() -> None:
+    """Fails if the search looks only into the segment that is read: the marker may lie in a later one."""
+    log = open_log(MemFs())
+    sequence = 0
+    while len(log.segments) < 4:
+        write(log, A, sequence)
+        sequence += 2
+    at = end(log, A, ABORT)
+    for segment in log.segments:
+        assert log.aborted_transactions(segment.base_offset, log.end_offset) == [AbortedTransaction(A, 0, at, at + 1)]
+
+
+def a_history(log: Log, seed: int, steps: int = 60) -> None:
+    """Producers open, extend, commit and abort transactions; some write without one."""
+    rng = random.Random(seed)
+    sequences = dict.fromkeys(range(1, 5), 0)
+    for _ in range(steps):
+        pid = rng.randrange(1, 5)
+        if log.producers.has_open(pid, 0) and rng.random() < 0.4:
+            end(log, pid, rng.random() < 0.5)
+        else:
+            write(log, pid, sequences[pid], count=rng.randrange(1, 4))
+            sequences[pid] = log.producers.entries[pid].last_sequence + 1
+
+
+def state(log: Log) -> tuple[object, ...]:
+    first_open = {pid: entry.txn_first_offset for pid, entry in log.producers.entries.items()}
+    return rows(log), first_open, stable(log), log.end_offset
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_replay_gives_the_same_rows(seed: int, clean: bool) -> None:
+    """Fails if rows, open transactions or the stable offset after a restart are not those of before."""
+    fs = MemFs()
+    log = open_log(fs)
+    a_history(log, seed)
+    before = state(log)
+    if clean:
+        log.close()
+    assert state(open_log(fs, clean=clean)) == before
+    if not clean:
+        for name in fs.listdir(PATH):
+            if name.endswith(".txnindex"):
+                fs.remove(f"{PATH}/{name}")
+        assert state(open_log(fs)) == before, "the index is derived: recovery fills it again"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_truncation_takes_rows_along(seed: int) -> None:
+    """Fails if a row, or an open transaction, of truncated batches survives, or one of kept batches is lost (rule 23)."""
+    whole, short = open_log(MemFs()), open_log(MemFs())
+    a_history(whole, seed, 60)
+    a_history(short, seed, 30)
+    whole.truncate(short.end_offset)
+    assert state(whole) == state(short)
+
+
+def test_a_damaged_index_is_filled_again() -> None:
+    """Fails if an index of odd size is believed after a clean stop."""
+    fs = MemFs()
+    log = open_log(fs)
+    a_history(log, 3)
+    before = state(log)
+    assert before[0]
+    log.close()
+    damaged = next(f"{PATH}/{name}" for name in fs.listdir(PATH) if name.endswith(".txnindex"))
+    fs.open(damaged).truncate(33)
+    assert state(open_log(fs, clean=True)) == before
+
+
+def test_retention_takes_the_index_along() -> None:
+    """Fails if the index of a deleted segment stays in the folder."""
+    fs = MemFs()
+    log = open_log(fs)
+    write(log, A, 0)
+    end(log, A, ABORT)
+    while len(log.segments) < 3:
+        log.append_leader(some_batch(1), 0, NOW)
+    assert fs.exists(INDEX)
+    log.advance_start(log.segments[1].base_offset)
+    assert log.delete_old_segments(NOW, log.end_offset) == 1
+    assert not fs.exists(INDEX)
