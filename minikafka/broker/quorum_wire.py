@@ -30,7 +30,7 @@ from minikafka.core.raft_messages import (
     Vote,
 )
 from minikafka.core.raft_roles import Leader
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 from minikafka.protocol.internal import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -91,7 +91,9 @@ def decode_request(wire: Any, node_id: int, cluster_id: str) -> Request:
 def decode_fetch(wire: Any, cluster_id: str) -> Fetch:
     """What the core needs of a Fetch for the metadata log; KafkaError if it is of another cluster."""
     _check_cluster(wire.cluster_id, cluster_id)
-    part = next(p for topic in wire.topics if topic.topic_id == TOPIC_ID for p in topic.partitions)
+    part = next((p for topic in wire.topics if topic.topic_id == TOPIC_ID for p in topic.partitions), None)
+    if part is None:
+        raise ProtocolError("a fetch of the metadata log names no partition of it")
     replica = wire.replica_state.replica_id if wire.replica_state is not None else -1
     return Fetch(part.current_leader_epoch, replica, part.fetch_offset, max(part.last_fetched_epoch, 0),
                  part.high_watermark, wire.max_wait_ms / 1000)

@@ -4,13 +4,15 @@ kafka-python's compiled decoders trust their input: a short string slice comes b
 empty list. A broker must not. This module walks the same schemas and builds the same message classes, but checks every
 length against the bytes that are there, and hands out record sets as views into the frame instead of copies.
 
-Owns: nothing; a reader is a pure function (data, pos) -> (value, next pos), built once per struct and version.
+Owns: nothing but a count of elements; a reader is a pure function (data, pos) -> (value, next pos), built once per struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.
             I-READ-4 every text that was read can be written again, with a little more: bytes that are no UTF-8 grow when
               their replacement characters are encoded, a client id becomes part of a member id. What grows too long
               for a string is never answered by Kafka (4.3 keeps the connection waiting); we refuse to read it.
+            I-READ-5 a message has at most MAX_ELEMENTS list elements and tags in all: two bytes on the wire become
+              hundreds in memory, and nobody else is served while they are read.
 Lenient where Kafka is (asked of 4.3): any negative length of a nullable field is null, bytes after the body and unknown
 tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
 """
@@ -30,6 +32,7 @@ Reader = Callable[[memoryview, int], tuple[Any, int]]
 
 FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d"}
 MAX_STRING = 0x7FFF
+MAX_ELEMENTS = 100_000
 MAX_TEXT = MAX_STRING - 64  # bytes of UTF-8, once it is read
 
 
@@ -39,6 +42,7 @@ def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int
     reader = _READERS.get(key)
     if reader is None:
         reader = _READERS[key] = _struct_reader(cls._struct, version, cls.flexible_version_q(version), cls)
+    _left[0] = MAX_ELEMENTS
     try:
         message, end = reader(data, pos)
     except (struct.error, IndexError) as short:
@@ -50,6 +54,13 @@ def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int
 
 
 _READERS: dict[tuple[type, int], Reader] = {}
+_left = [MAX_ELEMENTS]  # of the message that is being read: readers are plain functions, and nothing interrupts them
+
+
+def _spend(elements: int) -> None:
+    _left[0] -= max(0, elements)
+    if _left[0] < 0:
+        raise ProtocolError(f"a message has more than {MAX_ELEMENTS} elements")
 
 
 def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
@@ -73,6 +84,7 @@ def skip_tags(data: memoryview, pos: int) -> int:
 
 def _read_tags(data: memoryview, pos: int, known: dict[int, tuple[str, Reader]], into: Any) -> int:
     count, pos = read_uvarint(data, pos)
+    _spend(count)
     for _ in range(count):
         tag, pos = read_uvarint(data, pos)
         size, pos = read_uvarint(data, pos)
@@ -208,6 +220,7 @@ def _array_reader(inner: Reader, nullable: bool, flexible: bool, name: str) -> R
             raise ProtocolError(
                 f"Tried to allocate a collection of size {length}, but there are only {available} bytes remaining."
             )
+        _spend(length)
         items = []
         for _ in range(length):
             item, pos = inner(data, pos)

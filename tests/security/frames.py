@@ -36,17 +36,17 @@ ODD_NAMES = ("", "g", "a/b", "..", "\0", "a b", "é", "漢" * 500, "x" * 249, "x
              "__cluster_metadata", "__transaction_state", "%s%n{}", "\r\nERROR fake")
 
 
-def corpus(topic_id: UUID, rng: random.Random) -> Iterator[tuple[str, bytes]]:
-    """One request (name, body without the frame's size) for every API and version on the clients' listener."""
-    for key, served in sorted(HANDLERS[CLIENTS].items()):
+def corpus(topic_id: UUID, rng: random.Random, listener: str = CLIENTS) -> Iterator[tuple[str, bytes]]:
+    """One request (name, body without the frame's size) for every API and version on the listener."""
+    for key, served in sorted(HANDLERS[listener].items()):
         for version in range(served.min, served.max + 1):
             request = _Maker(key, version, topic_id, rng).message()
             yield f"{request.name} v{version}", encode_request(request, version, 7, "fuzz")[4:]
 
 
-def hostile(topic_id: UUID, rng: random.Random) -> Iterator[tuple[str, bytes]]:
+def hostile(topic_id: UUID, rng: random.Random, listener: str = CLIENTS) -> Iterator[tuple[str, bytes]]:
     """The same with well-formed frames of absurd values: they get past the reader, into the handlers."""
-    for key, served in sorted(HANDLERS[CLIENTS].items()):
+    for key, served in sorted(HANDLERS[listener].items()):
         for version in range(served.min, served.max + 1):
             request = _Maker(key, version, topic_id, rng, absurd=rng.choice([0.1, 0.3, 0.6])).message()
             client = rng.choice(["fuzz", "", "x" * 32700, "\n\x1b[2J"])

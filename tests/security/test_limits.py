@@ -264,3 +264,23 @@ def test_many_requests_in_one_piece_do_not_hold_up_others() -> None:
         assert order.count(first) == 1000 and order.index(second) < 1000 - TURN
 
     World(13).run(story)
+
+
+def test_a_million_elements_are_not_even_read() -> None:
+    """Fails if two bytes on the wire may become hundreds in memory a million times over (I-READ-5)."""
+
+    async def story(world: World) -> None:
+        for body in (
+            header(3, 1) + struct.pack(">i", 1_000_000) + struct.pack(">h", 0) * 1_000_000,
+            header(3, 9, tags=b"\0") + b"\x01\0\0\0" + b"\xc0\x84\x3d" + b"\x63\0" * 1_000_000,
+        ):
+            client = await world.connect()
+            client.send_frame(body)
+            await client.wait(1, 5)
+            assert client.closed and not client.frames
+        client = await world.connect()
+        client.send_frame(header(3, 1) + struct.pack(">i", 5000) + struct.pack(">h", 0) * 5000)
+        await client.wait(1, 5)
+        assert len(client.frames) == 1
+
+    World(14).run(story)

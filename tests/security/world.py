@@ -14,6 +14,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from minikafka.broker.broker import Broker
 from minikafka.core.configs import BrokerConfig
+from minikafka.log.batch import batches
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from minikafka.sim.disk import SimDisk
 from minikafka.sim.env import SimEnv
@@ -141,3 +142,11 @@ class World:
     @property
     def log_end(self) -> int:
         return self.broker.replicas.get("t", 0).log.end_offset
+
+    @property
+    def client_records(self) -> int:
+        """Records in the log that are no control records (transaction markers may be written by whoever asks)."""
+        if self.log_end == 0:
+            return 0
+        data = self.broker.replicas.get("t", 0).log.read(0, 1 << 26, self.log_end)
+        return sum(header.count for header, _ in batches(data) if not header.is_control)

@@ -14,6 +14,7 @@ Partition.lastOffsetForLeaderEpoch; KIP-79, KIP-207, KIP-320, KIP-734, KIP-1005,
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import (
@@ -50,7 +51,7 @@ class Found(NamedTuple):
 def list_offsets(ctx: Context, request: Any) -> ListOffsetsResponse:
     """Every partition of the request; one that is named twice is refused."""
     names = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
-    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
+    twice = {name for name, times in Counter(names).items() if times > 1}
     topics: dict[str, dict[int, Any]] = {}
     for topic in request.topics:
         for p in topic.partitions:
