@@ -46,8 +46,8 @@ class Apache:
     def prepare(self, plan: Plan, node: Node) -> None:
         write_atomic(node.properties, render(self._properties(plan, node)))
         write_atomic(plan.folder / "log4j2.yaml", LOG4J)
-        if not (node.metadata / "meta.properties").exists():
-            self._format(plan, node)
+        if empty := [folder for folder in (node.metadata, node.data) if not (folder / "meta.properties").exists()]:
+            self._format(plan, node, empty)
 
     def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
         logging = f"-Dlog4j2.configurationFile={plan.folder / 'log4j2.yaml'}"
@@ -67,17 +67,18 @@ class Apache:
             **(brokers_only if node.broker else {}),
         }
 
-    def _format(self, plan: Plan, node: Node) -> None:
-        """Format a node's folders: the first of a cluster by Kafka's own tool, the others after its example.
+    def _format(self, plan: Plan, node: Node, empty: list[Path]) -> None:
+        """Format a node's empty folders: the first of a cluster by Kafka's own tool, the others after its example.
 
-        The tool takes a Java machine and a second per node; its outcome differs between nodes only in two ids.
+        The tool takes a Java machine and a second per node; its outcome differs between nodes only in two ids. A wiped
+        data folder is formatted like a new one, as one does with a new disk.
         """
         example = next((other.metadata / BOOTSTRAP for other in plan.nodes.values()
                         if (other.metadata / BOOTSTRAP).exists()), None)
         if example is None:
             _run([*java(), "kafka.tools.StorageTool", "format", "-t", plan.cluster_id, "-c", str(node.properties)])
             return
-        for folder in (node.data, node.metadata):
+        for folder in empty:
             (folder / BOOTSTRAP).write_bytes(example.read_bytes())
             properties = {"node.id": str(node.id), "directory.id": random_id(), "version": "1",
                           "cluster.id": plan.cluster_id}
