@@ -1,6 +1,7 @@
 """The demo: the whole of it as a process, and its verdict on figures that do not agree."""
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 
@@ -42,29 +43,32 @@ PROMISED = [
 ]
 
 
+# Brings up the loopback interface of a new network namespace, then becomes the program named by its arguments.
+LOOPBACK_UP = """
+import fcntl, os, socket, struct, sys
+SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
+fcntl.ioctl(socket.socket(), SIOCSIFFLAGS, struct.pack("16sh", b"lo", IFF_UP | IFF_RUNNING))
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def without_network(command: list[str]) -> list[str]:
+    """The command in a network namespace of its own, where the kernel allows one; else as it is."""
+    prefix = ["unshare", "-rn", sys.executable, "-c", LOOPBACK_UP]
+    allowed = shutil.which("unshare") and subprocess.run([*prefix, "-c", ""], capture_output=True).returncode == 0
+    return [*prefix, *command[1:]] if allowed else command
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("source", ["auto", "minikafka"])
-def test_the_demo_loses_nothing(engine, source):
-    """A leader and a member of the group die, and every figure agrees. Fails if an acknowledged record is lost or
-    doubled by a failover, a key's order breaks, the group skips what its dead member had not committed, or Spark misses
-    an offset."""
-    if engine == "minikafka" and source == "auto":
-        pytest.skip("`make demo` and the other engine run it with the connector")
-    command = [
-        sys.executable,
-        "-m",
-        "minikafka",
-        "demo",
-        "--json",
-        "--flights",
-        "12000",
-        "--engine",
-        engine,
-        "--source",
-        source,
-    ]
+def test_the_demo_loses_nothing(engine):
+    """A leader and a member of the group die, and every figure agrees. Ours: offline where possible, with our Python
+    source; Apache: with the connector. Fails if an acknowledged record is lost or doubled by a failover, a key's order
+    breaks, the group skips what its dead member had not committed, Spark misses an offset, or anything is fetched."""
+    source = "minikafka" if engine == "minikafka" else "auto"
+    options = ["--json", "--flights", "12000", "--engine", engine, "--source", source]
+    command = without_network([sys.executable, "-m", "minikafka", "demo", *options])
     done = subprocess.run(command, capture_output=True, text=True, timeout=390)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
