@@ -29,6 +29,8 @@ VOTERS = ",".join(f"{i}@host:{100 + i}" for i in IDS)
 class World:
     """A cluster of three in combined mode, and one client."""
 
+    extra: dict[str, str] = {}          # more settings, of a subclass
+
     def __init__(self, seed: int) -> None:
         self.loop = SimLoop(seed)
         self.net = SimNetwork(self.loop, random.Random(f"{seed}:net"))
@@ -47,6 +49,7 @@ class World:
             "log.dirs": f"/data-{node}",
             "metadata.log.dir": f"/metadata-{node}",
             "offsets.topic.num.partitions": "2",
+            **self.extra,
         })
 
     async def start(self) -> None:

@@ -91,7 +91,7 @@ def _wanted(ctx: Context, request: Any, txn: Transaction) -> bool:
     if data.state is State.DEAD or (ids and data.producer_id not in ids) or (states and data.state.value not in states):
         return False
     least = request.duration_filter if ctx.version >= 1 else -1
-    return least < 0 or (data.start_ms >= 0 and ctx.broker.env.wall_ms() - data.start_ms > least)
+    return least < 0 or ctx.broker.env.wall_ms() - data.start_ms > least       # one that has not begun counts from 1970
 
 
 # --- DescribeProducers --------------------------------------------------------------------------------------------

@@ -56,8 +56,7 @@ async def _commit(ctx: Context, request: Any, known: dict[Key, Any]) -> dict[Key
     named = ctx.version >= FENCED_BY_MEMBER
     member, generation = (request.member_id, request.generation_id) if named else ("", -1)
     instance = request.group_instance_id if named else None
-    home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, transactional=True)
-    guard = await _guard(ctx, request, home.partition, who)
+    guard = await _guard(ctx, request, groups.loaded(request.group_id).partition, who)
     home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, transactional=True)
     values, too_large, now_ms = {}, [], ctx.broker.env.wall_ms()
     for key, p in known.items():
