@@ -16,8 +16,9 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from minikafka import BrokerDied, Cluster, ClusterError, NotReady, NotSupported
 
 OWNER = """
-import sys, time
+import signal, sys, time
 from minikafka import Cluster
+signal.signal(signal.SIGINT, signal.default_int_handler)   # a run in the background inherits that it is ignored
 c = Cluster(brokers=1, engine={engine!r})
 if {paused}:
     c.pause(1)
