@@ -15,9 +15,9 @@ Invariants
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -28,6 +28,7 @@ from . import wire
 from .clock import Clock
 from .errors import BrokerDied, ClusterError, NotReady, NotSupported
 from .faults import CLIENTS, FaultBook, Peer
+from .folder import temporary_folder
 from .plan import Node, Plan, new_plan, open_plan
 from .poll import Poller
 from .process import Child, Launcher
@@ -50,9 +51,13 @@ class Cluster:
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None) -> None:
         self._engine = make_engine(engine)
-        self._temporary = data is None
-        folder = Path(tempfile.mkdtemp(prefix="minikafka-")) if data is None else Path(data).resolve()
         settings = {**internal_topics(brokers), **preset_values(preset), **as_text(config or {})}
+        self._temporary = data is None
+        self._lock_file: int | None = None
+        if data is None:
+            folder, self._lock_file = temporary_folder()
+        else:
+            folder = Path(data).resolve()
         self.plan: Plan = (open_plan(folder, engine, settings)
                            or new_plan(folder, engine, brokers, controllers, settings))
         self._prepare(folder)
@@ -317,6 +322,9 @@ class Cluster:
         self._end_processes()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
 
     def _end_processes(self) -> None:
         """Stop brokers whose data will be read again with care, kill the others."""

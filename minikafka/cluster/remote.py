@@ -7,13 +7,12 @@ own and raise NotSupported here.
 from __future__ import annotations
 
 import shutil
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from . import wire
 from .cluster import Cluster
 from .errors import NotReady, NotSupported
+from .folder import temporary_folder
 from .plan import Node, Plan
 
 
@@ -39,7 +38,7 @@ class RemoteCluster(Cluster):
         self._temporary = True
         self._given = bootstrap
         self._addresses: dict[int, str] = _discover(bootstrap)
-        folder = Path(tempfile.mkdtemp(prefix="minikafka-"))  # for the trace of faults and clients
+        folder, self._lock_file = temporary_folder()  # for the trace of faults and clients
         self.plan = Plan(folder, self._engine.name, "", {}, {})
         self._prepare(folder)
 

@@ -122,6 +122,24 @@ def test_a_temporary_folder_goes_with_the_cluster(own: Cluster) -> None:
     assert not folder.exists()
 
 
+def test_the_folder_of_a_killed_owner_goes_with_the_next_cluster(tmp_path: Path) -> None:
+    """Fails if kill -9 fills the disk for good, or the folder of a living owner is taken away (I-FOLDER-1)."""
+    code = "import sys, time; from minikafka.cluster.folder import temporary_folder; " \
+           "print(temporary_folder()[0], flush=True); time.sleep(600)"
+    owners = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "TMPDIR": str(tmp_path)}) for _ in range(2)]
+    killed, living = [Path(owner.stdout.readline().strip()) for owner in owners]
+    owners[0].kill()
+    owners[0].wait()
+    subprocess.run([sys.executable, "-c", "from minikafka.cluster.folder import sweep; sweep()"], check=True,
+                   env={**os.environ, "TMPDIR": str(tmp_path)})
+    try:
+        assert (killed.exists(), living.exists()) == (False, True)
+    finally:
+        owners[1].kill()
+        owners[1].wait()
+
+
 def test_a_quorum_of_its_own(engine: str) -> None:
     """controllers=1: the broker dies and comes back, the controller leads on. Fails if a broker votes there."""
     with Cluster(brokers=1, engine=engine, preset="class", controllers=1) as cluster:
