@@ -30,7 +30,7 @@ from minikafka.broker.replicas import ReplicaManager
 from minikafka.broker.server import Server
 from minikafka.broker.topic_creator import TopicCreator
 from minikafka.broker.transactions import TransactionCoordinator
-from minikafka.core.configs import BrokerConfig
+from minikafka.core.configs import BrokerConfig, broker_value
 from minikafka.core.image import MetadataImage
 
 log = logging.getLogger("minikafka.broker")
@@ -112,6 +112,10 @@ class Broker:
             self.replicas.close()
         self.env.trace("stop")
         self.env.cancel_tasks()
+
+    def setting(self, name: str) -> Any:
+        """A configuration that may change while we run, as it is now."""
+        return broker_value(self.image, self.config, name)
 
     # --- metadata ----------------------------------------------------------------------------------------------------
 

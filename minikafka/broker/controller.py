@@ -190,13 +190,14 @@ async def allocate_producer_ids(ctx: Context, request: Any) -> Any:
 # --- handlers: requests of clients, forwarded by brokers (registered in handlers/topics.py) ------------------------
 
 
+def creation(ctx: Context, core: Controller) -> Creation:
+    """What creating topics and partitions needs."""
+    return Creation(core.image, core.config, ctx.broker.env.rng("placement"), ctx.broker.env.uuid)
+
+
 async def controlled_create_topics(ctx: Context, request: Any) -> Any:
     """CreateTopics on the active controller; NOT_CONTROLLER for every topic if that is not us."""
-    def decision(core: Controller, now: float) -> tuple[Records, Any]:
-        creation = Creation(core.image, core.config, ctx.broker.env.rng("placement"), ctx.broker.env.uuid)
-        return create_topics(creation, request)
-
-    return await ctx.broker.controller.decide(decision)
+    return await ctx.broker.controller.decide(lambda core, now: create_topics(creation(ctx, core), request))
 
 
 async def controlled_delete_topics(ctx: Context, request: Any) -> Any:

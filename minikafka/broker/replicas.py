@@ -241,7 +241,7 @@ class ReplicaManager:
     def _log_config(self, topic: str) -> LogConfig:
         values = log_config(self.broker.image, self.config, topic)
         values["cleanup_policy"] = ",".join(values["cleanup_policy"])
-        values["producer_id_expiration_ms"] = self.config["producer.id.expiration.ms"]
+        values["producer_id_expiration_ms"] = self.broker.setting("producer.id.expiration.ms")
         return LogConfig(**{f.name: values[f.name] for f in fields(LogConfig)})
 
     def _min_insync(self, topic: str) -> int:

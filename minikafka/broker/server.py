@@ -35,8 +35,6 @@ class Server:
         self.broker, self.listener, self.host, self.port = broker, listener, host, port
         config = broker.config
         self.max_frame: int = config["socket.request.max.bytes"]
-        self.max_connections = min(config["max.connections"], MOST_CONNECTIONS, broker.env.open_files // 2)
-        self.max_per_ip: int = config["max.connections.per.ip"]
         self.max_bytes = config["queued.max.request.bytes"] if config["queued.max.request.bytes"] > 0 else MOST_BYTES
         self.idle_s = config["connections.max.idle.ms"] / 1000
         self.connections: dict[Connection, None] = {}
@@ -52,6 +50,14 @@ class Server:
         self._sweeper.cancel()
         for connection in list(self.connections):
             connection.close()
+
+    @property
+    def max_connections(self) -> int:
+        return min(self.broker.setting("max.connections"), MOST_CONNECTIONS, self.broker.env.open_files // 2)
+
+    @property
+    def max_per_ip(self) -> int:
+        return int(self.broker.setting("max.connections.per.ip"))
 
     def admit(self, connection: Connection) -> bool:
         """Count a new connection in, unless a limit says no."""

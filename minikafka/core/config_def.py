@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
+Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD", "UNKNOWN"]
 Value = bool | int | float | str | list[str] | None
-TYPE_IDS = {"BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7, "CLASS": 8,
-            "PASSWORD": 9}                                  # ConfigEntry.ConfigType on the wire
+TYPE_IDS = {"UNKNOWN": 0, "BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7,
+            "CLASS": 8, "PASSWORD": 9}                                  # ConfigEntry.ConfigType on the wire
 LONG_MAX = (1 << 63) - 1
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
@@ -101,7 +101,7 @@ class Config:
 
     @property
     def sensitive(self) -> bool:
-        return self.type == "PASSWORD"
+        return self.type in ("PASSWORD", "UNKNOWN")
 
     @property
     def default_text(self) -> str | None:

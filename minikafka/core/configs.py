@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from minikafka.core.config_def import Config, ConfigError, Value, plain, to_text
@@ -142,16 +143,16 @@ def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: st
 def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[Entry]:
     """Every place that gives a value for `config`, the effective one first, as it was written there.
 
-    A default is listed only if the first synonym has one, as in Kafka.
+    As in Kafka, the defaults of the coarser spellings are listed only beside a value of the first one.
     """
     entries: list[Entry] = []
     own = image.topic_configs(topic).get(config.name) if topic is not None else None
     if own is not None:
         entries.append(Entry(config.name, own, DYNAMIC_TOPIC))
-    entries += _set_on_brokers(image, broker, [name for name, _ in config.synonyms])
-    if config.synonyms:
-        entries += _default_of(BROKER_CONFIGS[config.synonyms[0][0]])
-    return entries
+    names = [name for name, _ in config.synonyms]
+    on_brokers = _set_on_brokers(image, broker, names)
+    first_is_set = any(entry.name == names[0] for entry in on_brokers)
+    return entries + on_brokers + _defaults_of(names if first_is_set else names[:1])
 
 
 def _set_on_brokers(image: MetadataImage, broker: BrokerConfig, names: list[str]) -> list[Entry]:
@@ -161,8 +162,9 @@ def _set_on_brokers(image: MetadataImage, broker: BrokerConfig, names: list[str]
     return [Entry(name, values[name], source) for values, source in places for name in names if name in values]
 
 
-def _default_of(config: Config) -> list[Entry]:
-    return [] if config.default is None else [Entry(config.name, config.default_text, DEFAULT)]
+def _defaults_of(names: list[str]) -> list[Entry]:
+    configs = [BROKER_CONFIGS[name] for name in names]
+    return [Entry(c.name, c.default_text, DEFAULT) for c in configs if c.default is not None]
 
 
 def effective(config: Config, entries: list[Entry]) -> Value:
@@ -178,8 +180,21 @@ def effective(config: Config, entries: list[Entry]) -> Value:
 # --- brokers ---------------------------------------------------------------------------------------------------
 
 def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -> list[Entry]:
-    """Every place that gives a value for a broker's own `config`, the effective one first, the default last."""
-    return _set_on_brokers(image, broker, _spellings(config.name)) + _default_of(config)
+    """Every place that gives a value for a broker's own `config`, the effective one first, the default last.
+
+    Other spellings of it follow, but what stands before its own first value is left out, as in Kafka.
+    """
+    names = _spellings(config.name)
+    entries = _set_on_brokers(image, broker, names) + _defaults_of(names)
+    return list(dropwhile(lambda entry: entry.name != config.name, entries))
+
+
+def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:
+    """What a broker's own configuration is just now: as in its file, or as it was changed since."""
+    config = BROKER_CONFIGS[name]
+    own = next(entry for entry in [*resolve_broker(image, broker, config), Entry(name, None, DEFAULT)]
+               if entry.name == name)
+    return config.default if own.source == DEFAULT else config.parse(own.value)
 
 
 def _spellings(name: str) -> list[str]:
@@ -192,10 +207,13 @@ def _spellings(name: str) -> list[str]:
 
 
 def validate_broker_configs(configs: Mapping[str, str]) -> None:
-    """Refuse run-time changes of unknown, read-only or wrong broker configurations: ConfigError."""
+    """Refuse run-time changes of read-only or wrong broker configurations: ConfigError.
+
+    Names that no configuration has are kept, as in Kafka: they may be a plug-in's.
+    """
+    fixed = sorted(name for name in configs if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic)
+    if fixed:
+        raise plain(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
     for name, text in configs.items():
-        if name not in BROKER_CONFIGS:
-            raise UnknownConfigError(name)
-        if not BROKER_CONFIGS[name].dynamic:
-            raise plain(f"Cannot update these configs dynamically: Set({name})")
-        _refuse_without_effect(BROKER_CONFIGS[name], BROKER_CONFIGS[name].parse(text))
+        if name in BROKER_CONFIGS:
+            _refuse_without_effect(BROKER_CONFIGS[name], BROKER_CONFIGS[name].parse(text))

@@ -23,11 +23,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from minikafka.core.alter_configs import Alteration, alter_configs
 from minikafka.core.alter_partition import alter_partition
+from minikafka.core.assignment import Assignment, Replicas
 from minikafka.core.configs import BrokerConfig, topic_value
+from minikafka.core.elect_leaders import elect_leaders
 from minikafka.core.election import Election, Rules, change
 from minikafka.core.heartbeats import NEVER, Heartbeats, Life
 from minikafka.core.image import Broker, MetadataImage, Partition
+from minikafka.core.reassignment import Mover, alter_reassignments
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.internal import AllocateProducerIdsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse
 from minikafka.protocol.records import (
@@ -44,6 +48,7 @@ from minikafka.protocol.records import (
     PartitionChangeRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    UnregisterBrokerRecord,
 )
 
 Records: TypeAlias = list[MetadataRecord]
@@ -135,6 +140,14 @@ class Controller:
                              f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}")
         return broker
 
+    def unregister_broker(self, broker_id: int) -> Records:
+        """A broker is gone for good; it holds no leadership, ISR seat or eligibility any more."""
+        broker = self.image.brokers.get(broker_id)
+        if broker is None:
+            raise KafkaError(Err.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+        self.heartbeats.remove(broker_id)
+        return [*self._leave(broker_id, clean=False), UnregisterBrokerRecord(broker_id, broker.epoch)]
+
     def _enter(self, broker: Broker, state: Life) -> Records:
         if state is Life.UNFENCED:
             return self._unfence(broker)
@@ -188,15 +201,41 @@ class Controller:
 
     def _rules(self, partition: Partition, may_lead: Callable[[int], bool]) -> Rules:
         minimum = topic_value(self.image, self.config, partition.topic, "min.insync.replicas")
-        return Rules(may_lead, min(minimum, len(partition.replicas)), self.image.features.get(ELR_FEATURE, 0) >= 1)
+        return Rules(may_lead, min(minimum, len(partition.replicas)), self.elr, self.image.new_directory)
+
+    @property
+    def elr(self) -> bool:
+        """Whether eligible leader replicas are in use."""
+        return self.image.features.get(ELR_FEATURE, 0) >= 1
 
     def _election(self, topic: str) -> Election:
-        unclean = topic_value(self.image, self.config, topic, "unclean.leader.election.enable")
-        return Election.UNCLEAN if unclean else Election.ONLINE
+        return Election.UNCLEAN if self._unclean(topic) else Election.ONLINE
+
+    def _unclean(self, topic: str) -> bool:
+        return bool(topic_value(self.image, self.config, topic, "unclean.leader.election.enable"))
 
     def elect_leader(self, partition: Partition, election: Election) -> PartitionChangeRecord | None:
         """The record of an election that somebody asked for; None if there is nobody (else) to elect."""
         return change(partition, self._rules(partition, self.image.is_active), election)
+
+    # --- administration ----------------------------------------------------------------------------------------
+
+    def elect_leaders(self, request: Any) -> tuple[Records, Any]:
+        """Decide on an ElectLeadersRequest."""
+        return elect_leaders(self.image, request, self.elect_leader)
+
+    def reassign(self, request: Any) -> tuple[Records, Any]:
+        """Decide on an AlterPartitionReassignmentsRequest."""
+        return alter_reassignments(Mover(self.image, self._moved, self._unclean), request)
+
+    def _moved(self, partition: Partition, assignment: Assignment,
+               isr: Replicas | None) -> PartitionChangeRecord | None:
+        return change(partition, self._rules(partition, self.image.is_active), self._election(partition.topic), isr,
+                      assignment=assignment)
+
+    def alter_configs(self, wanted: list[Alteration]) -> tuple[Records, list[KafkaError | None]]:
+        """The records of what may be altered, and for each resource why not."""
+        return alter_configs(self.image, self.config, wanted, self.elr)
 
     # --- producer ids ------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from minikafka.core.configs import (
     resolve_topic,
     validate_topic_configs,
 )
-from minikafka.core.image import Broker, MetadataImage
+from minikafka.core.image import MetadataImage
 from minikafka.core.placement import Random, place
 from minikafka.core.topic_names import METADATA_TOPIC, check_name, colliding
 from minikafka.protocol.errors import Err, KafkaError
@@ -163,12 +163,8 @@ def _shown_configs(ctx: Creation, configs: dict[str, str]) -> list[Any]:
 def new_partition(image: MetadataImage, topic_id: Uuid, index: int, replicas: list[int]) -> PartitionRecord:
     """The record of a new partition; some replica must be active."""
     isr = tuple(r for r in replicas if image.is_active(r))
-    directories = tuple(_directory(image.brokers[r]) for r in replicas)
+    directories = tuple(image.new_directory(r) for r in replicas)
     return PartitionRecord(index, topic_id, tuple(replicas), isr, leader=isr[0], directories=directories)
-
-
-def _directory(broker: Broker) -> Uuid:
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else ZERO_UUID       # zero: the broker decides (KIP-858)
 
 
 def _automatic(ctx: Creation, topic: Any) -> list[list[int]]:

@@ -27,9 +27,11 @@ from minikafka.protocol.records import (
     RECOVERY_NO_CHANGE,
     TOPIC_RESOURCE,
     UNFENCE,
+    ZERO_UUID,
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -177,6 +179,11 @@ class MetadataImage:
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.active
 
+    def new_directory(self, broker_id: int) -> Uuid:
+        """The log directory of a new replica on this broker; zero lets the broker decide (KIP-858)."""
+        broker = self.brokers.get(broker_id)
+        return broker.log_dirs[0] if broker is not None and len(broker.log_dirs) == 1 else ZERO_UUID
+
     def alive_brokers(self) -> list[Broker]:
         """Unfenced brokers by id: those a client is told about."""
         return [self.brokers[i] for i in sorted(self.brokers) if not self.brokers[i].fenced]
@@ -262,6 +269,13 @@ class MetadataImage:
         topic = self.topics[self._names[r.topic_id]]
         self._put(topic, topic.partitions[r.partition_id].merge(r))
 
+    def _clear_elr(self, r: ClearElrRecord) -> None:
+        for topic in [self.topics[r.topic_name]] if r.topic_name else list(self.topics.values()):
+            for p in list(topic.partitions.values()):
+                if p.elr or p.last_known_elr:
+                    self._put(topic, p.merge(PartitionChangeRecord(
+                        p.index, p.topic_id, eligible_leader_replicas=(), last_known_elr=())))
+
     def _put(self, topic: Topic, partition: Partition) -> None:
         topic.partitions[partition.index] = partition
         self._changes.topics[topic.name] = None
@@ -295,4 +309,5 @@ class MetadataImage:
         UnregisterBrokerRecord: _unregister_broker, BrokerRegistrationChangeRecord: _change_broker,
         TopicRecord: _create_topic, RemoveTopicRecord: _remove_topic, PartitionRecord: _create_partition,
         PartitionChangeRecord: _change_partition, ConfigRecord: _set_config, FeatureLevelRecord: _set_feature,
-        ProducerIdsRecord: _producer_ids, NoOpRecord: _nothing}
+        ProducerIdsRecord: _producer_ids, NoOpRecord: _nothing,
+        ClearElrRecord: _clear_elr}

@@ -180,9 +180,16 @@ class NoOpRecord:
     """Nothing happened; shows that the quorum still commits."""
 
 
+@record(key=28, version=0)
+class ClearElrRecord:
+    """No partition of the topic (of any topic, if the name is empty) has eligible leaders outside its ISR any more."""
+
+    topic_name: str = wire(STRING, default="")
+
+
 MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | TopicRecord | PartitionRecord
-                             | ConfigRecord | PartitionChangeRecord | RemoveTopicRecord | FeatureLevelRecord | ProducerIdsRecord
-                             | BrokerRegistrationChangeRecord | NoOpRecord)
+                             | ConfigRecord | PartitionChangeRecord | RemoveTopicRecord | FeatureLevelRecord
+                             | ProducerIdsRecord | BrokerRegistrationChangeRecord | NoOpRecord | ClearElrRecord)
 __all__ += [cls.__name__ for cls in RECORDS.values()]
 __all__ += [
     "BROKER_RESOURCE",

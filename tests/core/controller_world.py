@@ -27,6 +27,7 @@ class World:
         self.config, self.now, self.log = BrokerConfig(values), 100.0, []
         self.core = Controller(MetadataImage("cluster"), self.config, self.now)
         self.incarnations = 0
+        self.rng = random.Random(5)
         self.append(self.core.bootstrap())
         for broker in range(1, brokers + 1):
             self.join(broker)
@@ -94,8 +95,7 @@ class World:
 
     def request_topics(self, *topics: Any, validate_only: bool = False) -> Any:
         request = SimpleNamespace(topics=list(topics), validate_only=validate_only)
-        rng = random.Random(5)
-        creation = Creation(self.image, self.config, rng, lambda: UUID(int=rng.getrandbits(128)))
+        creation = Creation(self.image, self.config, self.rng, lambda: UUID(int=self.rng.getrandbits(128)))
         return self.decide(create_topics(creation, request))
 
     def partition(self, topic: str = "t", index: int = 0) -> Partition:

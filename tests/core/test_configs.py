@@ -7,6 +7,7 @@ import pytest
 from minikafka.core.config_def import ConfigError, to_text
 from minikafka.core.config_table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.core.configs import (
+    DEFAULT,
     DYNAMIC_DEFAULT_BROKER,
     DYNAMIC_TOPIC,
     PRESETS,
@@ -130,7 +131,7 @@ def test_the_first_place_that_sets_a_value_wins():
 
     assert value() == (180_000, [STATIC_BROKER, STATIC_BROKER])
     image.apply(ConfigRecord(BROKER_RESOURCE, "", "log.retention.ms", "9"))
-    assert value() == (9, [DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, STATIC_BROKER])
+    assert value() == (9, [DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, STATIC_BROKER, DEFAULT])
     image.apply(ConfigRecord(TOPIC_RESOURCE, "t", "retention.ms", "7"))
     assert value()[0] == 7 and value()[1][0] == DYNAMIC_TOPIC
     assert topic_config(image, broker, "other")["retention.ms"] == 9

@@ -24,6 +24,7 @@ SAMPLES = [
     r.ConfigRecord(2, "t", "retention.ms", "1"), r.ConfigRecord(2, "t", "retention.ms", None),
     r.FeatureLevelRecord("metadata.version", 30), r.ProducerIdsRecord(1, 5, 1000),
     r.BrokerRegistrationChangeRecord(1, 5, fenced=-1, in_controlled_shutdown=1),
+    r.ClearElrRecord("t"),
 ]
 
 
@@ -47,7 +48,7 @@ def test_what_was_written_is_read_and_no_prefix_is(record):
     (r.BrokerRegistrationChangeRecord(1, 7, fenced=-1),
      "011102" + "00000001" + "0000000000000007" + "01" + "0001" + "ff"),
     (r.FeatureLevelRecord("metadata.version", 30), "010c0011" + b"metadata.version".hex() + "001e" + "00"),
-    (r.NoOpRecord(), "01140000"),
+    (r.NoOpRecord(), "01140000"), (r.ClearElrRecord("t"), "011c00" + "0274" + "00"),
     (SAMPLES[5],
      "010302000000000102030405060708090a0b0c0d0e0f10030000000100000002020000000101010000000100000000000000"
      "00030102030405060708090a0b0c0d0e0f100102030405060708090a0b0c0d0e0f1003000101010502000000020205020000"

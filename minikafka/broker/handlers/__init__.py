@@ -1,6 +1,7 @@
 """The handlers of the APIs, one module per family; importing the package fills the tables of `broker/api.py`."""
 
 from minikafka.broker.handlers import (  # noqa: F401
+    alter_configs,
     api_versions,
     cluster,
     configs,
@@ -10,6 +11,7 @@ from minikafka.broker.handlers import (  # noqa: F401
     groups,
     metadata,
     offsets,
+    partition_admin,
     produce,
     producer_ids,
     quorum,

@@ -16,9 +16,11 @@ from minikafka.core.config_def import TYPE_IDS, Config, to_text
 from minikafka.core.config_table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.core.configs import (
     DEFAULT,
+    DYNAMIC_BROKER,
     DYNAMIC_DEFAULT_BROKER,
     DYNAMIC_TOPIC,
     Entry,
+    broker_value,
     effective,
     resolve_broker,
     resolve_topic,
@@ -76,8 +78,7 @@ def _topic(ctx: Context, name: str) -> list[Found]:
 def _broker(ctx: Context, name: str) -> list[Found]:
     image, broker = ctx.broker.image, ctx.broker.config
     if not name:
-        return [(BROKER_CONFIGS[key], value, [Entry(key, value, DYNAMIC_DEFAULT_BROKER)], False)
-                for key, value in image.broker_configs(None).items()]
+        return [_known(key, value, DYNAMIC_DEFAULT_BROKER) for key, value in image.broker_configs(None).items()]
     if not name.isdigit():
         raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != ctx.broker.node_id:
@@ -87,13 +88,16 @@ def _broker(ctx: Context, name: str) -> list[Found]:
     for config in BROKER_CONFIGS.values():
         entries = resolve_broker(image, broker, config)
         if not config.internal:
-            found.append((config, _broker_value(config, entries), entries, not config.dynamic))
-    return found
+            found.append((config, broker_value(image, broker, config.name), entries, not config.dynamic))
+    foreign = image.broker_configs(None) | image.broker_configs(int(name))
+    return found + [_known(key, value, DYNAMIC_BROKER if key in image.broker_configs(int(name)) else
+                           DYNAMIC_DEFAULT_BROKER) for key, value in foreign.items() if key not in BROKER_CONFIGS]
 
 
-def _broker_value(config: Config, entries: list[Entry]) -> Any:
-    own = next((e for e in entries if e.name == config.name), None)
-    return config.default if own is None or own.source == DEFAULT else config.parse(own.value)
+def _known(name: str, value: str, source: int) -> Found:
+    """A configuration as it was set; what nobody knows is shown without its value, for it may be a secret."""
+    config = BROKER_CONFIGS.get(name) or Config(name, "UNKNOWN", None, "")
+    return config, value, [Entry(name, value, source)], name not in BROKER_CONFIGS
 
 
 def _unsupported(ctx: Context, name: str) -> list[Found]:

@@ -1,0 +1,288 @@
+"""IncrementalAlterConfigs, AlterConfigs and ListConfigResources by value, as Apache Kafka 4.3 gives them; both engines.
+
+What is changed here is given back: the cluster is shared.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
+)
+from kafka.protocol.producer import ProduceRequest
+
+from minikafka.log.batch import build
+from tests.wire.conftest import Place
+from tests.wire.raw import Raw
+
+pytestmark = pytest.mark.judge_fast
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+ILLEGAL = ("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and "
+           "'-'")
+Change = tuple[str, int, str | None]
+
+
+def incremental(raw: Raw, *resources: tuple[int, str, list[Change]], check: bool = False, version: int = 1) -> Any:
+    row = IncrementalAlterConfigsRequest.AlterConfigsResource
+    rows = [row(resource_type=kind, resource_name=name,
+                configs=[row.AlterableConfig(name=k, config_operation=op, value=v) for k, op, v in changes])
+            for kind, name, changes in resources]
+    answer = raw.ask(IncrementalAlterConfigsRequest(resources=rows, validate_only=check), version)
+    return [(r.resource_type, r.resource_name, r.error_code, r.error_message) for r in answer.responses]
+
+
+def legacy(raw: Raw, *resources: tuple[int, str, dict[str, str | None]], check: bool = False, version: int = 2) -> Any:
+    row = AlterConfigsRequest.AlterConfigsResource
+    rows = [row(resource_type=kind, resource_name=name,
+                configs=[row.AlterableConfig(name=k, value=v) for k, v in changes.items()])
+            for kind, name, changes in resources]
+    answer = raw.ask(AlterConfigsRequest(resources=rows, validate_only=check), version)
+    return [(r.resource_type, r.resource_name, r.error_code, r.error_message) for r in answer.responses]
+
+
+def shown(raw: Raw, kind: int, name: str, key: str) -> Any:
+    """(value, source, synonyms) of one configuration, None if it is not listed."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    rows = [resource(resource_type=kind, resource_name=name, configuration_keys=[key])]
+    request = DescribeConfigsRequest(resources=rows, include_synonyms=True, include_documentation=False)
+    (result,) = raw.ask(request, 4).results
+    found = [(c.value, c.config_source, [(s.name, s.value, s.source) for s in c.synonyms]) for c in result.configs]
+    return found[0] if found else None
+
+
+@pytest.fixture
+def one(cluster: Any) -> Iterator[tuple[Raw, str]]:
+    """A connection, and the id of the broker at its other end."""
+    with Raw(cluster.bootstrap) as raw:
+        yield raw, str(cluster.ids[0])
+
+
+# --- what is refused -------------------------------------------------------------------------------------------
+
+OK = ("retention.ms", SET, "1000")
+
+
+@pytest.mark.parametrize(("topic", "change", "code", "text"), [
+    (None, OK, 0, None),
+    ("nope", OK, 3, "The topic 'nope' does not exist."),
+    ("__cluster_metadata", OK, 3, "The topic '__cluster_metadata' does not exist."),
+    ("", OK, 42, "Default topic resources are not allowed."),
+    ("a b", OK, 17, ILLEGAL),
+    ("nope", ("retention.ms", SET, "x"), 40,
+     "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+    (None, ("foo", SET, "x"), 40, "Unknown topic config name: foo"),
+    (None, ("foo", DELETE, None), 0, None),
+    (None, ("retention.ms", DELETE, None), 0, None),
+    (None, ("retention.ms", SET, None), 42, "Null value not supported for : retention.ms"),
+    (None, ("cleanup.policy", APPEND, None), 42, "Null value not supported for : cleanup.policy"),
+    (None, ("retention.ms", APPEND, "1"), 40, "Can't APPEND to key retention.ms because its type is not LIST."),
+    (None, ("retention.ms", SUBTRACT, "1"), 40, "Can't SUBTRACT to key retention.ms because its type is not LIST."),
+    ("", ("foo", APPEND, "1"), 40, "Can't APPEND to key foo because its type is not LIST."),
+    (None, ("cleanup.policy", APPEND, "x"), 40,
+     "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"),
+    (None, ("cleanup.policy", APPEND, ""), 40, "Configuration 'cleanup.policy' values must not be empty."),
+    (None, ("retention.ms", 7, "1"), -1, None),
+    (None, ("retention.ms", -1, "1"), -1, None),
+    (None, ("segment.bytes", SET, "100"), 40,
+     "Invalid value 100 for configuration segment.bytes: Value must be at least 1048576"),
+    (None, ("internal.segment.bytes", SET, "100"), 0, None),
+    (None, ("min.insync.replicas", SET, "0"), 40,
+     "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"),
+    (None, ("remote.storage.enable", SET, "true"), 40,
+     "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."),
+])
+def test_changes_of_a_topic(at: Place, topic: str | None, change: Change, code: int, text: str | None) -> None:
+    """Fails if a check is missing, comes in another order, or speaks other words (core/alter_configs.py)."""
+    name = at.name if topic is None else topic
+    assert incremental(at.raw, (TOPIC, name, [change]), check=True) == [(TOPIC, name, code, text)]
+
+
+@pytest.mark.parametrize(("broker", "change", "code", "text"), [
+    (None, ("log.retention.ms", SET, "5000"), 0, None),
+    ("", ("log.retention.ms", SET, "5000"), 0, None),
+    (None, ("log.retention.ms", DELETE, None), 0, None),
+    ("9", OK, 42, "Unexpected broker id, expected {}, but received 9"),
+    ("x", OK, 42, "Node id must be an integer, but it is: x"),
+    (None, ("node.id", SET, "5"), 42, "Cannot update these configs dynamically: [node.id]"),
+    ("", ("num.partitions", SET, "5"), 42, "Cannot update these configs dynamically: [num.partitions]"),
+    ("", ("retention.ms", SET, "5"), 0, None),          # no broker's: kept, without effect
+    ("", ("log.retention.ms", SET, "x"), 42,
+     "Invalid value x for configuration log.retention.ms: Not a number of type LONG"),
+    ("", ("log.retention.ms", 7, "1"), 42, "Unknown operations type 7"),
+    ("", ("log.retention.ms", APPEND, "1"), 40, "Config value append is not allowed for config key: log.retention.ms"),
+    ("", ("log.retention.ms", SUBTRACT, "1"), 40,
+     "Config value subtract is not allowed for config key: log.retention.ms"),
+    ("", ("log.cleanup.policy", APPEND, "compact"), 0, None),
+    ("", ("log.segment.bytes", SET, "100"), 42,
+     "Invalid value 100 for configuration log.segment.bytes: Value must be at least 1048576"),
+    (None, ("min.insync.replicas", SET, "1"), 40,
+     "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
+    ("", ("min.insync.replicas", DELETE, None), 40,
+     "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
+    ("", ("min.insync.replicas", SET, "1"), 0, None),
+])
+def test_changes_of_a_broker(one: tuple[Raw, str], broker: str | None, change: Change, code: int,
+                             text: str | None) -> None:
+    """Fails if a broker lets through what it must know of itself, or the controller what would break KIP-966."""
+    raw, own = one
+    name = own if broker is None else broker
+    expected = (BROKER, name, code, text and text.format(own))
+    assert incremental(raw, (BROKER, name, [change]), check=True) == [expected]
+
+
+def test_resources_are_answered_one_by_one_in_their_order(one: tuple[Raw, str], at: Place) -> None:
+    """Fails if one refusal spoils another resource, or what the broker refuses comes first."""
+    raw, own = one
+    answers = incremental(raw, (3, "x", [OK]), (TOPIC, at.name, [OK]), (BROKER, "9", []), (TOPIC, "nope", []),
+                          check=True)
+    assert answers == [(3, "x", 42, "Unknown resource type 3"), (TOPIC, at.name, 0, None),
+                       (BROKER, "9", 42, f"Unexpected broker id, expected {own}, but received 9"),
+                       (TOPIC, "nope", 3, "The topic 'nope' does not exist.")]
+
+
+def test_repeated_keys_and_resources(one: tuple[Raw, str], at: Place) -> None:
+    """Fails if the last one wins instead."""
+    raw, _ = one
+    assert incremental(raw, (TOPIC, at.name, [OK, OK])) == [(TOPIC, at.name, 42, "Error due to duplicate config keys")]
+    twice = incremental(raw, (TOPIC, at.name, [OK]), (TOPIC, at.name, [OK]))
+    assert twice == [(TOPIC, at.name, 42, "Each resource must appear at most once.")] * 2
+
+
+@pytest.mark.parametrize(("kind", "resource", "changes", "code", "text"), [
+    (TOPIC, None, {"retention.ms": "7"}, 0, None),
+    (TOPIC, None, {"retention.ms": None}, 42, "Null value not supported for : retention.ms"),
+    (TOPIC, None, {"foo": "7"}, 40, "Unknown topic config name: foo"),
+    (TOPIC, "nope", {}, 3, "The topic 'nope' does not exist."),
+    (3, "x", {}, 42, "Unknown resource type 3"),
+    (BROKER, "", {"node.id": "1"}, 42, "Cannot update these configs dynamically: [node.id]"),
+    (BROKER, "", {}, 40, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
+])
+def test_the_old_way(at: Place, kind: int, resource: str | None, changes: Any, code: int, text: str | None) -> None:
+    """Fails if AlterConfigs checks something else than IncrementalAlterConfigs."""
+    name = at.name if resource is None else resource
+    assert legacy(at.raw, (kind, name, changes), check=True) == [(kind, name, code, text)]
+
+
+# --- what happens ----------------------------------------------------------------------------------------------
+
+
+def test_set_append_subtract_delete(cluster: Any, at: Place) -> None:
+    """Fails if an operation does not start from the value before it, be it only the default."""
+    default = ("delete", 5, [("log.cleanup.policy", "delete", 5)])
+    for op, value, text in ((APPEND, "compact", "delete,compact"), (SUBTRACT, "delete , x", "delete,compact"),
+                            (SUBTRACT, "delete,x", "compact"),
+                            (SUBTRACT, "compact", ""), (APPEND, "delete,delete", "delete"),
+                            (DELETE, None, None), (SUBTRACT, "compact", "delete")):
+        assert incremental(at.raw, (TOPIC, at.name, [("cleanup.policy", op, value)])) == [(TOPIC, at.name, 0, None)]
+        expected = default if text is None else (
+            text, 1, [("cleanup.policy", text, 1), ("log.cleanup.policy", "delete", 5)])
+        cluster.wait(lambda e=expected: shown(at.raw, TOPIC, at.name, "cleanup.policy") == e, timeout=9)
+
+
+@pytest.mark.parametrize("version", (0, 1))
+def test_incremental_versions(cluster: Any, at: Place, version: int) -> None:
+    """Fails if a version is answered in another's form."""
+    incremental(at.raw, (TOPIC, at.name, [OK]), version=version)
+    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "retention.ms")[0] == "1000", timeout=9)
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_the_old_way_replaces_everything(cluster: Any, at: Place, version: int) -> None:
+    """Fails if AlterConfigs leaves a value that it does not name."""
+    incremental(at.raw, (TOPIC, at.name, [OK, ("segment.ms", SET, "70")]))
+    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "segment.ms")[0] == "70", timeout=9)
+    assert legacy(at.raw, (TOPIC, at.name, {"retention.ms": "9"}), version=version) == [(TOPIC, at.name, 0, None)]
+    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "retention.ms")[0] == "9", timeout=9)
+    assert shown(at.raw, TOPIC, at.name, "segment.ms")[:2] == ("604800000", 5)
+
+
+def test_checking_changes_nothing(at: Place) -> None:
+    """Fails if records are written for validate_only."""
+    incremental(at.raw, (TOPIC, at.name, [OK]), check=True)
+    incremental(at.raw, (TOPIC, at.name, [("segment.ms", SET, "1")]))
+    assert shown(at.raw, TOPIC, at.name, "retention.ms")[1] == 5
+
+
+def test_where_a_value_comes_from(cluster: Any, one: tuple[Raw, str], at: Place) -> None:
+    """Fails if a broker's value does not hide the cluster's, or coarser spellings are listed otherwise."""
+    raw, own = one
+    key, hours = "log.retention.ms", ("log.retention.hours", "168", 5)
+    try:
+        incremental(raw, (BROKER, own, [(key, SET, " 700000 ")]), (BROKER, "", [(key, SET, "800000")]))
+        both = [(key, " 700000 ", 2), (key, "800000", 3), hours]
+        cluster.wait(lambda: shown(raw, BROKER, own, key) == ("700000", 2, both), timeout=9)
+        assert shown(raw, TOPIC, at.name, "retention.ms") == ("700000", 2, both)
+        assert shown(raw, BROKER, "", key) == ("800000", 3, [(key, "800000", 3)])
+        assert shown(raw, BROKER, own, hours[0]) == ("168", 5, [hours])
+    finally:
+        incremental(raw, (BROKER, own, [(key, DELETE, None)]), (BROKER, "", [(key, DELETE, None)]))
+    cluster.wait(lambda: shown(raw, BROKER, own, key) == (None, 5, []), timeout=9)
+
+
+def test_names_that_no_configuration_has_are_kept_and_hidden(cluster: Any, one: tuple[Raw, str]) -> None:
+    """Fails if an unknown broker configuration is refused, or its value shown: it may be a secret."""
+    raw, own = one
+    incremental(raw, (BROKER, own, [("foo", SET, "x")]), (BROKER, "", [("foo.all", SET, "y")]))
+    cluster.wait(lambda: shown(raw, BROKER, own, "foo") == (None, 2, [("foo", None, 2)]), timeout=9)
+    assert shown(raw, BROKER, own, "foo.all") == shown(raw, BROKER, "", "foo.all") == (None, 3, [("foo.all", None, 3)])
+    incremental(raw, (BROKER, own, [("foo", DELETE, None)]), (BROKER, "", [("foo.all", DELETE, None)]))
+    cluster.wait(lambda: shown(raw, BROKER, own, "foo") is None, timeout=9)
+
+
+def produce(at: Place, size: int) -> int:
+    """The error code of one acks=all record of about `size` bytes."""
+    topic = ProduceRequest.TopicProduceData
+    records = build([(None, b"x" * size)], timestamp_ms=int(time.time() * 1000))
+    data = topic.PartitionProduceData(index=0, records=records)
+    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000,
+                             topic_data=[topic(name=at.name, partition_data=[data])])
+    return at.raw.ask(request, 9).responses[0].partition_responses[0].error_code
+
+
+def test_a_limit_takes_effect_at_once(cluster: Any, at: Place) -> None:
+    """Fails if the leader goes on with the configuration it opened the log with."""
+    assert produce(at, 5000) == 0
+    incremental(at.raw, (TOPIC, at.name, [("max.message.bytes", SET, "1000")]))
+    cluster.wait(lambda: produce(at, 5000) == 10, timeout=9)
+    incremental(at.raw, (TOPIC, at.name, [("max.message.bytes", DELETE, None)]))
+    cluster.wait(lambda: produce(at, 5000) == 0, timeout=9)
+
+
+def test_a_default_of_the_brokers_takes_effect_at_once(cluster: Any, at: Place) -> None:
+    """Fails if a topic does not follow the cluster-wide default that it does not override."""
+    incremental(at.raw, (BROKER, "", [("message.max.bytes", SET, "1000")]))
+    try:
+        cluster.wait(lambda: produce(at, 5000) == 10, timeout=9)
+    finally:
+        incremental(at.raw, (BROKER, "", [("message.max.bytes", DELETE, None)]))
+    cluster.wait(lambda: produce(at, 5000) == 0, timeout=9)
+
+
+# --- ListConfigResources ---------------------------------------------------------------------------------------
+
+
+def listed(raw: Raw, *types: int, version: int = 1) -> tuple[int, list[tuple[int, str]]]:
+    answer = raw.ask(ListConfigResourcesRequest(resource_types=list(types)), version)
+    return answer.error_code, [(r.resource_type, r.resource_name) for r in answer.config_resources]
+
+
+def test_everything_that_has_a_configuration(one: tuple[Raw, str], at: Place) -> None:
+    """Fails if a type is missing, or an unknown one is not refused."""
+    raw, _ = one
+    brokers = [(BROKER, b) for b in "123"]
+    code, everything = listed(raw)
+    assert code == 0 and everything[:6] == [(8, b) for b in "123"] + brokers
+    assert (TOPIC, at.name) in everything[6:] and {kind for kind, _ in everything[6:]} == {TOPIC}
+    assert listed(raw, BROKER) == (0, brokers)
+    assert listed(raw, TOPIC)[1] == everything[6:]
+    assert listed(raw, 16) == listed(raw, 32) == (0, [])
+    assert listed(raw, 3) == listed(raw, 0) == listed(raw, TOPIC, 99) == (35, [])
+    assert listed(raw, version=0) == (0, [])
