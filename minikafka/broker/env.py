@@ -29,7 +29,7 @@ class Faults(Protocol):
     """Faults that only the code itself can let happen (the rest is done inside Env)."""
 
     async def follower_gate(self, size: int) -> None:
-        """Awaited by the replica fetcher before each fetch; `size` is the bytes of the previous answer."""
+        """Awaited by the replica fetcher before it uses an answer with `size` bytes of records."""
 
 
 class Timer(Protocol):

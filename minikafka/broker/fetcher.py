@@ -86,7 +86,6 @@ class Fetcher:
         self.session: SessionClient[Position] = SessionClient()
         self._pauses: dict[Key, tuple[float, float]] = {}          # (not before, length of the pause)
         self._peer: Peer | None = None
-        self._last_bytes = 0
         self._added = asyncio.Event()
         config = self.broker.config
         self._max_pause = config["replica.fetch.backoff.ms"] / 1000
@@ -122,7 +121,6 @@ class Fetcher:
             if not self._ready():
                 await self._wait_for_work()
                 continue
-            await self.env.faults.follower_gate(self._last_bytes)
             try:
                 await self._fetch_once()
             except (ConnectionError, TimeoutError) as error:
@@ -164,6 +162,8 @@ class Fetcher:
         if self._peer is None:
             self._peer = self.broker.new_peer(self.leader, f"broker-{self.broker.node_id}-fetcher-{self.leader}")
         answer = await self._peer.request(self._request(asked), FETCH_VERSION, self._timeout)
+        # A held follower holds what has arrived: the fetch that waited at the leader must not slip through.
+        await self.env.faults.follower_gate(_size(answer))
         if self.session.on_response(Err(answer.error_code), answer.session_id):
             await self._process(answer, asked)
         else:
@@ -191,11 +191,9 @@ class Fetcher:
 
     async def _process(self, answer: Any, asked: dict[Key, Position]) -> None:
         out_of_range: list[Key] = []
-        self._last_bytes = 0
         for topic in answer.responses:
             for data in topic.partitions:
                 key = (topic.topic_id, data.partition_index)
-                self._last_bytes += len(data.records or b"")
                 if self._current(key, asked) and self._take(key, data) == Err.OFFSET_OUT_OF_RANGE:
                     out_of_range.append(key)
         for key in out_of_range:
@@ -255,3 +253,8 @@ class Fetcher:
             LIST_OFFSETS_VERSION, self._timeout)
         found = answer.topics[0].partitions[0]
         return found.offset if found.error_code == Err.NONE else None
+
+
+def _size(answer: Any) -> int:
+    """Bytes of records in a fetch response."""
+    return sum(len(data.records or b"") for topic in answer.responses for data in topic.partitions)
