@@ -94,6 +94,30 @@ class Waiters(Generic[P]):
                 delayed.moved(moved)
 
 
+class DelayedDeletion(Delayed["Partition"]):
+    """DeleteRecords: ready when every live replica of each partition has moved its log's start."""
+
+    def __init__(self, env: Env, required: dict[Partition, int]) -> None:
+        super().__init__(env)
+        self.pending = dict(required)
+        self.errors: dict[Partition, Err] = {}
+
+    def check(self, moved: Partition) -> bool:
+        error = moved.deleted(self.pending[moved]) if moved in self.pending else None
+        if error is not None:
+            self.errors[moved] = error
+            del self.pending[moved]
+        return not self.pending
+
+    async def outcome(self, timeout: float) -> dict[Partition, Err]:
+        """Each partition's error code; REQUEST_TIMED_OUT for those still waiting after `timeout` seconds."""
+        for partition in list(self.pending):
+            self.check(partition)
+        if self.pending and timeout > 0:
+            await self.wait([p.waiters for p in self.pending], timeout)
+        return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
+
+
 class DelayedProduce(Delayed["Partition"]):
     """An acks=all append: ready when each of its partitions has committed it, or cannot any more (rule 8)."""
 

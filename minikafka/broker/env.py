@@ -111,6 +111,10 @@ class Env:
 
     # --- the machine --------------------------------------------------------------------------------------------
 
+    def disk_space(self, path: str) -> tuple[int, int]:
+        """(total, usable) bytes of the volume that holds `path`."""
+        raise NotImplementedError
+
     async def blocking(self, fn: Callable[..., T], *args: object) -> T:
         """Run a call that may block for long (fsync) without holding up the loop."""
         raise NotImplementedError

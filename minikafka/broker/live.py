@@ -215,6 +215,10 @@ class LiveEnv(Env):
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000 + self.faults.clock_jump_ms
 
+    def disk_space(self, path: str) -> tuple[int, int]:
+        volume = os.statvfs(path)
+        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
+
     async def blocking(self, fn: Callable[..., T], *args: object) -> T:
         return await self.loop.run_in_executor(self._threads, fn, *args)
 

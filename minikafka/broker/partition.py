@@ -134,9 +134,33 @@ class Partition:
         aborted = self.log.aborted_transactions(offset, end) if isolation == LAST_STABLE and records else []
         return Read(records, *head, aborted=aborted)
 
+    def delete_records(self, before: int) -> int:
+        """Raise the log's start to `before` (-1: the high watermark) and return that offset; every replica follows the
+        leader there. The files go with the next check of retention."""
+        self.check()
+        if not self.log.config.delete:
+            raise KafkaError(Err.POLICY_VIOLATION)
+        before = self.high_watermark if before == -1 else before
+        if not 0 <= before <= self.high_watermark:
+            raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
+        with self.storage():
+            self.log.advance_start(before)
+        return before
+
+    def deleted(self, before: int) -> Err | None:
+        """The answer to a deletion up to `before`; None while a live replica still has older records."""
+        try:
+            self.check()
+        except KafkaError as refused:
+            return refused.code
+        return Err.NONE if self.core.low_watermark >= before else None
+
     def follower_fetched(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int) -> None:
         """Record the fetch of a follower that `read` has just served."""
-        self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, self._env.now()))
+        low = self.core.low_watermark
+        woken = self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, self._env.now()))
+        if not woken and self.core.low_watermark > low:
+            self.waiters.wake(self)
 
     # --- follower -------------------------------------------------------------------------------------------------
 

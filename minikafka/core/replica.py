@@ -183,6 +183,13 @@ class Replica:
         if broker_epoch != -1 and known is not None and broker_epoch < known.epoch:
             raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER)  # a fetch of a former incarnation (KIP-903)
 
+    @property
+    def low_watermark(self) -> int:
+        """The first offset that some live replica may still have (DeleteRecords); -1 while one is unheard of."""
+        starts = [f.log_start_offset for r, f in self.followers.items()
+                  if (known := self.cluster.brokers.get(r)) is not None and known.active]
+        return min([self.log.start_offset, *starts])
+
     # --- high watermark -------------------------------------------------------------------------------------------
 
     def _advance(self, now: float) -> list[Effect]:

@@ -31,6 +31,9 @@ class SimEnv(Env):
     def wall_ms(self) -> int:
         return EPOCH_MS + int(self.now() * 1000)
 
+    def disk_space(self, path: str) -> tuple[int, int]:
+        return 1 << 40, 1 << 39
+
     async def follower_gate(self, size: int) -> None:
         """Nobody holds followers back in this world yet."""
 
