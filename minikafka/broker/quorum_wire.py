@@ -59,7 +59,7 @@ def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int
     if isinstance(request, Vote):
         part = {"replica_epoch": request.epoch, "replica_id": request.candidate, "replica_directory_id": None,
                 "voter_directory_id": None, "last_offset_epoch": request.last_epoch,
-                "last_offset": request.last_offset, "pre_vote": False}
+                "last_offset": request.last_offset, "pre_vote": request.pre_vote}
         vote = VoteRequest(cluster_id=cluster_id, voter_id=to, topics=_topics(VoteRequest, part))
         return vote, VoteRequest.max_version
     part = {"leader_id": request.leader, "leader_epoch": request.epoch}
@@ -82,7 +82,7 @@ def decode_request(wire: Any, node_id: int, cluster_id: str) -> Request:
         raise KafkaError(Err.INVALID_VOTER_KEY)
     part = _only_partition(wire.topics)
     if isinstance(wire, VoteRequest):
-        return Vote(part.replica_epoch, part.replica_id, part.last_offset_epoch, part.last_offset)
+        return Vote(part.replica_epoch, part.replica_id, part.last_offset_epoch, part.last_offset, part.pre_vote)
     if isinstance(wire, BeginQuorumEpochRequest):
         return Begin(part.leader_epoch, part.leader_id)
     return End(part.leader_epoch, part.leader_id, tuple(info.candidate_id for info in part.preferred_candidates))

@@ -9,7 +9,7 @@ remember it.
 
 Owns: the events, and what is due in each role.
 Invariants: I-RAFT-9 every request that comes in gets one Reply, at once or when there is news or its time is up.
-What Kafka does differently: voters can change (KIP-853), pre-vote (KIP-996), snapshots (KIP-630): absent so far.
+What Kafka does differently: voters can change (KIP-853); snapshots (KIP-630): absent so far.
 Source: org.apache.kafka.raft.KafkaRaftClient (poll, pollCurrentState, handleInboundMessage).
 """
 
@@ -29,7 +29,7 @@ from minikafka.core.raft_messages import (
 )
 from minikafka.core.raft_node import LOOK_EVERY
 from minikafka.core.raft_replication import Replication
-from minikafka.core.raft_roles import NEVER, Candidate, Follower, Leader, Resigned, Unattached
+from minikafka.core.raft_roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
 
 __all__ = ["InvariantViolation", "Raft"]
 
@@ -45,7 +45,7 @@ class Raft(Elections, Replication):
     def start(self, now: float) -> list[Effect]:
         """Take up the role that the ballot on disk leaves us (QuorumState.initialize)."""
         if self.voters == (self.node_id,):
-            self._become_candidate(now, attempt=1)
+            self._become_prospective(now, attempt=1)
         elif self.ballot.leader == self.node_id:
             others = tuple(voter for voter in self.voters if voter != self.node_id)
             self._become(Resigned(self._election_deadline(now), others))
@@ -126,7 +126,7 @@ class Raft(Elections, Replication):
         deadlines = [self.role.deadline, *self._retry_at.values()]
         if isinstance(self.role, Leader):
             deadlines += [self.role.begin_at, *(waiting.deadline for waiting in self.role.waiting)]
-        elif isinstance(self.role, Unattached) and not self._pending:
+        elif isinstance(self.role, Unattached | Prospective) and self._may_look(self.role):
             deadlines.append(self.role.look_at)
         earliest = min(deadlines)
         return None if earliest == NEVER else earliest
@@ -138,10 +138,10 @@ class Raft(Elections, Replication):
         role = self.role
         if isinstance(role, Leader):
             self._become_resigned(now)  # no majority fetched for too long: somebody else may lead already (rule 38)
-        elif isinstance(role, Candidate) and not role.backing_off:
+        elif isinstance(role, Prospective | Candidate) and not role.backing_off:
             self._back_off(role, now)
         elif self.is_voter:
-            self._become_candidate(now, role.attempt + 1 if isinstance(role, Candidate) else 1)
+            self._become_prospective(now, role.attempt + 1 if isinstance(role, Prospective | Candidate) else 1)
         else:
             self._become_unattached(self.epoch, now)
 
@@ -154,11 +154,10 @@ class Raft(Elections, Replication):
         role = self.role
         if isinstance(role, Follower):
             self._fetch_from(role.leader, now, self.times.fetch_max_wait)
-        elif isinstance(role, Unattached):
+        elif isinstance(role, Prospective | Candidate) and not role.backing_off:
+            self._ask_for_votes(role, now)
+        elif isinstance(role, Unattached | Prospective):
             self._look_for_leader(role, now)
-        elif isinstance(role, Candidate) and not role.backing_off:
-            vote = Vote(self.epoch, self.node_id, self.log.last_epoch, self.log.end_offset)
-            self._send([v for v in self.voters if v not in role.granted and v not in role.rejected], vote, now)
         elif isinstance(role, Leader) and now >= role.begin_at:
             self._send(role.silent_voters(now), Begin(self.epoch, self.node_id), now)
             role.begin_at = NEVER if len(self.voters) == 1 else now + self.times.fetch_timeout / 2
@@ -166,17 +165,30 @@ class Raft(Elections, Replication):
             end = End(self.epoch, self.node_id, role.successors)
             self._send([voter for voter in role.successors if voter not in role.told], end, now)
 
-    def _look_for_leader(self, role: Unattached, now: float) -> None:
-        """Ask any other voter with a fetch that does not wait; one that does not lead answers who does."""
+    def _ask_for_votes(self, role: Prospective | Candidate, now: float) -> None:
+        pre_vote = isinstance(role, Prospective)
+        vote = Vote(self.epoch, self.node_id, self.log.last_epoch, self.log.end_offset, pre_vote)
+        self._send([v for v in self.voters if v not in role.granted and v not in role.rejected], vote, now)
+
+    def _may_look(self, role: Unattached | Prospective) -> bool:
+        return not self._pending and (isinstance(role, Unattached) or role.backing_off)
+
+    def _look_for_leader(self, role: Unattached | Prospective, now: float) -> None:
+        """Ask the leader we know or any other voter with a fetch that does not wait; it answers, or says who leads."""
         others = [voter for voter in self.voters if voter != self.node_id]
-        if now >= role.look_at and not self._pending and others:
+        if now >= role.look_at and self._may_look(role) and others:
             role.look_at = now + LOOK_EVERY
-            self._fetch_from(others[int(self._rng.random() * len(others))], now, max_wait=0.0)
+            anyone = others[int(self._rng.random() * len(others))]
+            self._fetch_from(self.leader_id if self.leader_id in others else anyone, now, max_wait=0.0)
 
     def _on_answer(self, to: int, request: Request, response: Response, now: float) -> None:
         if isinstance(response, FetchAnswer):
+            if isinstance(self.role, Prospective) and to == self.leader_id:  # it leads on, and we reach it again
+                self._become_follower(self.epoch, to, now)
             if isinstance(self.role, Follower) and isinstance(request, Fetch):
                 self._on_fetch_answer(response, now)
+        elif isinstance(request, Vote) and isinstance(self.role, Prospective):
+            self._on_pre_vote_answer(to, response.granted, now)
         elif isinstance(request, Vote) and isinstance(self.role, Candidate):
             self._on_vote_answer(to, response.granted, now)
         elif isinstance(request, End) and isinstance(self.role, Resigned):

@@ -74,12 +74,16 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """Candidate -> voter. (last_epoch, last_offset) is where the candidate's log ends; the offset is exclusive."""
+    """Candidate -> voter. (last_epoch, last_offset) is where the candidate's log ends; the offset is exclusive.
+
+    A pre-vote asks "would you vote for me in the next epoch?" and names the epoch that the asking node is in.
+    """
 
     epoch: int
     candidate: int
     last_epoch: int
     last_offset: int
+    pre_vote: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from minikafka.core.raft_messages import (
     Send,
     Times,
 )
-from minikafka.core.raft_roles import NEVER, Candidate, Follower, Leader, Resigned, Role, Unattached
+from minikafka.core.raft_roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from minikafka.protocol.errors import Err
 
 LOOK_EVERY = 0.1  # seconds; who knows no leader asks around, but not all the time
@@ -65,7 +65,8 @@ class Node:
     @property
     def leader_id(self) -> int:
         """The leader of this epoch as far as known, or -1; a leader that resigned is none."""
-        return NOBODY if isinstance(self.role, Resigned) else self.ballot.leader
+        resigned = self.ballot.leader == self.node_id and not isinstance(self.role, Leader)
+        return NOBODY if resigned else self.ballot.leader
 
     @property
     def is_voter(self) -> bool:
@@ -73,7 +74,7 @@ class Node:
 
     @property
     def role_name(self) -> str:
-        """leader, follower, candidate, unattached, resigned or observer."""
+        """leader, follower, prospective, candidate, unattached, resigned or observer."""
         return type(self.role).__name__.lower() if self.is_voter else "observer"
 
     @property
@@ -101,7 +102,7 @@ class Node:
 
     def _become_unattached(self, epoch: int, now: float) -> None:
         # The deadline is kept: candidates that cannot win must not put off those that can.
-        waits = self.is_voter and isinstance(self.role, Unattached | Follower | Candidate)
+        waits = self.is_voter and isinstance(self.role, Unattached | Follower | Prospective | Candidate)
         deadline = self.role.deadline if waits else self._election_deadline(now)
         self._vote_or_follow(Ballot(epoch, voted=self.ballot.voted if epoch == self.epoch else NOBODY))
         self._become(Unattached(deadline, self._look_at(now)))
@@ -123,7 +124,7 @@ class Node:
         elif epoch == self.epoch and is_other:
             if self.ballot.leader not in (NOBODY, leader):
                 raise InvariantViolation(f"two leaders in epoch {epoch}: {self.ballot.leader} and {leader}")
-            if isinstance(self.role, Unattached | Candidate):
+            if isinstance(self.role, Unattached | Prospective | Candidate) and self.ballot.leader == NOBODY:
                 self._become_follower(epoch, leader, now)
 
     def _vote_or_follow(self, ballot: Ballot) -> None:

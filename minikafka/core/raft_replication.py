@@ -95,6 +95,7 @@ class Replication(Node):
     def _on_fetch_answer(self, answer: FetchAnswer, now: float) -> None:
         assert isinstance(self.role, Follower)
         self.role.deadline = self._fetch_deadline(now)
+        self.role.has_fetched = True
         if answer.diverging is not None:
             self._truncate(*answer.diverging)  # our log is no prefix yet: the high watermark says nothing about it
             return

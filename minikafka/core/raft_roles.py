@@ -1,12 +1,13 @@
 """What a node knows in each role of the quorum, and nothing that it must forget when the role ends.
 
-    Unattached --timeout--> Candidate --majority--> Leader --no majority fetched, or shutdown--> Resigned
-        ^  \\--Begin, answers--> Follower --fetch timeout--> Candidate          Resigned --timeout--> Candidate
+    Unattached --timeout--> Prospective --majority of pre-votes--> Candidate --majority of votes--> Leader
+        ^  \\--Begin, answers--> Follower --fetch timeout--> Prospective     Candidate --refused--> Prospective
+        |                       Leader --no majority fetched, or shutdown--> Resigned --timeout--> Prospective
         \\---- a higher epoch from anybody, in any role
 
 Epoch, vote and known leader live in the Ballot, because they must survive the role and the process. Kafka's Voted state
-is an Unattached whose ballot names a candidate; its Prospective (pre-vote, KIP-996) would be one more class here. An
-observer (a broker that is no voter) is only ever Unattached, looking for a leader, or Follower.
+is an Unattached whose ballot names a candidate. An observer (a broker that is no voter) is only ever Unattached,
+looking for a leader, or Follower.
 
 Owns: the deadlines; votes received; the progress of the replicas as their leader sees it, and their waiting fetches.
 Invariants: I-RAFT-2 the high watermark moves only to an offset above the epoch's start that a majority has on disk
@@ -39,11 +40,27 @@ class Follower:
 
     leader: int
     deadline: float
+    has_fetched: bool = False  # so the leader is alive, and we help nobody to replace it (rule 39)
+
+
+@dataclass(slots=True)
+class Prospective:
+    """Asks who would vote for it, and changes nothing meanwhile: not the epoch, not the ballot (KIP-996, rule 39).
+
+    Refused, or without enough answers by `deadline`, it waits a random time, looks for a leader, and asks again.
+    """
+
+    deadline: float
+    attempt: int
+    granted: dict[int, None]
+    rejected: dict[int, None] = field(default_factory=dict)
+    backing_off: bool = False
+    look_at: float = 0.0
 
 
 @dataclass(slots=True)
 class Candidate:
-    """Asks for votes until `deadline`; then, or when it can no longer win, it waits a random time and tries again."""
+    """Asks for votes until `deadline`; then, or when it can no longer win, it waits and is Prospective again."""
 
     deadline: float
     attempt: int
@@ -123,4 +140,4 @@ class Leader:
         return tuple(sorted(others, key=lambda voter: (-self.acknowledged.get(voter, 0), voter)))
 
 
-Role = Unattached | Follower | Candidate | Leader | Resigned
+Role = Unattached | Follower | Prospective | Candidate | Leader | Resigned

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from minikafka.core.raft import Raft
 from minikafka.core.raft_messages import (
+    Answer,
     Append,
     AppendLeaderChange,
     Ballot,
@@ -30,6 +31,7 @@ from minikafka.core.raft_messages import (
     Send,
     Times,
     Truncate,
+    Vote,
 )
 
 
@@ -157,6 +159,13 @@ class World:
         if node.core is not None and node.core.is_voter:
             node.core.role.deadline = self.now
             self.execute(node, node.core.on_tick(self.now))
+
+    def win_pre_vote(self, id: int) -> None:
+        """Whoever was asked for a pre-vote by this node gives it, at once."""
+        node = self.nodes[id]
+        for asked, (_, request) in list(node.core._pending.items() if node.core else ()):
+            if isinstance(request, Vote) and request.pre_vote and node.core is not None:
+                self.execute(node, node.core.on_response(asked, Answer(request.epoch, -1, granted=True), self.now))
 
     # --- time ------------------------------------------------------------------------------------------------------
 

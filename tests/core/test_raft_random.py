@@ -101,7 +101,11 @@ def append(world: World, rng: Random) -> None:
 
 
 def stand(world: World, rng: Random) -> None:
-    world.expire(rng.choice(world.voters))
+    """Time is up for one voter. Safety must not rest on pre-votes, so it may get them though it should not."""
+    voter = rng.choice(world.voters)
+    world.expire(voter)
+    if rng.random() < 0.5:
+        world.win_pre_vote(voter)
 
 
 def cut_or_heal(world: World, rng: Random) -> None:

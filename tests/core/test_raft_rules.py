@@ -1,4 +1,4 @@
-"""The rules of the quorum, one test each, named by their number: 4, 24, 34 to 38, and what KIP-595 says beside them."""
+"""The rules of the quorum, one test each, named by their number: 4, 24, 34 to 39, and what KIP-595 says beside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from minikafka.core.raft_messages import (
     Truncate,
     Vote,
 )
-from minikafka.core.raft_roles import Candidate, Follower, Leader, Resigned, Unattached
+from minikafka.core.raft_roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from minikafka.protocol.errors import Err
 from tests.core.raft_world import Effect, Entry, MemoryLog, World
 
@@ -42,13 +42,23 @@ def a_node(node_id: int = 1, ballot: Ballot = NO_BALLOT, log: str = "") -> Raft:
 def a_leader(log: str = "", epoch: int = 1) -> Raft:
     """Node 1 leads `epoch`, and its LeaderChange is appended and flushed."""
     core = a_node(ballot=Ballot(epoch - 1), log=log)
-    core.on_tick(core.role.deadline)
-    vote = next(id for id, (to, _) in core._pending.items() if to == 2)
-    core.on_response(vote, answer(epoch, granted=True), 0.0)
+    stand(core)
+    core.on_response(asked(core, 2), answer(epoch, granted=True), 0.0)
     assert isinstance(core.role, Leader)
     core.log.entries.append(Entry(epoch, "^"))
     core.on_flushed(core.log.end_offset, 0.0)
     return core
+
+
+def stand(core: Raft) -> list[Effect]:
+    """The core's time is up, and node 2 gives it its pre-vote: the effects of becoming a candidate."""
+    core.on_tick(core.role.deadline)
+    return core.on_response(asked(core, 2), answer(core.epoch, granted=True), 0.0)
+
+
+def asked(core: Raft, node: int) -> int:
+    """The id of the request to `node` that is under way."""
+    return next(id for id, (to, _) in core._pending.items() if to == node)
 
 
 def a_follower(log: str = "1^", epoch: int = 1) -> tuple[Raft, Send]:
@@ -85,7 +95,7 @@ def test_rule_34_a_vote_is_on_disk_before_it_leaves() -> None:
 def test_rule_34_a_candidacy_is_on_disk_before_it_is_counted_or_sent() -> None:
     """Fails if a candidate asks for votes, or a single voter leads, before its own vote is durable."""
     core = a_node()
-    effects = core.on_tick(core.role.deadline)
+    effects = stand(core)
     assert effects[0] == Persist(Ballot(epoch=1, leader=-1, voted=1))
     assert [send.to for send in only(effects, Send)] == [2, 3]
     alone = Raft(1, (1,), MemoryLog(), Times(), Random(1), Ballot())
@@ -133,7 +143,7 @@ def test_rule_35_no_vote_where_the_epoch_has_a_leader() -> None:
     follower, _ = a_follower()
     assert not reply(follower.on_request("v", Vote(1, 3, 0, 9), 0.0)).granted
     candidate = a_node()
-    candidate.on_tick(candidate.role.deadline)
+    stand(candidate)
     assert not reply(candidate.on_request("v", Vote(1, 3, 0, 9), 0.0)).granted
     assert not reply(a_leader().on_request("v", Vote(1, 3, 0, 9), 0.0)).granted
 
@@ -147,9 +157,10 @@ def test_rule_35_a_lower_epoch_is_fenced_and_told_the_newer_one() -> None:
 
 def test_rule_35_a_higher_epoch_ends_every_role() -> None:
     """Fails if a leader, candidate or follower stays what it was in a newer epoch, or does not store it."""
-    candidate = a_node()
-    candidate.on_tick(candidate.role.deadline)
-    for core in (a_leader(), candidate, a_follower()[0]):
+    candidate, prospective = a_node(), a_node()
+    stand(candidate)
+    prospective.on_tick(prospective.role.deadline)
+    for core in (a_leader(), candidate, prospective, a_follower()[0]):
         effects = core.on_request("v", Vote(9, 3, 0, 0), 0.0)
         assert isinstance(core.role, Unattached) and core.epoch == 9
         assert effects[0].ballot.epoch == 9
@@ -225,8 +236,8 @@ def test_an_observer_does_not_count() -> None:
 def test_rule_37_a_leader_opens_its_epoch_with_a_record() -> None:
     """Fails if a new leader appends nothing: older records could stay uncommitted for ever."""
     core = a_node()
-    core.on_tick(core.role.deadline)
-    effects = core.on_response(next(iter(core._pending)), answer(1, granted=True), 0.0)
+    stand(core)
+    effects = core.on_response(asked(core, 2), answer(1, granted=True), 0.0)
     assert [type(effect).__name__ for effect in effects][:3] == ["Persist", "RoleChanged", "AppendLeaderChange"]
     assert effects[2].granting == (1, 2) and effects[-1] == Flush()
 
@@ -271,7 +282,7 @@ def test_rule_38_a_follower_stands_when_its_leader_is_silent() -> None:
     core.on_tick(2.99)
     assert isinstance(core.role, Follower)
     core.on_tick(3.51)
-    assert isinstance(core.role, Candidate) and core.epoch == 2
+    assert isinstance(core.role, Prospective) and core.epoch == 1
 
 
 def test_rule_38_errors_do_not_keep_a_leader_alive() -> None:
@@ -283,13 +294,78 @@ def test_rule_38_errors_do_not_keep_a_leader_alive() -> None:
 
 
 def test_rule_38_a_hopeless_candidate_backs_off() -> None:
-    """Fails if a candidate that a majority refused tries again at once, or waits out the whole election timeout."""
+    """Fails if a candidate that a majority refused tries again at once, waits out the whole election timeout, or raises
+    the epoch again without a pre-vote."""
     core = a_node()
     now = core.role.deadline
-    core.on_tick(now)
+    stand(core)
     for id in sorted(core._pending):
         core.on_response(id, answer(1), now)
     assert core.role.backing_off and now <= core.role.deadline <= now + Times().election_backoff_max
+    core.on_tick(core.role.deadline)
+    assert isinstance(core.role, Prospective) and core.epoch == 1
+
+
+# --- rule 39 ------------------------------------------------------------------------------------------------------
+
+
+PRE_VOTE = Vote(epoch=1, candidate=3, last_epoch=1, last_offset=9, pre_vote=True)
+
+
+def test_rule_39_a_prospective_changes_nothing() -> None:
+    """Fails if to ask for pre-votes, or to give one, changes the epoch, the vote or the known leader."""
+    core, _ = a_follower()
+    ballot = core.ballot
+    effects = core.on_tick(core.role.deadline)
+    assert [send.request for send in only(effects, Send)] == [Vote(1, 1, 1, 1, pre_vote=True)] * 2
+    effects += core.on_request("p", PRE_VOTE, 9.0)
+    assert not only(effects, Persist) and core.ballot == ballot and core.leader_id == 2
+
+
+def test_rule_39_a_leader_and_who_hears_from_it_refuse() -> None:
+    """Fails if a leader, or a follower whose leader answered a fetch, gives its pre-vote: the leader would fall."""
+    follower, fetch = a_follower()
+    assert reply(follower.on_request("p", PRE_VOTE, 0.0)).granted, "it has not heard from the leader yet"
+    follower.on_response(fetch.id, FetchAnswer(1, 2), 0.0)
+    for core in (follower, a_leader()):
+        refused = reply(core.on_request("p", PRE_VOTE, 0.0))
+        assert (refused.granted, refused.error, refused.leader) == (False, Err.NONE, core.leader_id)
+
+
+def test_rule_39_everybody_else_gives_it_to_a_log_that_ends_no_earlier() -> None:
+    """Fails if the vote given in this epoch, a candidacy or a lost leader hinders it, or the logs are not compared."""
+    voted, prospective, candidate = a_node(ballot=Ballot(1, voted=2), log="1^ 1a"), a_follower("1^ 1a")[0], a_node()
+    prospective.on_tick(prospective.role.deadline)
+    stand(candidate)
+    resigned = a_node(ballot=Ballot(1, leader=1, voted=1), log="1^ 1a")
+    for core in (voted, prospective, candidate, resigned):
+        assert reply(core.on_request("p", PRE_VOTE, 0.0)).granted
+    for core in (voted, prospective, resigned):
+        assert not reply(core.on_request("p", Vote(1, 3, 1, 1, pre_vote=True), 0.0)).granted
+
+
+def test_rule_39_a_prospective_returns_to_a_leader_that_lives() -> None:
+    """Fails if a node that lost sight of its leader for a while does not find back, or cannot be found by it."""
+    for found in ("fetch", "begin"):
+        core, _ = a_follower()
+        core.on_tick(now := core.role.deadline)
+        for id in sorted(core._pending):
+            core.on_response(id, answer(1, leader=2), now)
+        assert isinstance(core.role, Prospective) and core.role.backing_off
+        if found == "fetch":
+            assert core._pending[asked(core, 2)][1] == Fetch(1, 1, 1, 1, 0, 0.0)
+            core.on_response(asked(core, 2), FetchAnswer(1, 2), now)
+        else:
+            core.on_request("b", Begin(1, 2), now)
+        assert isinstance(core.role, Follower) and core.role.leader == 2
+
+
+def test_rule_39_a_successor_needs_no_timeout_of_the_others() -> None:
+    """Fails if a follower that was told of its leader's end still refuses its pre-vote for having heard from it."""
+    core, fetch = a_follower()
+    core.on_response(fetch.id, FetchAnswer(1, 2), 0.0)
+    core.on_request("e", End(1, 2, (3, 1)), 0.0)
+    assert reply(core.on_request("p", PRE_VOTE, 0.0)).granted
 
 
 # --- truncation: rules 21 and 24 ----------------------------------------------------------------------------------

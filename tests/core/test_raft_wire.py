@@ -24,7 +24,7 @@ from minikafka.protocol.errors import Err, KafkaError
 EPOCH = OFFSET = st.integers(0, 2**31 - 1)
 NODE = st.integers(0, 1000)
 QUORUM_REQUESTS = st.one_of(
-    st.builds(Vote, EPOCH, NODE, EPOCH, OFFSET), st.builds(Begin, EPOCH, NODE),
+    st.builds(Vote, EPOCH, NODE, EPOCH, OFFSET, st.booleans()), st.builds(Begin, EPOCH, NODE),
     st.builds(End, EPOCH, NODE, st.lists(NODE).map(tuple)),
 )  # fmt: skip
 SECONDS = st.integers(0, 500).map(lambda ms: ms / 1000)
