@@ -22,6 +22,7 @@ from minikafka.broker.group_log import GroupLog
 from minikafka.broker.partition import LOG_END, Partition
 from minikafka.core.group import Group
 from minikafka.core.group_messages import Effect, Moved, Reply, Store, StoredGroup
+from minikafka.core.offset_expiry import sweep
 from minikafka.core.offsets import CommittedOffset, Key, OffsetStore
 from minikafka.core.transaction import Identity
 from minikafka.log.batch import Header, batches, build, records
@@ -48,6 +49,7 @@ class GroupPartition:
         self.log = GroupLog(self.env, partition, coordinator.commit_timeout_s)
         self.loading, self.closed = True, False
         self._timers: dict[str, tuple[float, Timer]] = {}
+        self._entered_ms: dict[str, int] = {}       # since when each group is in its state
 
     # --- loading ------------------------------------------------------------------------------------------------
 
@@ -81,6 +83,7 @@ class GroupPartition:
             elif isinstance(key, wire.GroupKey):
                 stored = wire.read_group(record.value)
                 self.groups[key.group] = self.coordinator.restore_group(key.group, stored)
+                self._entered_ms[key.group] = stored.current_state_timestamp
 
     def _replay_offset(self, key: wire.OffsetKey, value: bytes | None, offset: int, header: Header) -> None:
         apply = self._offset_change(key.group, (key.topic, key.partition), value)
@@ -149,6 +152,7 @@ class GroupPartition:
                 outcome = self.log.append([self._group_record(group.group_id, effect.group)])
                 outcome.add_done_callback(partial(self._stored, group, effect.then))
             else:
+                self._entered_ms[group.group_id] = self.env.wall_ms()
                 self._trace(group, effect)
 
     def _stored(self, group: Group, then: object, outcome: Future[Err]) -> None:
@@ -215,6 +219,17 @@ class GroupPartition:
         if self.offsets.put(group_id, key, committed) and not self.loading:
             self.env.trace("commit", group=group_id, tp=f"{key[0]}-{key[1]}", offset=committed.offset)
 
+    def expire(self, retention_ms: int) -> None:
+        """Forget the offsets, and the groups, that nobody has wanted for so long (core/offset_expiry.py)."""
+        now_ms = self.env.wall_ms()
+        for group_id, group in list(self.groups.items()):
+            entered_ms = self._entered_ms.get(group_id, now_ms)
+            keys, gone = sweep(group, entered_ms, self.offsets, now_ms, retention_ms)
+            if gone:
+                self.delete_group(group_id)
+            elif keys:
+                self.write_offsets(group_id, dict.fromkeys(keys))
+
     def delete_group(self, group_id: str) -> Future[Err]:
         """Forget the group at once, its offsets when the tombstones are committed."""
         keys = [key for key, _ in self.offsets.of_group(group_id)]
@@ -228,6 +243,7 @@ class GroupPartition:
         if not outcome.done() or outcome.result() is Err.NONE:
             group = self.groups.pop(group_id)
             self._carry_out(group, group.unload())
+            self._entered_ms.pop(group_id, None)
         return outcome
 
 

@@ -74,7 +74,15 @@ class GroupCoordinator:
         broker.replicas.on_role(OFFSETS_TOPIC, self.on_role)
 
     def start(self) -> None:
-        """Nothing to start: elections bring the work."""
+        """Begin to look for what may be forgotten; elections bring the other work."""
+        self.broker.env.spawn(self._expire(), "expire offsets")
+
+    async def _expire(self) -> None:
+        config = self.broker.config
+        while True:
+            await self.broker.env.sleep(config["offsets.retention.check.interval.ms"] / 1000)
+            for partition in [p for p in self.partitions.values() if not p.loading]:
+                partition.expire(config["offsets.retention.minutes"] * 60_000)
 
     # --- elections ----------------------------------------------------------------------------------------------
 

@@ -69,5 +69,9 @@ class OffsetStore:
             if commit:
                 self.put(group, key, value)
 
+    def has_pending(self, group: str) -> bool:
+        """Whether an open transaction holds an offset of the group."""
+        return any(name == group for offsets in self.pending.values() for name, _ in offsets)
+
     def is_unstable(self, group: str, key: Key) -> bool:
         return any((group, key) in offsets for offsets in self.pending.values())

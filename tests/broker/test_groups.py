@@ -12,6 +12,7 @@ from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
     JoinGroupRequest,
+    LeaveGroupRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
@@ -247,3 +248,66 @@ def test_the_offsets_topic_is_made_as_kafka_makes_it() -> None:
                                                       "segment.bytes": "104857600"}
 
     play(story)
+
+
+# --- what is forgotten -------------------------------------------------------------------------------------------
+
+
+class Forgetful(Groups):
+    """Offsets are kept for a minute, and looked at every five seconds."""
+
+    extra = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "5000"}
+
+    async def listed(self, node: int) -> list[str]:
+        answer = await self.ask(node, ListGroupsRequest(states_filter=[], types_filter=[]), 5)
+        return [group.group_id for group in answer.groups]
+
+    async def leave(self, node: int, member: str) -> None:
+        leaving = [LeaveGroupRequest.MemberIdentity(member_id=member, group_instance_id=None, reason=None)]
+        await self.ask(node, LeaveGroupRequest(group_id=GROUP, members=leaving), 5)
+
+
+def forget(story: Callable[[Forgetful], Coroutine[Any, Any, None]]) -> None:
+    world = Forgetful(1)
+    world.loop.run(story(world))
+    assert world.loop.errors == []
+    assert [env.crashed.exception() for env in world.envs.values() if env.crashed.done()] == []
+
+
+def test_offsets_that_nobody_renews_are_forgotten_and_the_group_with_them() -> None:
+    """Fails if a simple group's offsets go too early, stay, or come back with the next coordinator."""
+
+    async def story(world: Forgetful) -> None:
+        node = await world.begin()
+        await world.commit(node, 3)
+        await world.client.sleep(50)
+        assert await world.fetch(node) == (Err.NONE, 3) and await world.listed(node) == [GROUP]
+        await world.client.sleep(20)
+        assert await world.fetch(node) == (Err.NONE, -1) and await world.listed(node) == []
+        await world.brokers[node].stop()
+        node = await world.coordinator(instead_of=node)
+        assert await world.fetch(node) == (Err.NONE, -1) and await world.listed(node) == []
+
+    forget(story)
+
+
+def test_a_group_is_kept_for_a_while_after_its_last_member() -> None:
+    """Fails if the time runs from the commit, or begins anew with another coordinator."""
+
+    async def story(world: Forgetful) -> None:
+        node = await world.begin()
+        member, generation = await world.enter(node)
+        await world.commit(node, 3, member, generation)
+        for _ in range(10):
+            await world.client.sleep(10)
+            assert await world.heartbeat(node, member, generation) is Err.NONE
+        await world.leave(node, member)
+        await world.client.sleep(30)
+        await world.brokers[node].stop()
+        node = await world.coordinator(instead_of=node)
+        await world.client.sleep(20)
+        assert await world.fetch(node) == (Err.NONE, 3)
+        await world.client.sleep(20)
+        assert await world.fetch(node) == (Err.NONE, -1) and await world.listed(node) == []
+
+    forget(story)

@@ -23,11 +23,11 @@ from minikafka.broker.api import Context, handles
 from minikafka.broker.group_partition import GroupPartition
 from minikafka.core.group import Group
 from minikafka.core.group_state import ANSWERS, State
+from minikafka.core.offset_expiry import CONSUMER, reads
 from minikafka.core.offsets import CommittedOffset, Key
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.group_records import offset_value, subscribed_topics
+from minikafka.protocol.group_records import offset_value
 
-CONSUMER = "consumer"        # the protocol type whose subscriptions a broker can read
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
 
 
@@ -201,7 +201,7 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
         keys = [(topic.name, one.partition_index) for one in topic.partitions]
         known = [key for key in keys if ctx.broker.image.partition(*key) is not None]
         errors = {key: Err.UNKNOWN_TOPIC_OR_PARTITION for key in keys if key not in known}
-        errors |= dict.fromkeys(known, Err.GROUP_SUBSCRIBED_TO_TOPIC if _reads(group, topic.name) else Err.NONE)
+        errors |= dict.fromkeys(known, Err.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, topic.name) else Err.NONE)
         partitions = [answer.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
                       for key, error in errors.items()]
         doomed |= {key: None for key, error in errors.items() if error is Err.NONE and _has(store, group, key)}
@@ -211,11 +211,3 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
 
 def _has(store: GroupPartition, group: Group, key: Key) -> bool:
     return store.offsets.get(group.group_id, key) is not None or store.offsets.is_unstable(group.group_id, key)
-
-
-def _reads(group: Group, topic: str) -> bool:
-    """Is the topic subscribed by a member? Where subscriptions cannot be read, any topic may be."""
-    if group.protocol_type != CONSUMER:
-        return False
-    subscriptions = [subscribed_topics(member.metadata(group.protocol)) for member in group.members]
-    return any(topics is None or topic in topics for topics in subscriptions)
