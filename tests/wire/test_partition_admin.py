@@ -16,6 +16,7 @@ from kafka.protocol.admin import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
+from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
@@ -24,6 +25,7 @@ from minikafka.protocol.admin import UnregisterBrokerRequest
 from tests.conftest import SETTINGS
 from tests.wire.conftest import describe
 from tests.wire.raw import Raw
+from tests.wire.test_alter_configs import SET, incremental
 from tests.wire.test_topics import ask, topic
 
 judged = pytest.mark.judge_fast
@@ -171,13 +173,20 @@ def test_elections_that_make_no_sense(raw: Raw, name: str) -> None:
 # --- reassignment ----------------------------------------------------------------------------------------------
 
 
-def put(raw: Raw, name: str, count: int) -> int:
-    """Write `count` records to partition 0 with acks=all; the error code."""
+def put(raw: Raw, name: str, count: int, acks: int = -1) -> int:
+    """Write `count` records to partition 0; the error code."""
     topics = ProduceRequest.TopicProduceData
     records = build([(None, b"v%d" % n) for n in range(count)], timestamp_ms=int(time.time() * 1000))
     data = topics(name=name, partition_data=[topics.PartitionProduceData(index=0, records=records)])
-    answer = raw.ask(ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=[data]), 9)
+    answer = raw.ask(ProduceRequest(transactional_id=None, acks=acks, timeout_ms=9000, topic_data=[data]), 9)
     return answer.responses[0].partition_responses[0].error_code
+
+
+def latest(raw: Raw, name: str) -> int:
+    row = ListOffsetsRequest.ListOffsetsTopic
+    asked = row.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
+    request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[row(name=name, partitions=[asked])])
+    return int(raw.ask(request, 5).topics[0].partitions[0].offset)
 
 
 @judged
@@ -306,3 +315,19 @@ def test_an_unclean_election_on_demand(broken: Cluster, name: str) -> None:
         assert elect(first, UNCLEAN, (name, [0])) == (0, [(name, [(0, 0, None)])])
         broken.wait(lambda: state(first, name)[0][::3] == (1, [1]), timeout=20)
     broken.restart(2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_lower_minimum_lets_the_high_watermark_move(broken: Cluster, name: str) -> None:
+    """Fails if the leader goes on with the old min.insync.replicas: what was invisible shows, at the latest with the
+    next append (Apache's high watermark moves no sooner)."""
+    with Raw(broken.bootstrap) as raw:
+        create(raw, topic(name, assign=[(0, [1, 3])], min_insync_replicas="2"))
+    with Raw(broken.plan.nodes[1].address) as leader:
+        broken.wait(lambda: state(leader, name) == [(1, 0, [1, 3], [1])], timeout=20)
+        assert put(leader, name, 3) == 19 and put(leader, name, 3, acks=1) == 0
+        assert latest(leader, name) == 0
+        incremental(leader, (2, name, [("min.insync.replicas", SET, "1")]))
+        broken.wait(lambda: put(leader, name, 1) == 0, timeout=20)
+        assert latest(leader, name) == 4
