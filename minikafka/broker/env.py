@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -110,6 +111,10 @@ class Env:
         return UUID(int=self.rng("uuid").getrandbits(128), version=4)
 
     # --- the machine --------------------------------------------------------------------------------------------
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Around what two calls of `blocking`, or one and the loop, must not do at once. Here none ever runs beside."""
+        return nullcontext()
 
     def disk_space(self, path: str) -> tuple[int, int]:
         """(total, usable) bytes of the volume that holds `path`."""

@@ -71,6 +71,8 @@ class GroupPartition:
 
     def _replay(self, header: Header, raw: memoryview) -> None:
         if header.is_control:
+            if not header.count:                           # compaction took the whole transaction
+                return
             settle = partial(self.offsets.settle, header.producer_id, is_commit(raw))
             self._when_committed(header.base_offset, lambda _: settle())
             return

@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from minikafka.broker.env import Env
@@ -214,6 +215,9 @@ class LiveEnv(Env):
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000 + self.faults.clock_jump_ms
+
+    def lock(self) -> AbstractContextManager[object]:
+        return threading.Lock()
 
     def disk_space(self, path: str) -> tuple[int, int]:
         volume = os.statvfs(path)

@@ -13,7 +13,7 @@ What Kafka does differently: an ISR lock, a log lock and a purgatory per kind of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -238,14 +238,17 @@ class Partition:
                         partition_epoch=e.partition_epoch, why=e.why)
 
     def _truncate(self, e: core.Truncate) -> None:
-        with self.storage():
-            self.log.truncate(e.offset)
-        self._env.trace("truncate", tp=self.name, to=e.offset)
+        self._cut(self.log.truncate, e.offset)
 
     def _start_at(self, e: core.StartAt) -> None:
+        self._cut(self.log.truncate_fully, e.offset)
+
+    def _cut(self, truncate: Callable[[int], None], offset: int) -> None:
         with self.storage():
-            self.log.truncate_fully(e.offset)
-        self._env.trace("truncate", tp=self.name, to=e.offset)
+            safe = self.log.recovery_point
+            truncate(offset)
+            self.manager.truncated(self, lowered=self.log.recovery_point < safe)
+        self._env.trace("truncate", tp=self.name, to=offset)
 
     _DO: dict[type, Any] = {
         core.AssignEpoch: _assign_epoch, core.Lead: _lead, core.Follow: _follow,

@@ -8,7 +8,9 @@ Invariants
   I-REP-2  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
   I-REP-3  listeners hear of a change of role after it is complete, in the order of the metadata.
   I-REP-4  a failed disk is the end of the broker: it says so, answers KAFKA_STORAGE_ERROR, and ends (rule 67).
-What Kafka does differently: several log folders, of which one may fail; delayed deletion; a log cleaner.
+  I-REP-5  a recovery point that a truncation lowered is on disk before anything is appended behind it: else recovery
+           would not look at what is appended there (LogManager.truncateTo).
+What Kafka does differently: several log folders, of which one may fail; delayed deletion.
 Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublisher.
 """
 
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from minikafka.broker.alter_isr import AlterIsr
+from minikafka.broker.cleaner import LogCleaner
 from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.fetcher import Fetchers
 from minikafka.broker.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir, Offsets
@@ -62,6 +65,8 @@ class ReplicaManager:
         self._caught_up = False
         self._closed = False
         self._checkpointing = False
+        self.points_lock = self.env.lock()                         # around writing recovery and clean points
+        self.cleaner = LogCleaner(self)
         self._max_lag = self.config["replica.lag.time.max.ms"] / 1000
 
     # --- life -----------------------------------------------------------------------------------------------------
@@ -79,19 +84,22 @@ class ReplicaManager:
         self._every(config["log.retention.check.interval.ms"] / 1000, self._retain)
         self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self._checkpoint_watermarks)
         self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self._checkpoint_logs)
+        self.cleaner.start()
 
     def close(self) -> None:
         """Flush, close, and mark the folder as closed clean."""
         self._closed = True
         self.fetchers.close()
+        self.cleaner.close()
         logs = [p.log for p in self._hosted()] + list(self._opened.values())
         if any(p.failed for p in self.partitions.values()):
             return
         for each in logs:
             each.close()                               # flushes
         if not self._checkpointing:
-            for name, offsets in {**self._watermarks(), **self._log_points()}.items():
+            for name, offsets in self._watermarks().items():
                 self.dir.write(name, offsets)
+        self._write_points()
         self.dir.write_clean_marker(self.broker.lifecycle.broker_epoch)
 
     def _every(self, seconds: float, fn: Callable[[], None]) -> None:
@@ -213,6 +221,7 @@ class ReplicaManager:
             return
         del self.partitions[topic, index]
         self.fetchers.drop(partition)
+        self.cleaner.deleted(partition)
         partition.retire()
         self._tell_role(partition)
         partition.log.close()
@@ -317,8 +326,9 @@ class ReplicaManager:
         return {HIGH_WATERMARKS: self.dir.high_watermarks | {k: p.high_watermark for k, p in self.partitions.items()}}
 
     def _log_points(self) -> dict[str, Offsets]:
-        starts = {k: p.log.start_offset for k, p in self.partitions.items() if p.log.start_offset > 0}
-        return {RECOVERY_POINTS: {k: p.log.recovery_point for k, p in self.partitions.items()}, LOG_STARTS: starts}
+        logs = list(self._opened.items()) + [(key, p.log) for key, p in list(self.partitions.items())]
+        return {RECOVERY_POINTS: {key: each.recovery_point for key, each in logs},
+                LOG_STARTS: {key: each.start_offset for key, each in logs if each.start_offset > 0}}
 
     def _checkpoint_watermarks(self) -> None:
         self._in_background(self._write_watermarks)
@@ -347,5 +357,20 @@ class ReplicaManager:
         for partition in self._hosted():
             if not partition.failed and partition.log.recovery_point < partition.log.active.base_offset:
                 await partition.flush()
-        for name, offsets in self._log_points().items():
-            await self.env.blocking(self.dir.write, name, offsets)
+        await self.write_points()
+
+    async def write_points(self) -> None:
+        """Write recovery points and log starts; once it returns they are on disk."""
+        await self.env.blocking(self._write_points)
+
+    def _write_points(self) -> None:
+        """Also from a thread: what is written is what holds once the lock is taken, so nothing stale can come last."""
+        with self.points_lock:
+            for name, offsets in self._log_points().items():
+                self.dir.write(name, offsets)
+
+    def truncated(self, partition: Partition, lowered: bool) -> None:
+        """The end of the partition's log is gone; waits for the disk if its recovery point is lower now (I-REP-5)."""
+        self.cleaner.truncated(partition)
+        if lowered:
+            self._write_points()

@@ -144,4 +144,6 @@ def to_text(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, list):
         return ",".join(value)
+    if isinstance(value, float):
+        return str(value).replace("e+", "E")                        # as Java writes it
     return None if value is None else str(value)

@@ -91,6 +91,11 @@ class Header(NamedTuple):
         return bool(self.attributes & TIMESTAMP_TYPE)
 
     @property
+    def delete_horizon(self) -> int | None:
+        """When tombstones or the marker in it may go (ms): it stands where the base timestamp was (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+    @property
     def is_transactional(self) -> bool:
         return bool(self.attributes & TRANSACTIONAL)
 
@@ -173,13 +178,15 @@ def build(
     control: bool = False,
     transactional: bool = False,
     log_append_time: bool = False,
+    level: int | None = None,
 ) -> bytes:
     """Make one batch out of (key, value) or (key, value, headers, timestamp in ms) tuples, at least one.
 
-    A record without a timestamp of its own gets `timestamp_ms`; with `log_append_time` the whole batch does.
+    A record without a timestamp of its own gets `timestamp_ms`; with `log_append_time` the whole batch does. `level` is
+    the codec's, None for Kafka's default.
     """
     times = [timestamp_ms if len(r) < 4 or log_append_time else r[3] for r in records]
-    body = compression.compress(codec, encode_records(records, times))
+    body = compression.compress(codec, encode_records(records, times), level)
     attributes = codec | CONTROL * control | TRANSACTIONAL * transactional | TIMESTAMP_TYPE * log_append_time
     batch = bytearray(HEADER_SIZE + len(body))
     HEADER.pack_into(

@@ -21,6 +21,8 @@ import zstandard
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 NAMES = {"none": NONE, "uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
 
+DEFAULT_LEVELS = {GZIP: -1, SNAPPY: 0, LZ4: 9, ZSTD: 3}
+
 MEBIBYTE = 1 << 20
 MOST_STREAMS = 100  # one after the other in a batch; each costs a copy of what is behind it
 GZIP_MAGIC = b"\x1f\x8b"
@@ -56,8 +58,11 @@ def decompress(codec: int, data: bytes | memoryview) -> bytes:
     return out
 
 
-def compress(codec: int, data: bytes) -> bytes:
-    return data if codec == NONE else _COMPRESS[codec](data)
+def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
+    """Pack records; `level` by the codec's own scale, None or Kafka's default for its default."""
+    if codec == NONE:
+        return data
+    return _COMPRESS[codec](data, DEFAULT_LEVELS[codec] if level is None else level)
 
 
 def _gunzip(data: bytes, cap: int) -> bytes:
@@ -74,8 +79,8 @@ def _gunzip(data: bytes, cap: int) -> bytes:
     raise EOFError("too many gzip streams")
 
 
-def _gzip(data: bytes) -> bytes:
-    stream = zlib.compressobj(wbits=31)
+def _gzip(data: bytes, level: int) -> bytes:
+    stream = zlib.compressobj(level, wbits=31)
     return stream.compress(data) + stream.flush()
 
 
@@ -110,12 +115,18 @@ def _unsnap_block(block: bytes, cap: int) -> bytes:
     return bytes(cramjam.snappy.decompress_raw(block))
 
 
-def _snap(data: bytes) -> bytes:
+def _snap(data: bytes, level: int) -> bytes:
     out = bytearray(XERIAL_HEADER)
     for at in range(0, len(data), XERIAL_BLOCK):
         block = bytes(cramjam.snappy.compress_raw(data[at : at + XERIAL_BLOCK]))
         out += struct.pack(">i", len(block)) + block
     return bytes(out)
+
+
+def _lz4(data: bytes, level: int) -> bytes:
+    """Kafka's default level, 9, stands for the fast compressor; every other one for the thorough one, from 3 up."""
+    level = 0 if level == DEFAULT_LEVELS[LZ4] else max(level, 3)
+    return bytes(lz4.frame.compress(data, compression_level=level, block_linked=False))
 
 
 def _unlz4(data: bytes, cap: int) -> bytes:
@@ -144,9 +155,9 @@ def _unzstd(data: bytes, cap: int) -> bytes:
 
 
 _DECOMPRESS: dict[int, Callable[[bytes, int], bytes]] = {GZIP: _gunzip, SNAPPY: _unsnap, LZ4: _unlz4, ZSTD: _unzstd}
-_COMPRESS: dict[int, Callable[[bytes], bytes]] = {
+_COMPRESS: dict[int, Callable[[bytes, int], bytes]] = {
     GZIP: _gzip,
     SNAPPY: _snap,
-    LZ4: lambda data: bytes(lz4.frame.compress(data, block_linked=False)),
-    ZSTD: zstandard.ZstdCompressor().compress,
+    LZ4: _lz4,
+    ZSTD: lambda data, level: zstandard.ZstdCompressor(level).compress(data),
 }

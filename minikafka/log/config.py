@@ -18,6 +18,7 @@ class LogConfig:
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * DAY_MS
+    segment_jitter_ms: int = 0
     segment_index_bytes: int = 10 << 20
     index_interval_bytes: int = 4096
     max_message_bytes: int = 1048588
@@ -25,9 +26,16 @@ class LogConfig:
     message_timestamp_before_max_ms: int = FOREVER
     message_timestamp_after_max_ms: int = 60 * 60 * 1000
     compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
     cleanup_policy: str = "delete"
     retention_ms: int = 7 * DAY_MS
     retention_bytes: int = -1
+    delete_retention_ms: int = DAY_MS
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = FOREVER
+    min_cleanable_dirty_ratio: float = 0.5
     producer_id_expiration_ms: int = DAY_MS
 
     @property
@@ -37,6 +45,16 @@ class LogConfig:
     @property
     def delete(self) -> bool:
         return "delete" in self.cleanup_policy.split(",")
+
+    @property
+    def roll_ms(self) -> int:
+        """Age at which a segment is closed; only a closed one can be compacted, so max.compaction.lag.ms counts too."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
+
+    def compression_level(self, codec: int) -> int | None:
+        """The level of the topic's own compression.type; None for codecs without."""
+        levels = (self.compression_gzip_level, None, self.compression_lz4_level, self.compression_zstd_level)
+        return levels[codec - 1] if codec else None
 
     @property
     def log_append_time(self) -> bool:

@@ -21,8 +21,9 @@ from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.producers import ProducerStates
 from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, scan
+from minikafka.log.swap import finish_swaps
 
-LEFTOVERS = (".tmp", ".deleted", ".cleaned")
+LEFTOVERS = (".tmp", ".deleted")
 
 
 @dataclass
@@ -47,9 +48,13 @@ class Loader:
         self.now_ms = now_ms
         self.truncated = 0
         self.recovered_from: int | None = None
+        self._recovery_point = 0
+        self._swapped: list[int] = []  # segments that compaction was putting in place when the process died
 
     def load(self, clean: bool, recovery_point: int, start_offset: int) -> Loaded:
         """Open every segment, recovering from `recovery_point` on unless the stop was `clean`."""
+        self._recovery_point = recovery_point
+        self._swapped = finish_swaps(self.fs, self.folder)
         bases = self._base_offsets()
         known = self.epochs.load()
         segments: list[Segment] = []
@@ -84,11 +89,12 @@ class Loader:
         """Open one segment and add it; returns how many bytes recovery cut off its end."""
         segment = Segment(self.fs, self.folder, base, self.config, self.now_ms)
         segments.append(segment)
-        if flushed and segment.load():
+        if flushed and base not in self._swapped and segment.load():
             return 0
         self.recovered_from = base if self.recovered_from is None else self.recovered_from
-        if not flushed:  # its batches know better than a checkpoint that may be younger or older than they
-            self.epochs.truncate_from_end(base)
+        if not flushed:  # its batches know better than a checkpoint that may be younger or older than they; below the
+            # recovery point it was fsynced with them, and knows epochs whose first batches compaction has taken
+            self.epochs.truncate_from_end(max(base, self._recovery_point))
         cut = segment.recover(self._note_epoch)
         self.truncated += cut
         return cut

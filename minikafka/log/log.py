@@ -1,4 +1,4 @@
-"""One partition's log: an ever-growing sequence of record batches with consecutive offsets, in segments on disk.
+"""One partition's log: an ever-growing sequence of record batches with increasing offsets, in segments on disk.
 
     flights-0/  00000000000000000000.log .index .timeindex     batches, and the two sparse indexes of a segment
                 00000000000000052731.log .index .timeindex     the active segment: the only one that grows
@@ -6,7 +6,8 @@
                 leader-epoch-checkpoint  partition.metadata
 
 Owns: what an append means: validation, offsets, leader epoch, producer state; start_offset. The files are `segments.py`'s.
-Invariants: I-LOG-1 start_offset <= end_offset; offsets are dense: a batch begins at the end offset of the one before.
+Invariants: I-LOG-1 start_offset <= end_offset; a leader's batch begins at the end offset of the one before;
+              only compaction leaves gaps, and a follower that copies a compacted log has them too.
             I-LOG-2 a refused append changed nothing; an append that returned is in the kernel, whole (law 3).
             I-LOG-3 `read` returns whole batches, stored bytes unchanged.
             I-LOG-4 epochs and producer state are always those of the batches in the log (rule 23).
@@ -27,6 +28,7 @@ from minikafka.log.loader import Loaded, Loader, replay_producers
 from minikafka.log.lookup import first_at_or_after, first_with_max_timestamp
 from minikafka.log.producers import UNGUARDED, ProducerStates
 from minikafka.log.retention import expired_segments
+from minikafka.log.segment import Segment
 from minikafka.log.segments import Buffer, SegmentedLog
 from minikafka.log.transactions import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
@@ -123,7 +125,7 @@ class Log(SegmentedLog):
         """Append what a leader sent, byte for byte; a batch cut short at the end is left out (rule 19).
 
         None if there was no whole batch. Raises CORRUPT_MESSAGE for a wrong checksum, UnexpectedAppendOffset for
-        batches that leave a gap or were there before.
+        batches that were there before; a gap is what compaction left at the leader.
         """
         self._check_online()
         found = list(frames(data))
@@ -152,7 +154,7 @@ class Log(SegmentedLog):
             self.truncate_fully(headers[0].base_offset)
             self.start_offset, expected = start, self.end_offset
         for header in headers:
-            if header.base_offset != expected:
+            if header.base_offset < expected or header.last_offset_delta < 0:
                 raise UnexpectedAppendOffset(
                     f"{self.name} ends at {expected}, but a batch [{header.base_offset}, {header.last_offset}] of "
                     f"leader epoch {header.leader_epoch} was to be appended"
@@ -298,6 +300,14 @@ class Log(SegmentedLog):
                 oldest = self.segments[0].base_offset
                 self.producers.drop_snapshots([s for s in self.producers.snapshots if s < oldest])
             return count
+
+    def swap_in(self, originals: list[Segment], cleaned: Segment, truncations: int) -> bool:
+        """Replace segments by their compacted form (I-SWAP-1), made when the log had seen so many truncations; False,
+        and nothing done, if it is not that log any more."""
+        if not self._replace(originals, cleaned, truncations):
+            return False
+        self.producers.drop_snapshots([segment.base_offset for segment in originals[1:]])
+        return True
 
     def close(self) -> None:
         """Make everything durable, leave a producer snapshot for the next start, close the files."""

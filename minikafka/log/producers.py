@@ -211,8 +211,10 @@ class ProducerStates:
     def _end_transaction(
         self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview
     ) -> CompletedTransaction | None:
-        entry.coordinator_epoch = markers.coordinator_epoch(batch)
         entry.last_timestamp = header.max_timestamp
+        if not header.count:  # compaction took the transaction and kept the header, for the producer's epoch
+            return None
+        entry.coordinator_epoch = markers.coordinator_epoch(batch)
         first, entry.txn_first_offset = entry.txn_first_offset, -1
         self._open.pop(header.producer_id, None)
         if first < 0:

@@ -76,15 +76,28 @@ def encode_records(records: Sequence[tuple], timestamps: Sequence[int]) -> bytes
     """The records' bytes, offset deltas 0, 1, 2 ...; timestamps count from the first."""
     out = bytearray()
     for delta, (record, timestamp) in enumerate(zip(records, timestamps, strict=True)):
-        body = bytearray(b"\0")
-        write_varint(body, timestamp - timestamps[0])
-        write_varint(body, delta)
-        _write_bytes(body, record[0])
-        _write_bytes(body, record[1])
-        _write_headers(body, record[2] if len(record) > 2 else ())
-        write_varint(out, len(body))
-        out += body
+        _write_record(out, delta, timestamp - timestamps[0], *record[:3])
     return bytes(out)
+
+
+def encode_in_place(records: Sequence[Record], base_offset: int, base_timestamp: int) -> bytes:
+    """The same for records that keep their offsets and timestamps; compaction leaves gaps between them."""
+    out = bytearray()
+    for r in records:
+        _write_record(out, r.offset - base_offset, r.timestamp - base_timestamp, r.key, r.value, r.headers)
+    return bytes(out)
+
+
+def _write_record(out: bytearray, offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None,
+                  headers: Sequence[tuple[str, bytes | None]] | None = ()) -> None:  # fmt: skip
+    body = bytearray(b"\0")
+    write_varint(body, timestamp_delta)
+    write_varint(body, offset_delta)
+    _write_bytes(body, key)
+    _write_bytes(body, value)
+    _write_headers(body, headers)
+    write_varint(out, len(body))
+    out += body
 
 
 def _write_bytes(out: bytearray, data: bytes | None) -> None:

@@ -3,7 +3,7 @@
 
 Owns: the files of one segment, its size and next offset, and how a position is found in it.
 Invariants: I-SEG-1 `size` is a batch boundary; bytes beyond it (a torn write) are cut before anything else happens.
-            I-SEG-2 batches are contiguous: each begins where the one before ended (a compacted log may have gaps).
+            I-SEG-2 batches are in order: each begins where the one before ended, or later (compaction leaves gaps).
             I-SEG-3 `recover` of a recovered segment changes nothing.
 Source: org.apache.kafka.storage.internals.log.LogSegment.
 """
@@ -11,6 +11,8 @@ Source: org.apache.kafka.storage.internals.log.LogSegment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+
+from crc32c import crc32c
 
 from minikafka.log.batch import HEADER_SIZE, Header, crc_ok, frame_size, frames
 from minikafka.log.config import LogConfig
@@ -50,8 +52,11 @@ def scan(file: File, pos: int, end: int) -> Iterator[tuple[int, Header, memoryvi
 class Segment:
     """Opened empty or with `load` / `recover`; offsets in [base_offset, next_offset)."""
 
-    def __init__(self, fs: Fs, folder: str, base_offset: int, config: LogConfig, now_ms: int) -> None:
+    def __init__(
+        self, fs: Fs, folder: str, base_offset: int, config: LogConfig, now_ms: int, tail: str = ""
+    ) -> None:
         self._fs = fs
+        self.tail = tail  # what follows the suffix while the segment is no part of the log yet (swap.py)
         self.folder = folder
         self.base_offset = base_offset
         self.config = config
@@ -65,7 +70,7 @@ class Segment:
         self._reset()
 
     def path(self, suffix: str) -> str:
-        return f"{self.folder}/{file_name(self.base_offset, suffix)}"
+        return f"{self.folder}/{file_name(self.base_offset, suffix)}{self.tail}"
 
     def _reset(self) -> None:
         self.size = 0
@@ -102,7 +107,7 @@ class Segment:
         self.time_index.cut(0)
         self.aborted.truncate(0)
         for position, header, batch in scan(self.log, 0, self.log.size()):
-            if not self._continues(header) or not crc_ok(batch, 0, header):
+            if not self._continues(header, position) or not crc_ok(batch, 0, header):
                 break
             self._note(header, position, index=True)
             on_batch(header, batch)
@@ -112,17 +117,24 @@ class Segment:
         self.seal()
         return cut
 
-    def _continues(self, header: Header) -> bool:
+    def _continues(self, header: Header, position: int) -> bool:
         gap = header.base_offset - self.next_offset
-        placed = gap == 0 or (gap > 0 and self.config.compact)
         fits = 0 <= header.last_offset_delta and header.last_offset - self.base_offset <= MAX_RELATIVE
-        return header.magic == 2 and placed and fits
+        return header.magic == 2 and fits and (gap == 0 or (gap > 0 and not self._contradicted(header, position)))
+
+    def _contradicted(self, header: Header, position: int) -> bool:
+        """Does the batch after one that leaves a gap begin before its end? No checksum covers the offsets."""
+        head = self.log.pread(HEADER_SIZE, position + header.size)
+        if len(head) < HEADER_SIZE:
+            return False
+        after = Header.parse(head)
+        return after.magic == 2 and after.base_offset < header.next_offset
 
     def _note(self, header: Header, position: int, index: bool) -> None:
         """Count one batch that lies at `position`, with an index entry if one is due."""
         if position == 0:
             self.first_timestamp = header.max_timestamp
-        if header.max_timestamp > self.max_timestamp:
+        if header.max_timestamp > self.max_timestamp and header.count:  # compaction may have emptied the batch
             self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
         if index and self._unindexed > self.config.index_interval_bytes:
             self.index.append(header.last_offset, position)
@@ -194,6 +206,15 @@ class Segment:
             self._fs.remove(self.path(suffix))
         self.aborted.remove()
 
+    def rename(self, tail: str) -> None:
+        """Give the files that tail; the log itself comes last, so that with its new name the set is complete."""
+        for suffix in reversed(ALL_SUFFIXES):
+            before, after = self.path(suffix), f"{self.folder}/{file_name(self.base_offset, suffix)}{tail}"
+            if self._fs.exists(before):
+                self._fs.rename(before, after)
+        self.tail = tail
+        self.aborted.moved(self.path(TXN_SUFFIX))
+
     def should_roll(self, size: int, timestamp: int, last_offset: int, now_ms: int) -> bool:
         """Whether `size` more bytes, up to `last_offset` and with that maximum timestamp, belong in a new segment."""
         if self.size == 0:
@@ -201,11 +222,17 @@ class Segment:
         waited = timestamp - self.first_timestamp if self.first_timestamp >= 0 else now_ms - self.created_ms
         return (
             self.size > self.config.segment_bytes - size
-            or waited > self.config.segment_ms
+            or waited > self.config.roll_ms - self._jitter_ms
             or len(self.index) >= self.config.segment_index_bytes // self.index.entry.size
             or len(self.time_index) >= self.config.segment_index_bytes // self.time_index.entry.size - 1
             or last_offset - self.base_offset > MAX_RELATIVE
         )
+
+    @property
+    def _jitter_ms(self) -> int:
+        """This segment's part of segment.jitter.ms: by its name, so that it needs no chance and survives a restart."""
+        most = min(self.config.segment_jitter_ms, self.config.roll_ms)
+        return crc32c(self.path("").encode()) % most if most else 0
 
     # --- reading ------------------------------------------------------------------------------------------------
 

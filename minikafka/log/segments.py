@@ -25,6 +25,7 @@ from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.flush import Flush
 from minikafka.log.loader import Loaded
 from minikafka.log.segment import Segment
+from minikafka.log.swap import SWAP
 from minikafka.protocol.errors import Err, KafkaError
 
 Buffer = bytes | bytearray | memoryview
@@ -67,6 +68,11 @@ class SegmentedLog:
     def size(self) -> int:
         """Bytes of all segments' logs."""
         return sum(segment.size for segment in self.segments)
+
+    @property
+    def truncations(self) -> int:
+        """How often the end was cut off: work that began at another count knows a log that may be gone."""
+        return self._truncations
 
     # --- disk errors --------------------------------------------------------------------------------------------
 
@@ -150,6 +156,25 @@ class SegmentedLog:
         gone, self.segments = self.segments[:count], self.segments[count:]
         for segment in gone:
             self._retire(segment)
+
+    def _replace(self, originals: list[Segment], cleaned: Segment, truncations: int) -> bool:
+        """Put a compacted segment in the place of `originals` (swap.py, from step 2 on); False if they are not what the
+        log consists of any more (truncated, deleted), and then nothing has happened."""
+        slot = next((at for at, segment in enumerate(self.segments) if segment is originals[0]), len(self.segments))
+        found = self.segments[slot : slot + len(originals)]
+        same = len(found) == len(originals) and all(a is b for a, b in zip(found, originals, strict=True))
+        if self.offline or not same or truncations != self._truncations:
+            return False
+        with self._disk():
+            cleaned.rename(SWAP)
+            self.fs.sync_dir(self.path)
+            self.segments[slot : slot + len(originals)] = [cleaned]
+            for segment in reversed(originals):
+                self._retire(segment)
+            cleaned.rename("")
+            cleaned.config = self._config
+            self._folder_changed = True
+        return True
 
     def _retire(self, segment: Segment) -> None:
         """Delete a segment's files; they are closed once no fsync is at work on them."""

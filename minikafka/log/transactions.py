@@ -95,6 +95,10 @@ class TransactionIndex:
         """Can no later segment have a row that concerns records below `end` (I-TXNIDX-3)?"""
         return any(row.last_stable_offset >= end for row in self.rows)
 
+    def moved(self, path: str) -> None:
+        """The segment's files have new names."""
+        self.path = path
+
     def close(self) -> None:
         if self.file is not None:
             self.file.close()

@@ -239,8 +239,9 @@ def _recompress(batch: bytearray, header: Header, config: LogConfig, codec: int,
     """The batch in the topic's own compression.type."""
     rows = [(r.key, r.value, r.headers, r.timestamp) for r in record_batch.records(batch)]
     result = record_batch.build(
-        rows, timestamp_ms=now_ms, codec=codec, producer_id=header.producer_id, producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence, transactional=header.is_transactional,
+        rows, timestamp_ms=now_ms, codec=codec, level=config.compression_level(codec),
+        producer_id=header.producer_id, producer_epoch=header.producer_epoch, base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
         log_append_time=config.log_append_time,
     )  # fmt: skip
     if len(result) > config.max_message_bytes:

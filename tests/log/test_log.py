@@ -98,13 +98,13 @@ def test_follower_copies_bytes() -> None:
 
 
 def test_follower_refuses_what_does_not_continue() -> None:
-    """Fails if gaps, repetitions or damaged bytes get into a replica."""
+    """Fails if repetitions or damaged bytes get into a replica, or batches in the wrong order."""
     leader = open_log(MemFs())
     fill(leader, 4)
     batches = stored(leader)
     follower = open_log(MemFs())
     follower.append_follower(batches[0])
-    for data in (batches[0], batches[2], batches[1] + batches[3]):
+    for data in (batches[0], batches[1] + batches[0], batches[2] + batches[1]):
         with pytest.raises(UnexpectedAppendOffset):
             follower.append_follower(data)
     broken = bytearray(batches[1])
@@ -113,6 +113,22 @@ def test_follower_refuses_what_does_not_continue() -> None:
         follower.append_follower(broken)
     assert refusal.value.code == Err.CORRUPT_MESSAGE
     assert stored(follower) == batches[:1]
+
+
+def test_follower_takes_the_gaps_of_a_compacted_leader() -> None:
+    """Fails if a follower refuses what compaction left, or loses what lies behind a gap when it recovers."""
+    leader = open_log(MemFs())
+    fill(leader, 60)
+    batches = stored(leader)
+    left = [batch for number, batch in enumerate(batches) if number % 3 == 1]
+    fs = MemFs()
+    follower = open_log(fs)
+    for batch in left:
+        follower.append_follower(batch)
+    assert stored(follower) == left and follower.end_offset == header(left[-1]).next_offset
+    assert len(follower.segments) > 2
+    again = open_log(fs.after_kill())
+    assert stored(again) == left and (again.end_offset, again.truncated_bytes) == (follower.end_offset, 0)
 
 
 def test_empty_follower_may_start_inside_a_batch() -> None:

@@ -1,0 +1,237 @@
+"""Log compaction: one cleaning of one log, in slices, beside a log that goes on appending.
+
+    |   clean   |        dirty         |  not yet cleanable |
+    start       first_dirty            end        active segment        log end
+
+The dirty part is read once, into a map from key to last offset. Then every segment up to its end is copied without the
+records that the map supersedes, small ones joined, and each copy is put in the place of its originals (swap.py).
+
+Owns: what may be cleaned and whether it is worth it; the order of the work.
+Invariants: I-CLEAN-3 nothing at or beyond the last stable offset, in the active segment, or younger than
+              min.compaction.lag.ms is touched; so every transaction in the cleaned part is decided.
+            I-CLEAN-4 for every key its last record below the clean point is there; offsets do not change.
+            I-CLEAN-5 a cleaning reads files of its own and touches the log in `swap_in` only: its slices may run in a
+              thread, and one that the log has outrun leaves nothing behind.
+Its input is fsynced before it begins (the caller sees to it), so recovery never reads a compacted segment again to find
+where leader epochs began. Apache Kafka also cleans what is not flushed, and keeps the last batch only of the whole
+cleaning, so its segments may have holes between them.
+Source: kafka.log.LogCleaner, Cleaner, LogCleanerManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from minikafka.log.batch import Header, each_record
+from minikafka.log.cleaner_filter import Last, OffsetMap, Retention, Transactions
+from minikafka.log.disk import File
+from minikafka.log.index import MAX_RELATIVE
+from minikafka.log.log import Log
+from minikafka.log.segment import Segment, scan
+from minikafka.log.swap import begin_cleaned
+
+ENTRY_BYTES = 200  # of memory per key, about: what log.cleaner.dedupe.buffer.size is divided by
+SLICE = 64 << 10  # bytes handled between two rests
+Slices = Iterator[int]  # bytes handled since the one before
+
+
+class Cleanable(NamedTuple):
+    """The part of a log that a cleaning would work on."""
+
+    first_dirty: int
+    end: int  # exclusive; where a segment begins
+    clean_bytes: int
+    dirty_bytes: int
+    overdue: bool  # something dirty is older than max.compaction.lag.ms
+
+    @property
+    def ratio(self) -> float:
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+    def worthwhile(self, least_ratio: float) -> bool:
+        return self.dirty_bytes > 0 and (self.overdue or self.ratio > least_ratio)
+
+
+def cleanable(log: Log, clean_until: int | None, last_stable_offset: int, now_ms: int) -> Cleanable:
+    """What may be cleaned now; `clean_until`: where the last cleaning ended (a checkpoint that may not fit any more)."""
+    fits = clean_until is not None and log.start_offset <= clean_until <= log.end_offset
+    first = clean_until if fits and clean_until is not None else log.start_offset
+    closed = log.segments[:-1]
+    dirty = [segment for segment in closed if segment.next_offset > first]
+    limit = min(last_stable_offset, log.active.base_offset)
+    lag = log.config.min_compaction_lag_ms
+    if lag > 0:
+        limit = min([limit, *(s.base_offset for s in dirty if s.max_timestamp > now_ms - lag)])
+    limit = max(limit, first)
+    end = next((s.base_offset for s in closed if s.next_offset > limit), log.active.base_offset)
+    times = [s.first_timestamp for s in dirty if s.first_timestamp > 0]
+    return Cleanable(
+        first, end,
+        clean_bytes=sum(s.size for s in closed if s.base_offset < first),
+        dirty_bytes=sum(s.size for s in dirty if s.base_offset < end),
+        overdue=min(times, default=now_ms) < now_ms - log.config.max_compaction_lag_ms,
+    )  # fmt: skip
+
+
+@dataclass(eq=False)
+class Source:
+    """A segment as it was when the cleaning began, in a file handle of our own."""
+
+    segment: Segment
+    file: File
+    size: int
+    end: int  # its next offset
+
+    def batches(self, start: int = 0) -> Iterator[tuple[int, Header, memoryview]]:
+        return scan(self.file, start, self.size)
+
+
+class Cleaning:
+    """Made in one step with the log; then `read_keys`; for each of `groups()` `rewrite` and `finish`; `close`."""
+
+    def __init__(self, log: Log, todo: Cleanable, now_ms: int, room: int) -> None:
+        """`room`: keys that the map may hold; what does not fit is left for the next cleaning."""
+        self.log, self.todo, self.now_ms = log, todo, now_ms
+        self.config = log.config
+        self.truncations = log.truncations
+        self.map = OffsetMap(max(room, 1))
+        chosen = [s for s in log.segments[:-1] if s.base_offset < todo.end]
+        self._sources = [Source(s, log.fs.open(s.path(".log"), create=False), s.size, s.next_offset) for s in chosen]
+        self._aborted = log.aborted_transactions(log.segments[0].base_offset, todo.end)
+        self.retention = Retention(self.map, _last_of_producers(log), now_ms, self.config.delete_retention_ms)
+        self.transactions = Transactions(self._aborted)
+
+    @property
+    def clean_until(self) -> int:
+        """Where the next cleaning begins."""
+        return self.map.latest + 1
+
+    def read_keys(self) -> Slices:
+        """Fill the map from the dirty part, until it is full."""
+        self.map.latest = self.todo.first_dirty - 1
+        dirty = [source for source in self._sources if source.end > self.todo.first_dirty]
+        start = dirty[0].segment.base_offset if dirty else 0
+        transactions = Transactions(row for row in self._aborted if row.last_offset >= start)
+        for source in dirty:
+            done = 0
+            for position, header, batch in source.batches():
+                if self.map.full:
+                    return
+                self._note(header, batch, transactions)
+                if position + header.size - done >= SLICE:
+                    yield position + header.size - done
+                    done = position + header.size
+            self.map.latest = max(self.map.latest, source.end - 1)
+            yield source.size - done
+
+    def _note(self, header: Header, batch: memoryview, transactions: Transactions) -> None:
+        if header.is_control:
+            transactions.on_marker(header, batch)
+        elif not transactions.on_batch(header) and header.last_offset >= self.todo.first_dirty:
+            for record in each_record(batch):
+                if record.key is not None and record.offset >= self.todo.first_dirty:
+                    self.map.put(record.key, record.offset)
+        self.map.latest = max(self.map.latest, header.last_offset)
+
+    def groups(self) -> Iterator[Group]:
+        """The segments to copy, those together that fit into one."""
+        group: list[Source] = []
+        for source in self._sources:
+            if source.segment.base_offset >= self.clean_until:
+                break
+            if group and not self._fits(group, source):
+                yield Group(self, group)
+                group = []
+            group.append(source)
+        if group:
+            yield Group(self, group)
+
+    def _fits(self, group: list[Source], more: Source) -> bool:
+        segments = [source.segment for source in [*group, more]]
+        return (
+            sum(source.size for source in group) + more.size <= self.config.segment_bytes
+            and more.end - 1 - segments[0].base_offset <= MAX_RELATIVE
+            and sum(len(s.index) * s.index.entry.size for s in segments) <= self.config.segment_index_bytes
+            and sum(len(s.time_index) * s.time_index.entry.size for s in segments) <= self.config.segment_index_bytes
+        )
+
+    def close(self) -> None:
+        for source in self._sources:
+            source.file.close()
+
+
+class Group:
+    """Segments that become one."""
+
+    def __init__(self, cleaning: Cleaning, sources: list[Source]) -> None:
+        self.cleaning, self.sources = cleaning, sources
+        self.cleaned: Segment | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes before the cleaning."""
+        return sum(source.size for source in self.sources)
+
+    def rewrite(self) -> Slices:
+        """Copy what stays into `cleaned` and make it durable."""
+        work, log = self.cleaning, self.cleaning.log
+        self.cleaned = begin_cleaned(log.fs, log.path, self.sources[0].segment.base_offset, work.config, work.now_ms)
+        work.transactions.index = self.cleaned.aborted
+        for source in self.sources:
+            yield from self._copy(self.cleaned, source)
+        self.cleaned.created_ms = self.sources[-1].segment.created_ms
+        self.cleaned.seal()
+        for file in self.cleaned.files(sealed=True):
+            file.fsync()
+        log.fs.sync_dir(log.path)
+        self.cleaned.dirty = False
+        yield 0
+
+    def _copy(self, cleaned: Segment, source: Source) -> Slices:
+        """Writes go out in slices too."""
+        work, done = self.cleaning, 0
+        out, headers = bytearray(), []
+        for position, header, batch in source.batches():
+            last = header.next_offset == self.sources[-1].end
+            left = work.retention.filter(header, batch, work.transactions, last)
+            if left:
+                headers.append((len(out), Header.parse(left)))
+                out += left
+            if position + header.size - done >= SLICE:
+                _append(cleaned, out, headers)
+                out, headers = bytearray(), []
+                yield position + header.size - done
+                done = position + header.size
+        _append(cleaned, out, headers)
+        yield source.size - done
+
+    def finish(self) -> bool:
+        """Put the copy in its place, in one step with the log; False if the log has changed meanwhile."""
+        assert self.cleaned is not None
+        originals = [source.segment for source in self.sources]
+        if self.cleaning.log.swap_in(originals, self.cleaned, self.cleaning.truncations):
+            return True
+        self.discard()
+        return False
+
+    def discard(self) -> None:
+        """Remove an unfinished copy, unless its folder is gone."""
+        if self.cleaned is not None:
+            self.cleaned.close()
+            if self.cleaning.log.fs.exists(self.cleaned.path(".log")):
+                self.cleaned.remove_files()
+
+
+def _append(cleaned: Segment, out: bytearray, headers: list[tuple[int, Header]]) -> None:
+    if headers:
+        cleaned.append(out, headers)
+
+
+def _last_of_producers(log: Log) -> dict[int, Last]:
+    return {
+        producer_id: (entry.batches[-1].last_offset if entry.batches else -1, entry.epoch)
+        for producer_id, entry in log.producers.entries.items()
+    }

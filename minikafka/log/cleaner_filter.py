@@ -1,0 +1,185 @@
+"""What compaction keeps of a batch: the last record of each key, and what must outlive it (KIP-58, KIP-98, KIP-534).
+
+    a record               while no later one of the map has its key; a tombstone (null value) only until its horizon
+    a record of an
+    aborted transaction    never
+    a marker               while a batch of its transaction is left, and then until its horizon
+    the header alone       of a producer's last batch (its epoch, its sequence), and of a segment's last batch
+
+The horizon is when a tombstone or marker may go: delete.retention.ms after the first cleaning that found nothing else to
+keep it for. It is written into the batch, in the place of the base timestamp, so that it survives restarts and moves.
+
+Owns: the decision for one batch, and the bytes of what is left of it.
+Invariants: I-CLEAN-1 what stays has its offset, timestamp and content; a batch keeps its first and last offset, its
+              producer id, epoch and base sequence.
+            I-CLEAN-2 a marker never goes before the batches whose fate it tells.
+Source: kafka.log.Cleaner, CleanedTransactionMetadata, MemoryRecords.filterTo.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from minikafka.log import batch as record_batch
+from minikafka.log import compression, markers
+from minikafka.log.batch import (
+    ATTRIBUTES_AT,
+    CONTROL,
+    CRC_AT,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE,
+    TRANSACTIONAL,
+    Header,
+)  # fmt: skip
+from minikafka.log.records import Record, encode_in_place
+from minikafka.log.transactions import AbortedTransaction, TransactionIndex
+
+Buffer = bytes | bytearray | memoryview
+Last = tuple[int, int]  # of a producer: the last offset of its last data batch (-1 if only a marker), and its epoch
+
+
+class OffsetMap:
+    """The last offset of each key in the dirty part of a log, as far as there is room for keys.
+
+    Kafka keeps MD5 sums of keys in a fixed buffer; this keeps the keys.
+    """
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.latest = -1  # last offset that the map covers
+        self._offsets: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @property
+    def full(self) -> bool:
+        """Asked between batches, so that a cleaning gets through one at least."""
+        return len(self._offsets) >= self.room
+
+    def put(self, key: bytes, offset: int) -> None:
+        self._offsets[key] = offset
+
+    def superseded(self, record: Record) -> bool:
+        """Has a later record the same key? Records without a key are as good as superseded."""
+        return record.key is None or record.offset < self._offsets.get(record.key, -1)
+
+
+class Transactions:
+    """Which transactions the cleaner is in the middle of, as it walks the log from its beginning."""
+
+    def __init__(self, aborted: Iterable[AbortedTransaction], index: TransactionIndex | None = None) -> None:
+        self.index = index  # of the segment being written: gets the rows that still concern something
+        self._waiting = sorted(aborted, key=lambda row: row.first_offset, reverse=True)
+        self._aborted: dict[int, AbortedTransaction] = {}
+        self._seen: dict[int, None] = {}  # producers of those aborted of which a batch was seen
+        self._committed: dict[int, None] = {}
+
+    def on_batch(self, header: Header) -> bool:
+        """A batch of data comes by; True if its transaction was aborted."""
+        self._begin(header.last_offset)
+        if not header.is_transactional:
+            return False
+        aborted = header.producer_id in self._aborted
+        (self._seen if aborted else self._committed)[header.producer_id] = None
+        return aborted
+
+    def on_marker(self, header: Header, batch: Buffer) -> bool:
+        """A marker comes by; True if no batch of its transaction is left, so that it may go."""
+        self._begin(header.last_offset)
+        if not header.count:
+            return True
+        producer = header.producer_id
+        if markers.is_commit(batch):
+            seen = producer in self._committed
+            self._committed.pop(producer, None)
+            return not seen
+        row, seen = self._aborted.pop(producer, None), producer in self._seen
+        self._seen.pop(producer, None)
+        if row is not None and seen and self.index is not None:
+            self.index.append(row)
+        return row is None or not seen
+
+    def _begin(self, offset: int) -> None:
+        while self._waiting and self._waiting[-1].first_offset <= offset:
+            row = self._waiting.pop()
+            self._aborted.setdefault(row.producer_id, row)
+
+
+class Retention(NamedTuple):
+    """What the decisions of one cleaning depend on."""
+
+    map: OffsetMap
+    producers: dict[int, Last]
+    now_ms: int
+    delete_retention_ms: int
+
+    def filter(self, header: Header, batch: Buffer, transactions: Transactions, last: bool) -> Buffer:
+        """What is left of a batch, empty if nothing; `last`: it ends its segment."""
+        if header.is_control:
+            settled = transactions.on_marker(header, batch)
+            horizon = header.delete_horizon
+            discard = settled and horizon is not None and horizon <= self.now_ms
+        else:
+            settled, discard = False, transactions.on_batch(header)
+        records = [] if discard else record_batch.records(batch)
+        kept = records if header.is_control else [r for r in records if self._stays(r, header)]
+        if not kept:
+            return empty(header) if last or self._tells_of_producer(header) else b""
+        doomed = settled or any(record.value is None for record in kept)
+        if doomed and header.delete_horizon is None:
+            return rebuilt(header, kept, self.now_ms + self.delete_retention_ms)
+        return batch if len(kept) == header.count else rebuilt(header, kept, header.delete_horizon)
+
+    def _stays(self, record: Record, header: Header) -> bool:
+        if record.offset > self.map.latest:
+            return True
+        if self.map.superseded(record):
+            return False
+        horizon = header.delete_horizon
+        return record.value is not None or horizon is None or self.now_ms < horizon
+
+    def _tells_of_producer(self, header: Header) -> bool:
+        """Is this the batch that a replay needs to know the producer's last sequence, or its epoch?"""
+        if header.producer_id not in self.producers:
+            return False
+        offset, epoch = self.producers[header.producer_id]
+        if offset >= 0:
+            return header.last_offset == offset
+        return header.is_control and header.producer_epoch == epoch
+
+
+def rebuilt(header: Header, records: list[Record], horizon: int | None) -> bytes:
+    """The batch with some of its records, at their offsets; with a horizon if it has one."""
+    base = records[0].timestamp if horizon is None else horizon
+    body = encode_in_place(records, header.base_offset, base)
+    codec, packed = header.codec, compression.compress(header.codec, body)
+    if len(body) > compression.limit(len(packed)):  # what is left is so dull that nobody would unpack it
+        codec, packed = compression.NONE, body
+    newest = header.max_timestamp if header.is_log_append_time else max(record.timestamp for record in records)
+    flags = DELETE_HORIZON if horizon is not None else 0
+    return _assemble(header, codec | flags, base, newest, len(records), packed)
+
+
+def empty(header: Header) -> bytes:
+    """The header alone: offsets, producer and timestamp stay, the records are gone."""
+    return _assemble(header, 0, NO_TIMESTAMP, header.max_timestamp, 0, b"")
+
+
+def _assemble(header: Header, attributes: int, base: int, newest: int, count: int, body: bytes) -> bytes:
+    kept = header.attributes & (TIMESTAMP_TYPE | TRANSACTIONAL | CONTROL)
+    batch = bytearray(HEADER_SIZE) + body
+    HEADER.pack_into(
+        batch, 0, header.base_offset, len(batch) - LOG_OVERHEAD, header.leader_epoch, 2, 0, attributes | kept,
+        header.last_offset_delta, base, newest, header.producer_id, header.producer_epoch, header.base_sequence, count,
+    )  # fmt: skip
+    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+    return bytes(batch)

@@ -1,0 +1,82 @@
+"""Putting compacted segments in the place of the originals, so that a crash at any step leaves the one or the other.
+
+    1  write  B.log.cleaned B.index.cleaned ...   and fsync them
+    2  rename them to B.log.swap ..., the log last: from here on the new segment counts
+    3  delete the originals, the last first
+    4  rename B.log.swap to B.log ..., the log last
+
+A start that finds `.cleaned` files throws them away; one that finds `B.log.swap` finishes from step 3 on: whatever lies
+in the offsets of B.log.swap has been replaced by it.
+
+Invariants: I-SWAP-1 after a crash each stretch of the log is the originals or the compacted segment, never a mix.
+            I-SWAP-2 the new segment ends at the offset where the last original ended, so there is no hole behind it.
+What Kafka does differently: originals become `.deleted` and go a minute later; the rename of a set in several segments
+goes backwards (here a set is always one segment). After a swap that a crash interrupted we derive the indexes anew.
+Source: LocalLog.replaceSegments, LogLoader.removeTempFilesAndCollectSwapFiles.
+"""
+
+from __future__ import annotations
+
+from minikafka.log.config import LogConfig
+from minikafka.log.disk import Fs
+from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, scan
+
+CLEANED, SWAP = ".cleaned", ".swap"
+
+
+def begin_cleaned(fs: Fs, folder: str, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
+    """An empty segment beside the log, to be filled and swapped in; what an earlier try left is removed."""
+    for suffix in ALL_SUFFIXES:
+        path = f"{folder}/{file_name(base_offset, suffix)}{CLEANED}"
+        if fs.exists(path):
+            fs.remove(path)
+    return Segment(fs, folder, base_offset, config, now_ms, CLEANED)
+
+
+def finish_swaps(fs: Fs, folder: str) -> list[int]:
+    """Complete what a crash interrupted; returns the base offsets of the segments whose indexes must be derived."""
+    names = fs.listdir(folder)
+    unfinished = [_base(name) for name in names if name.endswith(CLEANED)]
+    swaps = [name for name in names if name.endswith(SWAP)]
+    least = min(unfinished, default=None)
+    for name in [name for name in swaps if least is not None and _base(name) >= least]:
+        swaps.remove(name)
+        fs.remove(f"{folder}/{name}")  # its set was not complete
+    for name in names:
+        if name.endswith(CLEANED):
+            fs.remove(f"{folder}/{name}")
+    bases = [_base(name) for name in swaps]
+    for name in swaps:
+        if name.endswith(".log" + SWAP):
+            _finish(fs, folder, _base(name))
+        elif fs.exists(f"{folder}/{name}"):
+            fs.remove(f"{folder}/{name}")
+    return bases
+
+
+def _finish(fs: Fs, folder: str, base: int) -> None:
+    swap = f"{folder}/{file_name(base, '.log')}{SWAP}"
+    end = _next_offset(fs, swap, base)
+    for name in reversed(fs.listdir(folder)):
+        stem, _, suffix = name.partition(".")
+        replaced = "." + suffix in ALL_SUFFIXES and stem.isdigit() and base <= int(stem) < end
+        if replaced and name != file_name(base, ".log"):
+            fs.remove(f"{folder}/{name}")
+    fs.rename(swap, f"{folder}/{file_name(base, '.log')}")
+    fs.sync_dir(folder)
+
+
+def _next_offset(fs: Fs, path: str, base: int) -> int:
+    """Where the batches in the file end; it was fsynced before it got its name."""
+    file = fs.open(path, create=False)
+    try:
+        end = base
+        for _, header, _ in scan(file, 0, file.size()):
+            end = header.next_offset
+        return end
+    finally:
+        file.close()
+
+
+def _base(name: str) -> int:
+    return int(name.partition(".")[0])

@@ -1,0 +1,387 @@
+"""Compaction of one log: what stays, what goes, and that neither a crash nor a changed log can tell."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from minikafka.log import Log, Record, build, records
+from minikafka.log.batch import Header, crc_ok
+from minikafka.log.cleaner import Cleaning, cleanable
+from minikafka.log.markers import marker
+from tests.log.kit import CONFIG, NOW, open_log, producers, stored
+from tests.log.memfs import Killed, MemFs
+
+COMPACT = replace(CONFIG, cleanup_policy="compact", segment_bytes=600, delete_retention_ms=1000)
+TOMBSTONE = None
+
+
+def clean(log: Log, now_ms: int = NOW, until: int | None = None, stable: int | None = None, room: int = 1 << 20) -> int:
+    """One whole cleaning, as the broker does it; returns the clean point."""
+    log.flush()
+    cleaning = Cleaning(log, cleanable(log, until, log.end_offset if stable is None else stable, now_ms), now_ms, room)
+    list(cleaning.read_keys())
+    for group in cleaning.groups():
+        list(group.rewrite())
+        assert group.finish()
+    cleaning.close()
+    return cleaning.clean_until
+
+
+def put(log: Log, *rows: tuple[bytes | None, bytes | None], epoch: int = 0, **options: int | bool) -> None:
+    batch = build(list(rows), timestamp_ms=NOW, **options)  # type: ignore[arg-type]
+    log.append_leader(batch, epoch, NOW, origin="coordinator")
+
+
+def roll(log: Log) -> None:
+    """Close what there is; only closed segments are cleaned."""
+    log.roll(NOW)
+
+
+def content(log: Log) -> list[Record]:
+    """Every record of data, in order."""
+    return [r for batch in stored(log) if not Header.parse(batch).is_control for r in records(batch)]
+
+
+def pairs(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(r.offset, r.key, r.value) for r in content(log)]
+
+
+# --- histories that Hypothesis makes up -----------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    keys: list[int]
+    tombstones: list[bool]
+    codec: int
+    producer: int  # -1: none; 0 and 1 idempotent, 2 and 3 in transactions
+    ends: str  # how the producer's transaction ends after this batch, if at all
+    epoch: int  # how many leader epochs pass before
+    rolls: bool
+
+
+STEPS = st.lists(
+    st.builds(
+        Step, st.lists(st.integers(0, 5), min_size=1, max_size=4), st.lists(st.booleans(), min_size=4, max_size=4),
+        st.sampled_from([0, 0, 1, 4]), st.integers(-1, 3), st.sampled_from(["", "", "commit", "abort"]),
+        st.integers(0, 1), st.booleans(),
+    ),
+    min_size=1, max_size=40,
+)  # fmt: skip
+
+
+class History:
+    """A log, and what its readers are owed."""
+
+    def __init__(self, fs: MemFs, steps: list[Step]) -> None:
+        self.log = open_log(fs, COMPACT)
+        self.aborted: dict[int, None] = {}  # offsets of records of aborted transactions
+        self.epoch = 0
+        self._sequence: dict[int, int] = {}
+        self._open: dict[int, list[int]] = {}
+        for number, step in enumerate(steps):
+            self.play(number, step)
+        for producer in list(self._open):
+            self.end(producer, "abort")
+        roll(self.log)
+
+    def play(self, number: int, step: Step) -> None:
+        self.epoch += step.epoch
+        rows = [(b"k%d" % key, TOMBSTONE if step.tombstones[i] else b"v%d-%d" % (number, i) + b"x" * 30)
+                for i, key in enumerate(step.keys)]
+        first = self.log.end_offset
+        options: dict[str, int | bool] = {"codec": step.codec}
+        if step.producer >= 0:
+            sequence = self._sequence.get(step.producer, 0)
+            self._sequence[step.producer] = sequence + len(rows)
+            options |= {"producer_id": step.producer, "producer_epoch": 0, "base_sequence": sequence,
+                        "transactional": step.producer > 1}
+        put(self.log, *rows, epoch=self.epoch, **options)
+        if step.producer > 1:
+            self._open.setdefault(step.producer, []).extend(range(first, self.log.end_offset))
+            if step.ends:
+                self.end(step.producer, step.ends)
+        if step.rolls:
+            roll(self.log)
+
+    def end(self, producer: int, how: str) -> None:
+        self.log.append_leader(marker(producer, 0, 0, how == "commit", NOW), self.epoch, NOW, origin="coordinator")
+        written = self._open.pop(producer)
+        if how == "abort":
+            self.aborted |= dict.fromkeys(written)
+
+    def owed(self) -> dict[bytes | None, tuple[int, bytes | None]]:
+        """The last record of each key that counts."""
+        return {r.key: (r.offset, r.value) for r in content(self.log) if r.offset not in self.aborted}
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(STEPS, st.integers(1, 8), st.data())
+def test_last_value_of_each_key_survives(steps: list[Step], room: int, data: st.DataObject) -> None:
+    """Fails if compaction loses a last value, moves or changes a record, keeps a superseded or aborted one, forgets a
+    producer or epoch, leaves a bad checksum or a hole, or if a restart then finds another log (I-CLEAN-1, 4)."""
+    fs = MemFs()
+    history = History(fs, steps)
+    log = history.log
+    before, owed = {r.offset: r for r in content(log)}, history.owed()
+    states, epochs, end = producers(log, whole=False), list(log.epochs.entries), log.end_offset
+    point = None
+    while point != log.active.base_offset:  # a small map takes several rounds
+        point = clean(log, until=point, room=room)
+    left = content(log)
+    assert all(before[r.offset] == r for r in left)
+    assert [(r.offset, r.key, r.value) for r in left] == sorted((o, k, v) for k, (o, v) in owed.items())
+    assert all(crc_ok(batch, 0, Header.parse(batch)) for batch in stored(log))
+    assert all(a.next_offset == b.base_offset for a, b in zip(log.segments, log.segments[1:], strict=False))
+    assert (producers(log, whole=False), log.epochs.entries, log.end_offset) == (states, epochs, end)
+    clean_stop = data.draw(st.booleans())
+    if clean_stop:
+        log.close()
+    elif data.draw(st.booleans()):
+        for name in [n for n in fs.names if n.endswith(".snapshot")]:
+            del fs.names[name]  # then all is learnt from what compaction left
+    again = open_log(fs.after_kill(), COMPACT, clean=clean_stop, recovery_point=log.recovery_point)
+    assert [(r.offset, r.key, r.value) for r in content(again)] == [(r.offset, r.key, r.value) for r in left]
+    assert (producers(again, whole=False), again.epochs.entries, again.end_offset) == (states, epochs, end)
+    assert again.producers.first_undecided_offset == -1
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(STEPS, st.data())
+def test_cleaning_part_by_part_is_cleaning_all_at_once(steps: list[Step], data: st.DataObject) -> None:
+    """Fails if a cleaning trusts a clean point it should not, or reaches beyond its end (I-CLEAN-3)."""
+    history = History(MemFs(), steps)
+    log = history.log
+    owed = history.owed()
+    point: int | None = None
+    for stable in sorted(data.draw(st.lists(st.integers(0, log.end_offset), max_size=3))):
+        stable = log.producers.last_stable_offset(stable)
+        beyond = [batch for batch in stored(log) if Header.parse(batch).base_offset >= stable]
+        point = clean(log, until=point, stable=stable)
+        assert point <= max(stable, log.start_offset)
+        assert [batch for batch in stored(log) if Header.parse(batch).base_offset >= stable] == beyond
+    clean(log, until=point)
+    assert pairs(log) == sorted((o, k, v) for k, (o, v) in owed.items())
+
+
+# --- single rules ---------------------------------------------------------------------------------------------------
+
+
+def test_tombstone_lives_for_delete_retention_ms_after_its_first_cleaning() -> None:
+    """Fails if a tombstone goes at once, stays for ever, or its horizon is lost by a restart (KIP-534)."""
+    fs = MemFs()
+    log = open_log(fs, COMPACT)
+    put(log, (b"a", b"1"), (b"b", b"1"))
+    put(log, (b"a", TOMBSTONE))
+    roll(log)
+    put(log, (b"c", b"1"))
+    clean(log, NOW)
+    assert pairs(log) == [(1, b"b", b"1"), (2, b"a", None), (3, b"c", b"1")]
+    log.close()
+    log = open_log(fs, COMPACT, clean=True)
+    [horizon] = [Header.parse(b).delete_horizon for b in stored(log) if Header.parse(b).base_offset == 2]
+    assert horizon == NOW + 1000
+    assert [r.timestamp for r in content(log)] == [NOW] * 3
+    clean(log, NOW + 999)
+    assert pairs(log)[1] == (2, b"a", None)
+    clean(log, NOW + 1000)
+    assert pairs(log) == [(1, b"b", b"1"), (3, b"c", b"1")]
+
+
+def test_marker_goes_after_its_batches_and_its_horizon() -> None:
+    """Fails if a marker goes while a batch of its transaction is left, or never (I-CLEAN-2)."""
+    log = open_log(MemFs(), COMPACT)
+    put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    log.append_leader(marker(7, 0, 0, True, NOW), 0, NOW, origin="coordinator")
+    put(log, (b"z", b"1"), producer_id=7, producer_epoch=0, base_sequence=1, transactional=True)
+    log.append_leader(marker(7, 0, 0, True, NOW), 0, NOW, origin="coordinator")
+    put(log, (b"a", b"2"))
+    roll(log)
+
+    def markers_left() -> list[tuple[int, int | None]]:
+        parsed = [Header.parse(batch) for batch in stored(log)]
+        return [(h.base_offset, h.delete_horizon) for h in parsed if h.is_control]
+
+    clean(log, NOW)
+    assert markers_left() == [(1, None), (3, None)]
+    clean(log, NOW + 1)  # now nothing is left of the first transaction
+    assert markers_left() == [(1, NOW + 1001), (3, None)]
+    clean(log, NOW + 1001)
+    assert markers_left() == [(3, None)]
+
+
+def test_empty_marker_of_a_silent_producer_keeps_its_epoch() -> None:
+    """Fails if the epoch that fences a zombie is lost with the records of the marker that raised it, or the marker's
+    empty batch breaks a replay."""
+    fs = MemFs()
+    log = open_log(fs, COMPACT)
+    put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    log.append_leader(marker(7, 5, 0, False, NOW), 0, NOW, origin="coordinator")
+    put(log, (b"a", b"2"))
+    roll(log)
+    for now in (NOW, NOW + 1, NOW + 5000):
+        clean(log, now)
+    [left] = [Header.parse(batch) for batch in stored(log) if Header.parse(batch).is_control]
+    assert (left.count, left.producer_epoch, left.base_offset) == (0, 5, 1)
+    for name in [n for n in fs.names if n.endswith(".snapshot")]:
+        del fs.names[name]
+    again = open_log(fs.after_kill(), COMPACT, recovery_point=log.recovery_point)
+    assert again.producers.entries[7].epoch == 5 and again.producers.first_undecided_offset == -1
+
+
+def test_rows_of_aborted_transactions_follow_their_batches() -> None:
+    """Fails if read_committed is told nothing of an aborted batch that a cleaning could not reach."""
+    log = open_log(MemFs(), COMPACT)
+    put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    roll(log)
+    put(log, (b"b", b"1"), producer_id=7, producer_epoch=0, base_sequence=1, transactional=True)
+    log.append_leader(marker(7, 0, 0, False, NOW), 0, NOW, origin="coordinator")
+    put(log, (b"a", b"2"))
+    roll(log)
+    rows = log.aborted_transactions(0, log.end_offset)
+    clean(log, stable=1)  # the first segment only
+    assert log.aborted_transactions(0, log.end_offset) == rows
+    clean(log)
+    assert log.aborted_transactions(0, log.end_offset) == rows and pairs(log) == [(3, b"a", b"2")]
+
+
+def test_what_is_cleanable() -> None:
+    """Fails if the active segment, what is beyond the last stable offset, or a record younger than
+    min.compaction.lag.ms is taken; or if dirty ratio or max.compaction.lag.ms are not reckoned as by Kafka."""
+    log = open_log(MemFs(), replace(COMPACT, max_compaction_lag_ms=5000))
+    for number in range(4):
+        log.append_leader(build([(b"k", b"x" * 100)], timestamp_ms=NOW + number * 1000), 0, NOW)
+        roll(log)
+    put(log, (b"k", b"active"))
+    size = log.segments[0].size
+    assert cleanable(log, None, log.end_offset, NOW) == (0, 4, 0, 4 * size, False)
+    assert cleanable(log, None, 2, NOW)[:4] == (0, 2, 0, 2 * size)
+    half = cleanable(log, 2, log.end_offset, NOW)
+    assert half[:4] == (2, 4, 2 * size, 2 * size) and half.ratio == 0.5
+    assert half.worthwhile(0.4) and not half.worthwhile(0.5)
+    assert cleanable(log, 99, log.end_offset, NOW).first_dirty == 0  # a clean point beyond the log is none
+    late = cleanable(log, 2, log.end_offset, NOW + 7001)
+    assert late.overdue and late.worthwhile(1.0) and not cleanable(log, 2, log.end_offset, NOW + 7000).overdue
+    log.config = replace(log.config, min_compaction_lag_ms=1500)
+    assert cleanable(log, None, log.end_offset, NOW + 3499).end == 2
+    log.advance_start(3)
+    assert cleanable(log, 2, log.end_offset, NOW + 9000).first_dirty == 3
+
+
+def test_small_segments_are_joined_up_to_the_segment_size() -> None:
+    """Fails if cleaned segments stay as small as they get, or become larger than segment.bytes."""
+    log = open_log(MemFs(), COMPACT)
+    for number in range(60):
+        put(log, (b"k%d" % (number % 20), b"x" * 50))
+    roll(log)
+    count, snapshots = len(log.segments), set(log.producers.snapshots)
+    for _ in range(3):
+        clean(log)
+    assert len(log.segments) < count / 2 and max(s.size for s in log.segments) <= 600
+    bases = {s.base_offset for s in log.segments}
+    assert {s for s in log.producers.snapshots if s in snapshots and s < log.active.base_offset} <= bases
+
+
+@pytest.mark.parametrize("change", ["truncate", "truncate_fully", "retention", "close"])
+def test_log_that_changed_meanwhile_is_left_alone(change: str) -> None:
+    """Fails if a cleaning puts back what was truncated or deleted while it was at work, or leaves files."""
+    fs = MemFs()
+    log = open_log(fs, COMPACT)
+    for number in range(30):
+        put(log, (b"k%d" % (number % 3), b"x" * 50))
+    roll(log)
+    log.flush()
+    cleaning = Cleaning(log, cleanable(log, None, log.end_offset, NOW), NOW, 100)
+    list(cleaning.read_keys())
+    group = next(cleaning.groups())
+    list(group.rewrite())
+    if change == "truncate":
+        log.truncate(1)
+    elif change == "truncate_fully":
+        log.truncate_fully(40)
+    elif change == "retention":
+        log.advance_start(log.segments[-1].base_offset)
+        assert log.delete_old_segments(NOW, log.end_offset)
+    else:
+        log.close()
+    expected = None if log.offline else stored(log)
+    assert not group.finish()
+    cleaning.close()
+    assert not [name for name in fs.names if name.endswith((".cleaned", ".swap"))]
+    assert log.offline or stored(log) == expected
+    again = open_log(fs.after_kill(), COMPACT, recovery_point=log.recovery_point)
+    assert expected is None or stored(again) == expected
+
+
+# --- crashes --------------------------------------------------------------------------------------------------------
+
+
+def busy(fs: MemFs) -> History:
+    """A log with transactions and producers, ready to be cleaned."""
+    steps = [Step([n % 4, n % 3], [n % 7 == 3, False, False, False], n % 2, n % 5 - 1, ["", "commit", "abort"][n % 3],
+                  n % 2, n % 4 == 3) for n in range(24)]  # fmt: skip
+    history = History(fs, steps)
+    history.log.flush(seal=True)
+    return history
+
+
+@pytest.mark.parametrize("torn", [0.0, 0.5])
+def test_crash_at_every_step_of_a_cleaning(torn: float) -> None:
+    """Fails if a crash at any change of the disk loses or doubles a record, leaves a hole or a stray file, or costs an
+    aborted transaction's row or a producer's state (I-SWAP-1)."""
+    first = busy(MemFs())
+    before, owed, step, after = pairs(first.log), first.owed(), 0, None
+    states, epochs, end = producers(first.log, whole=False), list(first.log.epochs.entries), first.log.end_offset
+    while after is None:
+        fs, step = MemFs(), step + 1
+        log = busy(fs).log
+        point = log.recovery_point
+        fs.kill_at = (fs.steps + step, torn)
+        try:
+            clean(log)
+            after = pairs(log)
+        except Killed:
+            pass
+        twice = fs.after_kill()
+        for _ in range(2):
+            again = open_log(twice, COMPACT, recovery_point=point)
+            assert set(pairs(again)) <= set(before)
+            assert {r.key: (r.offset, r.value) for r in visible(again)} == owed
+            assert (producers(again, whole=False), again.epochs.entries, again.end_offset) == (states, epochs, end)
+            assert not [n for n in twice.names if n.endswith((".cleaned", ".swap", ".deleted"))]
+            clean(again)
+            twice = twice.after_kill()
+    assert len(after) < len(before) and step > 50
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_power_cut_in_a_cleaning(seed: int) -> None:
+    """Fails if something counts before it is fsynced, or an original goes before its copy is durable."""
+    rng = random.Random(seed)
+    fs = MemFs()
+    history = busy(fs)
+    log, owed = history.log, history.owed()
+    fs.kill_at = (fs.steps + rng.randint(1, 80), rng.random())
+    try:
+        clean(log)
+    except Killed:
+        pass
+    again = open_log(fs.power_cut(rng), COMPACT, recovery_point=log.recovery_point)
+    assert again.end_offset == log.end_offset
+    assert {r.key: (r.offset, r.value) for r in visible(again)} == owed
+
+
+def visible(log: Log) -> list[Record]:
+    """What a consumer with read_committed gets."""
+    rows = log.aborted_transactions(0, log.end_offset)
+    hidden = [(row.producer_id, row.first_offset, row.last_offset) for row in rows]
+    return [
+        r for h, batch in ((Header.parse(b), b) for b in stored(log)) if not h.is_control
+        if not any(h.is_transactional and p == h.producer_id and a <= h.base_offset <= z for p, a, z in hidden)
+        for r in records(batch)
+    ]  # fmt: skip
