@@ -22,6 +22,7 @@ from minikafka.protocol.errors import Err
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
+    from minikafka.broker.partition import Partition
 
 VERSION = 5
 TIMEOUT_S = 10.0
@@ -31,19 +32,21 @@ Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 Errors = dict[TopicPartition, Err]
 
 
-async def join_transaction(broker: Broker, transactional_id: str, who: Identity, partitions: list[TopicPartition],
-                           add: bool, abortable: bool) -> Errors:
-    """The error code for each partition, NONE where it may be written to.
+async def join_transaction(broker: Broker, transactional_id: str, who: Identity, partitions: list[Partition],
+                           add: bool, abortable: bool) -> tuple[dict[TopicPartition, object], Errors]:
+    """A guard for each partition, and the error code: NONE where it may be written to.
 
     `add`: put the partitions into the transaction; otherwise they must be in it. `abortable`: the client knows
-    TRANSACTION_ABORTABLE.
+    TRANSACTION_ABORTABLE. Each question has a guard of its own: while the producer's last transaction is not complete its
+    marker may still come, and makes the guard of the question before it void.
     """
     deadline = broker.env.now() + RETRY_FOR_S
     while True:
-        errors = await _ask(broker, transactional_id, who, partitions, add)
-        busy = Err.CONCURRENT_TRANSACTIONS in errors.values()      # its last transaction is not quite complete
+        guards = {(p.topic, p.index): p.log.producers.guard(who.producer_id) for p in partitions}
+        errors = await _ask(broker, transactional_id, who, list(guards), add)
+        busy = Err.CONCURRENT_TRANSACTIONS in errors.values()
         if not (add and busy) or broker.env.now() >= deadline:
-            return {one: _translated(error, add, abortable) for one, error in errors.items()}
+            return guards, {one: _translated(error, add, abortable) for one, error in errors.items()}
         await broker.env.sleep(RETRY_S)
 
 
@@ -57,9 +60,10 @@ async def _ask(broker: Broker, transactional_id: str, who: Identity, partitions:
         answer = await peer.request(_request(transactional_id, who, partitions, add), VERSION, TIMEOUT_S)
     except (OSError, TimeoutError):
         return dict.fromkeys(partitions, Err.NETWORK_EXCEPTION)
-    return {(topic.name, p.partition_index): Err(p.partition_error_code)
-            for result in answer.results_by_transaction for topic in result.topic_results
-            for p in topic.results_by_partition}
+    unanswered = dict.fromkeys(partitions, Err(answer.error_code) or Err.UNKNOWN_SERVER_ERROR)
+    return unanswered | {(topic.name, p.partition_index): Err(p.partition_error_code)
+                         for result in answer.results_by_transaction for topic in result.topic_results
+                         for p in topic.results_by_partition}
 
 
 def _request(transactional_id: str, who: Identity, partitions: list[TopicPartition],

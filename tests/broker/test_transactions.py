@@ -70,15 +70,15 @@ class Transactions(World):
         answer = await self.ask(node, request, 3)
         return Err(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
 
-    async def write(self, who: Who, partition: int, sequence: int = 0) -> None:
-        """One transactional record; the partition joins on the way."""
+    async def write(self, who: Who, partition: int, sequence: int = 0, leader: int = -1) -> None:
+        """One transactional record; the partition joins on the way. `leader`: where it is, if that is known."""
         data = build([(b"k", b"v")], timestamp_ms=self.client.wall_ms(), producer_id=who[0], producer_epoch=who[1],
                      base_sequence=sequence, transactional=True)
         topic = ProduceRequest.TopicProduceData
         request = ProduceRequest(transactional_id=ID, acks=-1, timeout_ms=9000, topic_data=[
             topic(name="t", partition_data=[topic.PartitionProduceData(index=partition, records=data)])])
         while True:
-            answer = await self.ask(await self.leader(partition), request, 12)
+            answer = await self.ask(leader if leader >= 0 else await self.leader(partition), request, 12)
             error = answer.responses[0].partition_responses[0].error_code
             if error not in (Err.NOT_LEADER_OR_FOLLOWER, Err.CONCURRENT_TRANSACTIONS, Err.NOT_ENOUGH_REPLICAS):
                 break
@@ -88,6 +88,13 @@ class Transactions(World):
     async def end(self, node: int, who: Who, commit: bool) -> Err:
         request = EndTxnRequest(transactional_id=ID, producer_id=who[0], producer_epoch=who[1], committed=commit)
         return Err((await self.ask(node, request, 4)).error_code)
+
+    async def end_and_go_on(self, node: int, who: Who, commit: bool) -> Who:
+        """As a client of KIP-890 ends a transaction; returns the identity for the next."""
+        request = EndTxnRequest(transactional_id=ID, producer_id=who[0], producer_epoch=who[1], committed=commit)
+        answer = await self.ask(node, request, 5)
+        assert answer.error_code == 0
+        return answer.producer_id, answer.producer_epoch
 
     async def describe(self, node: int) -> tuple[int, str]:
         answer = await self.ask(node, DescribeTransactionsRequest(transactional_ids=[ID]), 0)
@@ -274,14 +281,28 @@ def test_no_append_waits_for_the_end_of_a_long_poll(seed: int) -> None:
     """
 
     async def story(world: Transactions) -> None:
-        node, (pid, epoch) = await world.begin()
+        node, who = await world.begin()
         for _ in range(10):
             before = world.loop.time()
-            request = EndTxnRequest(transactional_id=ID, producer_id=pid, producer_epoch=epoch, committed=False)
-            answer = await world.ask(node, request, 5)
-            pid, epoch = answer.producer_id, answer.producer_epoch
+            who = await world.end_and_go_on(node, who, False)
             await world.until(node, State.COMPLETE_ABORT)
             assert world.loop.time() - before < 0.2
+
+    play(story, seed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rule_52_a_transaction_begins_while_the_last_marker_is_on_its_way(seed: int) -> None:
+    """Fails if the marker of a producer's last transaction makes its next one fail: with KIP-890 nothing separates them."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        leader = await world.leader(0)
+        for number in range(20):
+            await world.write(who, 0, leader=leader)
+            who = await world.end_and_go_on(node, who, number % 3 > 0)
+        await world.write(who, 0)
+        assert await world.read(0) == (41, 40, 40)
 
     play(story, seed)
 

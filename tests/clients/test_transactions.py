@@ -7,6 +7,7 @@ with KIP-890); what they leave behind must be the same, offset by offset.
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -19,6 +20,9 @@ import kafka.errors
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
+
+from minikafka.jars import KAFKA
+from minikafka.java import find_java
 
 from .kit import MS, PATIENCE, make_topic, take
 
@@ -350,3 +354,27 @@ def _retry(call: Callable[[], None]) -> None:
             if not error.args[0].retriable():
                 raise
     raise AssertionError("tried often enough")
+
+
+@pytest.mark.judge_fast
+@pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's tools are not in the cache (`make apache` fetches them)")
+def test_javas_copier_copies_exactly_once(cluster: Any, name: str) -> None:
+    """Kafka's own TransactionalMessageCopier, the one client here that uses KIP-890, with random aborts.
+
+    Fails if a record is lost, doubled or out of order in the output.
+    """
+    count, source, target = 300, make_topic(cluster, name + "-in"), make_topic(cluster, name + "-out")
+    feeder = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
+    for n in range(count):
+        feeder.produce(source, b"%d" % n, partition=0)
+    assert feeder.flush(PATIENCE) == 0
+    done = subprocess.run(
+        [str(find_java().executable), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", str(KAFKA.folder / "*"),
+         "org.apache.kafka.tools.TransactionalMessageCopier", "--broker-list", cluster.bootstrap, "--input-topic", source,
+         "--input-partition", "0", "--output-topic", target, "--consumer-group", name, "--transactional-id", name,
+         "--transaction-size", "20", "--max-messages", str(count), "--enable-random-aborts"],
+        capture_output=True, text=True, timeout=LONG)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = read(cluster.bootstrap, target, "confluent", True, count)
+    assert [value for _, value in found] == [b"%d" % n for n in range(count)]
+    assert committed_offset(cluster.bootstrap, name, source) == count

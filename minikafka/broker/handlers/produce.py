@@ -26,7 +26,7 @@ from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.handlers.leaders import node_endpoints
 from minikafka.broker.partition import Partition
 from minikafka.broker.transaction_client import join_transaction
-from minikafka.core.transaction import Identity, TopicPartition
+from minikafka.core.transaction import Identity
 from minikafka.core.topic_names import INTERNAL_TOPICS
 from minikafka.log import AppendInfo
 from minikafka.log.batch import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL
@@ -105,8 +105,7 @@ async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any])
 async def _verify(ctx: Context, request: Any,
                   batches: dict[Key, Any]) -> tuple[dict[Key, object], dict[Key, KafkaError]]:
     """A guard for each partition where this request may begin a transaction, and who may not."""
-    guards: dict[Key, object] = {}
-    asked: dict[Identity, dict[TopicPartition, Key]] = {}
+    asked: dict[Identity, dict[Partition, Key]] = {}
     for key, records in batches.items():
         if not _is_transactional(records) or len(records) < HEADER_SIZE:
             continue
@@ -116,13 +115,18 @@ async def _verify(ctx: Context, request: Any,
             continue                                # the append will say so
         who = Identity(*PRODUCER.unpack_from(records, PRODUCER_AT))
         if not partition.log.producers.has_open(*who):
-            guards[key] = partition.log.producers.guard(who.producer_id)
-            asked.setdefault(who, {})[partition.topic, partition.index] = key
+            asked.setdefault(who, {})[partition] = key
+    guards: dict[Key, object] = {}
     refused: dict[Key, KafkaError] = {}
     for who, keys in asked.items():
-        errors = await join_transaction(ctx.broker, request.transactional_id, who, list(keys),
-                                        add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
-        refused |= {keys[one]: Unverified(error) for one, error in errors.items() if error is not Err.NONE}
+        given, errors = await join_transaction(ctx.broker, request.transactional_id, who, list(keys),
+                                               add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
+        for partition, key in keys.items():
+            error = errors[partition.topic, partition.index]
+            if error is Err.NONE:
+                guards[key] = given[partition.topic, partition.index]
+            else:
+                refused[key] = Unverified(error)
     return guards, refused
 
 

@@ -72,10 +72,9 @@ async def _guard(ctx: Context, request: Any, partition: Any, who: Identity) -> o
     """What shows that the group's partition is in the transaction; raises KafkaError if it is not."""
     if partition.log.producers.has_open(*who):
         return None
-    guard = partition.log.producers.guard(who.producer_id)
-    key = (OFFSETS_TOPIC, partition.index)
-    errors = await join_transaction(ctx.broker, request.transactional_id, who, [key], add=ctx.version >= ADDS,
-                                    abortable=ctx.version >= ABORTABLE)
-    if errors[key] is not Err.NONE:
-        raise KafkaError(TRANSLATED.get(errors[key], errors[key]))
-    return guard
+    guards, errors = await join_transaction(ctx.broker, request.transactional_id, who, [partition],
+                                            add=ctx.version >= ADDS, abortable=ctx.version >= ABORTABLE)
+    error = errors[OFFSETS_TOPIC, partition.index]
+    if error is not Err.NONE:
+        raise KafkaError(TRANSLATED.get(error, error))
+    return guards[OFFSETS_TOPIC, partition.index]
