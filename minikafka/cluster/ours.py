@@ -29,9 +29,11 @@ class Ours:
     def _properties(self, plan: Plan, node: Node) -> dict[str, str]:
         clients = [listener("PLAINTEXT", node.client)] * node.broker
         voters = [f"{voter.id}@{HOST}:{voter.internal}" for voter in plan.voters]
+        listeners = ",".join([*clients, listener("INTERNAL", node.internal)])
         return {
             **common_properties(plan, node),
-            "listeners": ",".join([*clients, listener("INTERNAL", node.internal)]),
+            "listeners": listeners,
+            "advertised.listeners": listeners,
             "inter.broker.listener.name": "INTERNAL",
             "controller.quorum.voters": ",".join(voters),
             "minikafka.cluster.id": plan.cluster_id,
