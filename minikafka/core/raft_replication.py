@@ -7,20 +7,20 @@ epoch E just before N; or, when there is nothing to tell, after a while.
 Owns: the progress of the high watermark on both sides, truncation, waiting fetches.
 Invariants: I-RAFT-3 nobody fetches at, and no leader counts itself with, an offset that it has not flushed (rule 36).
             I-RAFT-5 a leader never truncates, and nobody below the high watermark (rule 24).
-What Kafka does differently: its leader counts itself when it has appended, before its own flush is done; a follower too
-far behind is sent to a snapshot (KIP-630).
+A replica that is too far behind for the log is sent to a snapshot (raft_snapshots.py).
+What Kafka does differently: its leader counts itself when it has appended, before its own flush is done.
 Source: KIP-595, KIP-1166; org.apache.kafka.raft.KafkaRaftClient.tryCompleteFetchRequest, handleFetchResponse.
 """
 
 from __future__ import annotations
 
 from minikafka.core.raft_messages import Append, Fetch, FetchAnswer, InvariantViolation, Reply, Truncate
-from minikafka.core.raft_node import Node
 from minikafka.core.raft_roles import Follower, Leader, Waiting
+from minikafka.core.raft_snapshots import Snapshots
 from minikafka.protocol.errors import Err
 
 
-class Replication(Node):
+class Replication(Snapshots):
     """The part of `Raft` that copies the log."""
 
     # --- the leader's side -----------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ class Replication(Node):
             return self._reply_fetch(token, error)
         assert isinstance(self.role, Leader)
         self.role.heard_from(fetch.replica, now)
-        if self._divergence(fetch) is None:
+        if self._snapshot_for(fetch) is None and self._divergence(fetch) is None:
             self.role.acknowledged[fetch.replica] = fetch.offset
             self._advance_as_leader(now)
         waiting = Waiting(token, fetch, now + fetch.max_wait)
@@ -40,13 +40,10 @@ class Replication(Node):
         return None
 
     def _fetch_error(self, fetch: Fetch) -> Err:
-        if not isinstance(self.role, Leader):
-            return Err.NOT_LEADER_OR_FOLLOWER
-        if fetch.epoch != self.epoch:  # a fetch of another epoch acknowledges nothing in this one (rule 4)
-            return Err.FENCED_LEADER_EPOCH if fetch.epoch < self.epoch else Err.UNKNOWN_LEADER_EPOCH
-        if fetch.offset < 0 or not 0 <= fetch.last_fetched_epoch <= fetch.epoch:
-            return Err.INVALID_REQUEST
-        return Err.NONE
+        if error := self._epoch_error(fetch.epoch):
+            return error
+        is_sane = fetch.offset >= 0 and 0 <= fetch.last_fetched_epoch <= fetch.epoch
+        return Err.NONE if is_sane else Err.INVALID_REQUEST
 
     def _divergence(self, fetch: Fetch) -> tuple[int, int] | None:
         """(epoch, end offset) up to where the logs may agree; None if the follower's is a prefix of ours (rule 21)."""
@@ -58,13 +55,14 @@ class Replication(Node):
     def _answer_if_news(self, waiting: Waiting, now: float) -> bool:
         """Answer a fetch if the logs part, if there are records or a higher high watermark, or if its time is up."""
         fetch = waiting.fetch
-        diverging = self._divergence(fetch)
-        records = diverging is None and fetch.offset < self.log.end_offset
+        snapshot = self._snapshot_for(fetch)
+        diverging = None if snapshot else self._divergence(fetch)
+        records = not snapshot and diverging is None and fetch.offset < self.log.end_offset
         watermark = fetch.high_watermark < min(self.high_watermark, fetch.offset)
-        if not (diverging or records or watermark or now >= waiting.deadline):
+        if not (snapshot or diverging or records or watermark or now >= waiting.deadline):
             return False
-        records_from = fetch.offset if records else None
-        answer = FetchAnswer(self.epoch, self.leader_id, Err.NONE, self.high_watermark, diverging, records_from)
+        answer = FetchAnswer(self.epoch, self.leader_id, Err.NONE, self.high_watermark, diverging,
+                             fetch.offset if records else None, snapshot=snapshot)  # fmt: skip
         self._effects.append(Reply(waiting.token, answer))
         return True
 
@@ -96,6 +94,9 @@ class Replication(Node):
         assert isinstance(self.role, Follower)
         self.role.deadline = self._fetch_deadline(now)
         self.role.has_fetched = True
+        if answer.snapshot is not None:
+            self._begin_snapshot(self.role, answer.snapshot)
+            return
         if answer.diverging is not None:
             self._truncate(*answer.diverging)  # our log is no prefix yet: the high watermark says nothing about it
             return

@@ -23,16 +23,20 @@ _VERSION = struct.Struct(">h")
 _SCHEMAS = "minikafka.protocol.schemas"
 
 
-class OffsetCommitKey(ApiData, load_json=_SCHEMAS): pass
+class OffsetCommitKey(ApiData, load_json=_SCHEMAS):
+    pass
 
 
-class OffsetCommitValue(ApiData, load_json=_SCHEMAS): pass
+class OffsetCommitValue(ApiData, load_json=_SCHEMAS):
+    pass
 
 
-class GroupMetadataKey(ApiData, load_json=_SCHEMAS): pass
+class GroupMetadataKey(ApiData, load_json=_SCHEMAS):
+    pass
 
 
-class GroupMetadataValue(ApiData, load_json=_SCHEMAS): pass
+class GroupMetadataValue(ApiData, load_json=_SCHEMAS):
+    pass
 
 
 class OffsetKey(NamedTuple):

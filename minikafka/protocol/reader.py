@@ -4,7 +4,8 @@ kafka-python's compiled decoders trust their input: a short string slice comes b
 empty list. A broker must not. This module walks the same schemas and builds the same message classes, but checks every
 length against the bytes that are there, and hands out record sets as views into the frame instead of copies.
 
-Owns: nothing but a count of elements; a reader is a pure function (data, pos) -> (value, next pos), built once per struct and version.
+Owns: nothing but a count of elements; a reader is a pure function (data, pos) -> (value, next pos), built once per
+struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.

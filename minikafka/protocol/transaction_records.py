@@ -21,10 +21,12 @@ _SCHEMAS = "minikafka.protocol.schemas"
 KEY_VERSION, VALUE_VERSION = 0, 1
 
 
-class TransactionLogKey(ApiData, load_json=_SCHEMAS): pass
+class TransactionLogKey(ApiData, load_json=_SCHEMAS):
+    pass
 
 
-class TransactionLogValue(ApiData, load_json=_SCHEMAS): pass
+class TransactionLogValue(ApiData, load_json=_SCHEMAS):
+    pass
 
 
 def transaction_key(transactional_id: str) -> bytes:

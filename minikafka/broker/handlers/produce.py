@@ -26,8 +26,8 @@ from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.handlers.leaders import node_endpoints
 from minikafka.broker.partition import Partition
 from minikafka.broker.transaction_client import join_transaction
-from minikafka.core.transaction import Identity
 from minikafka.core.topic_names import INTERNAL_TOPICS
+from minikafka.core.transaction import Identity
 from minikafka.log import AppendInfo
 from minikafka.log.batch import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL
 from minikafka.protocol.errors import Err, KafkaError
