@@ -64,7 +64,7 @@ class Broker:
         self.internal = Server(self, INTERNAL, *self.listeners[INTERNAL_LISTENER])
         self.clients: Server | None = None
         self._peers: dict[tuple[int, str], Peer] = {}
-        self.quorum.on_commit = self.on_metadata
+        self.quorum.on_commit, self.quorum.on_snapshot = self.on_metadata, self.on_snapshot
         self.quorum.on_leadership = self.controller.on_leadership
 
     @property
@@ -122,6 +122,14 @@ class Broker:
     def on_metadata(self, records: list[Any], offset: int, epoch: int) -> None:
         """Committed records, in order; `offset` is that of the last one."""
         self.image.replay(records, offset, epoch)
+        self._publish(records, offset, epoch)
+
+    def on_snapshot(self, records: list[Any], offset: int, epoch: int) -> None:
+        """A snapshot instead of the records up to `offset`: at the start, or when the leader has deleted them."""
+        self.image.load(records, offset, epoch)
+        self._publish([], offset, epoch)
+
+    def _publish(self, records: list[Any], offset: int, epoch: int) -> None:
         changes = self.image.take_changes()
         if self.is_controller:
             self.controller.on_commit(records, offset, epoch)

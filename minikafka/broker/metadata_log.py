@@ -2,24 +2,26 @@
 
     00000000000000000000.log ...     the log, in the files of any partition
     quorum-state                     epoch, leader and vote (JSON, Kafka's fields)
+    ...-NNNNNNNNNN.checkpoint        snapshots (metadata_snapshots.py); the log begins at the end of the oldest
 
 Owns: these files; how metadata records are put into batches and taken out again. A batch of records is one decision of
 the controller; a control batch holds the LeaderChange that opens an epoch.
 Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot that cannot be read stops the node, for
               to forget a vote is worse than not to start (A10).
             I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
-What Kafka does differently: snapshots bound the log (KIP-630).
+            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
 Source: kafka.raft.KafkaMetadataLog, org.apache.kafka.raft.FileQuorumStateStore.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker import quorum_wire as wire
 from minikafka.broker.env import Env
-from minikafka.core.raft_messages import AppendLeaderChange, Ballot
+from minikafka.broker.metadata_snapshots import SnapshotFiles
+from minikafka.core.raft_messages import AppendLeaderChange, Ballot, SnapshotId
 from minikafka.log import Log, LogConfig
 from minikafka.log import batch as batches
 from minikafka.protocol.records import decode, encode
@@ -27,6 +29,16 @@ from minikafka.protocol.records import decode, encode
 FOLDER, BALLOT_FILE = "__cluster_metadata-0", "quorum-state"
 READ_BYTES = 1 << 20
 SETTINGS = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
+
+
+class Decision(NamedTuple):
+    """One batch of the log; a control batch has no records."""
+
+    records: list[Any]
+    last_offset: int
+    epoch: int
+    size: int  # bytes
+    timestamp: int  # ms
 
 
 class MetadataLog:
@@ -38,10 +50,17 @@ class MetadataLog:
         self._folder = f"{metadata_dir}/{FOLDER}"
         self._ballot_path = f"{self._folder}/{BALLOT_FILE}"
         env.fs.mkdir(self._folder)
+        self.snapshots = SnapshotFiles(env.fs, self._folder)
+        start = self.snapshots.oldest.end_offset if self.snapshots.oldest else 0
         self.log = Log.open(env.fs, self._folder, SETTINGS, now_ms=env.wall_ms(), topic=wire.TOPIC,
-                            topic_id=wire.TOPIC_ID)  # fmt: skip
+                            topic_id=wire.TOPIC_ID, start_offset=start)  # fmt: skip
+        self._seed_epochs()
+        latest = self.snapshots.latest
+        if latest is not None and (latest.epoch, latest.end_offset) > (self.last_epoch, self.end_offset):
+            self.begin_at(latest)
 
     def close(self) -> None:
+        self.snapshots.close()
         self.log.close()
 
     # --- the ballot ---------------------------------------------------------------------------------------------------
@@ -55,8 +74,22 @@ class MetadataLog:
         data = wire.encode_ballot(ballot, voters)
         await self._env.blocking(self._env.fs.write_atomic, self._ballot_path, data)
 
-    # --- the core's view
-    # ------------------------------------------------------------------------------------------------
+    # --- the core's view -------------------------------------------------------------------------------------------
+
+    @property
+    def start_offset(self) -> int:
+        return self.log.start_offset
+
+    @property
+    def oldest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots.oldest
+
+    @property
+    def latest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots.latest
+
+    def snapshot_size(self, id: SnapshotId) -> int | None:
+        return self.snapshots.size(id)
 
     @property
     def end_offset(self) -> int:
@@ -69,8 +102,7 @@ class MetadataLog:
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
         return self.log.epochs.end_offset_for(epoch, self.log.end_offset)
 
-    # --- writing
-    # --------------------------------------------------------------------------------------------------------
+    # --- writing ---------------------------------------------------------------------------------------------------
 
     async def flush(self) -> int:
         """Make the log durable; returns the offset up to which it is."""
@@ -95,18 +127,49 @@ class MetadataLog:
 
     def truncate(self, offset: int) -> None:
         self.log.truncate(offset)
+        self._seed_epochs()
 
-    # --- reading
-    # --------------------------------------------------------------------------------------------------------
+    # --- shortening ------------------------------------------------------------------------------------------------
+
+    def begin_at(self, snapshot: SnapshotId) -> None:
+        """The log is this snapshot and nothing more."""
+        for id in self.snapshots.ids:
+            if id != snapshot:
+                self.snapshots.remove(id)
+        self.log.truncate_fully(snapshot.end_offset)
+        self._seed_epochs()
+
+    def delete_prefix(self, max_bytes: int, max_age_ms: int) -> None:
+        """Delete snapshots that are too many or too old, and the log below the oldest that is left."""
+        now_ms = self._env.wall_ms()
+        while len(self.snapshots.ids) > 1 and self._may_go(self.snapshots.ids[0], max_bytes, max_age_ms, now_ms):
+            self.snapshots.remove(self.snapshots.ids[0])
+        start = self.snapshots.ids[0].end_offset
+        self.log.advance_start(start)
+        self.log.roll(now_ms)  # so that the next one can delete the file of what it covers
+        self.log.delete_old_segments(now_ms, start)
+
+    def _may_go(self, oldest: SnapshotId, max_bytes: int, max_age_ms: int, now_ms: int) -> bool:
+        too_large = 0 <= max_bytes < self.log.size + self.snapshots.total_size
+        return too_large or 0 <= max_age_ms < now_ms - self.snapshots.last_time(oldest)
+
+    def _seed_epochs(self) -> None:
+        """What the log has no record of any more: the epoch in which it begins."""
+        oldest = self.snapshots.oldest
+        if oldest is not None and self.log.epochs.latest < oldest.epoch:
+            self.log.epochs.assign(oldest.epoch, oldest.end_offset)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
 
     def read(self, offset: int) -> bytes:
         """Whole batches from `offset` on, for a follower: as many as one answer holds."""
         return self.log.read(offset, wire.MAX_BYTES, self.log.end_offset)
 
-    def decisions(self, start: int, end: int) -> Iterator[tuple[list[Any], int, int]]:
-        """(records, last offset, epoch) of each batch in [start, end); a control batch has no records."""
+    def decisions(self, start: int, end: int) -> Iterator[Decision]:
+        """Each batch in [start, end)."""
         while start < end:
             for header, batch in batches.batches(self.log.read(start, READ_BYTES, end)):
                 values = [] if header.is_control else batches.records(batch)
-                yield [decode(bytes(each.value)) for each in values], header.last_offset, header.leader_epoch
+                records = [decode(bytes(each.value)) for each in values]
+                yield Decision(records, header.last_offset, header.leader_epoch, header.size, header.max_timestamp)
                 start = header.next_offset

@@ -10,7 +10,8 @@ Invariants: I-QRM-1 one event at a time: no event sees a log or a ballot that is
             I-QRM-2 `on_commit` sees every committed batch once, in order; `committed(offset)` returns after it.
             I-QRM-3 `on_leadership(True, epoch)` comes after everything below the epoch's start was given to `on_commit`
               and the epoch's first record is committed: no other controller can act in an older epoch any more.
-What Kafka does differently: snapshots bound the replay at start (KIP-630); here the whole log is replayed.
+            I-QRM-4 `on_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
+              what we lack.
 Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMetadataLog.
 """
 
@@ -26,19 +27,25 @@ from minikafka.broker.api import CloseConnection
 from minikafka.broker.env import Timer
 from minikafka.broker.metadata_log import MetadataLog
 from minikafka.broker.peer import Peer
+from minikafka.broker.snapshotter import Snapshotter
 from minikafka.core.raft import Raft
 from minikafka.core.raft_messages import (
     Append,
     AppendLeaderChange,
+    AppendSnapshot,
     Effect,
     Fetch,
     FetchAnswer,
+    FetchSnapshot,
     Flush,
     HighWatermark,
+    LoadSnapshot,
     Persist,
     Reply,
     RoleChanged,
     Send,
+    SnapshotAnswer,
+    SnapshotId,
     Times,
     Truncate,
 )
@@ -58,6 +65,7 @@ class Quorum:
     def __init__(self, broker: Broker) -> None:
         self.broker, self.env, self.node_id = broker, broker.env, broker.node_id
         self.on_commit: Callable[[list[Any], int, int], None] = _ignore
+        self.on_snapshot: Callable[[list[Any], int, int], None] = _ignore
         self.on_leadership: Callable[[bool, int], None] = _ignore
         self.applied = 0  # everything below was given to on_commit
         self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
@@ -76,6 +84,7 @@ class Quorum:
             Append: lambda effect: self.log.append_received(effect.records),
             AppendLeaderChange: lambda effect: self.log.append_leader_change(effect),
             Truncate: lambda effect: self.log.truncate(effect.offset),
+            AppendSnapshot: lambda e: self.log.snapshots.append_piece(e.snapshot, e.position, e.data),
             HighWatermark: self._commit,
             RoleChanged: self._role_changed,
             Send: self._send,
@@ -90,15 +99,17 @@ class Quorum:
         self.log = MetadataLog(self.env, config.metadata_dir)
         voters, ballot = tuple(sorted(self.broker.voters)), self.log.read_ballot()
         self.raft = Raft(self.node_id, voters, self.log, _times(config), self.env.rng("raft"), ballot)
+        self.snapshotter = Snapshotter(self)
         self._running = True
-        self._post(self.raft.start)
+        self.post(self._load_latest)
+        self.post(self.raft.start)
         self._task = self.env.spawn(self._run(), "quorum")
 
     async def stop(self) -> None:
         """Hand over leadership, if it is ours and somebody is there to take it, and close the log."""
         if not self._running:
             return
-        self._post(self.raft.resign)
+        self.post(self.raft.resign)
         deadline = self.env.now() + HAND_OVER_S
         while not self.raft.has_handed_over and self.env.now() < deadline:
             await self._change_or(deadline)
@@ -145,7 +156,7 @@ class Quorum:
         self.next_offset += len(records)
         if self._lingering is None:
             linger = self.broker.config["controller.quorum.append.linger.ms"] / 1000
-            self._lingering = self.env.later(linger, self._post, self._write_appends)
+            self._lingering = self.env.later(linger, self.post, self._write_appends)
         return self.next_offset - 1
 
     def committed(self, offset: int) -> Future[None]:
@@ -184,6 +195,15 @@ class Quorum:
         answer, records = await self._ask(fetch)
         return wire.encode_fetch_response(answer, records)
 
+    async def handle_fetch_snapshot(self, ctx: Any, request: Any) -> Any:
+        """FetchSnapshot, from voters and observers that are behind our log."""
+        try:
+            fetch = wire.decode_fetch_snapshot(request, self.broker.cluster_id)
+        except KafkaError as error:
+            return wire.encode_fetch_snapshot_refusal(error.code)
+        answer, piece = await self._ask(fetch)
+        return wire.encode_fetch_snapshot_response(answer, piece)
+
     async def handle(self, ctx: Any, request: Any) -> Any:
         """Vote, BeginQuorumEpoch, EndQuorumEpoch."""
         try:
@@ -197,12 +217,13 @@ class Quorum:
         if not self._running:
             raise CloseConnection("the quorum is not running")
         token = self.env.future()
-        self._post(self.raft.on_request, token, request)
+        self.post(self.raft.on_request, token, request)
         return await token
 
     # --- events ----------------------------------------------------------------------------------------------------
 
-    def _post(self, event: Callable[..., list[Effect]], *args: Any) -> None:
+    def post(self, event: Callable[..., list[Effect]], *args: Any) -> None:
+        """Queue an event of the core, or one of ours: called with `args` and the time, it returns effects."""
         self._inbox.append((event, args))
         self._wake()
 
@@ -227,7 +248,7 @@ class Quorum:
         deadline = self.raft.next_deadline()
         self._timer = None
         if deadline is not None and self._running:
-            self._timer = self.env.later(deadline - self.env.now(), self._post, self.raft.on_tick)
+            self._timer = self.env.later(deadline - self.env.now(), self.post, self.raft.on_tick)
 
     async def _perform(self, effects: list[Effect]) -> None:
         """Execute effects left to right (I-RAFT-1); a Flush is the last of its list and has effects of its own."""
@@ -239,6 +260,8 @@ class Quorum:
                     await self.log.persist(effect.ballot, self.raft.voters)
                 elif isinstance(effect, Flush):
                     flushed = await self.log.flush()
+                elif isinstance(effect, LoadSnapshot):
+                    await self._load_received(effect.snapshot)
                 else:
                     self._execute[type(effect)](effect)
             effects = [] if flushed is None else self.raft.on_flushed(flushed, self.env.now())
@@ -261,12 +284,32 @@ class Quorum:
 
     def _commit(self, effect: HighWatermark) -> None:
         """Give what is newly committed to the broker, batch by batch (I-QRM-2)."""
-        for records, last_offset, epoch in self.log.decisions(self.applied, effect.offset):
-            if records:
-                self.on_commit(records, last_offset, epoch)
-            self.applied = last_offset + 1
+        for decision in self.log.decisions(self.applied, effect.offset):
+            if decision.records:
+                self.on_commit(decision.records, decision.last_offset, decision.epoch)
+            self.applied = decision.last_offset + 1
+            self.snapshotter.note(decision)
+        self.snapshotter.make_if_due(self.broker.image)
         while self._waiting and self._waiting[0][0] < self.applied:
             _resolve(self._waiting.popleft()[1])
+        self._tell_watchers()
+
+    def _load_latest(self, now: float) -> list[Effect]:
+        """The first event of all: what the latest snapshot says stands for the log below it."""
+        latest = self.log.latest_snapshot
+        if latest is not None:
+            self._loaded(latest, self.log.snapshots.read(latest)[1])
+        return []
+
+    async def _load_received(self, snapshot: SnapshotId) -> None:
+        records = await self.env.blocking(self.log.snapshots.finish_pieces, snapshot)
+        self.log.begin_at(snapshot)
+        self._loaded(snapshot, records)
+
+    def _loaded(self, snapshot: SnapshotId, records: list[Any]) -> None:
+        self.on_snapshot(records, snapshot.end_offset - 1, snapshot.epoch)
+        self.applied = snapshot.end_offset
+        self.snapshotter.restart()
         self._tell_watchers()
 
     # --- effects: the network --------------------------------------------------------------------------------------
@@ -277,16 +320,16 @@ class Quorum:
     async def _request(self, send: Send) -> None:
         message, version = wire.encode_request(send.request, send.to, self.broker.cluster_id)
         timeout = self.broker.config["controller.quorum.request.timeout.ms"] / 1000
-        is_fetch = isinstance(send.request, Fetch)
-        if is_fetch:
+        is_fetch = isinstance(send.request, Fetch | FetchSnapshot)
+        if isinstance(send.request, Fetch):
             timeout = max(timeout, send.request.max_wait + FETCH_GRACE_S)
         try:
             peer = self._peer(send.to, is_fetch)
             answer = wire.decode_response(await peer.request(message, version, timeout))
         except (OSError, TimeoutError, KafkaError, ProtocolError):
-            self._post(self.raft.on_failure, send.id)
+            self.post(self.raft.on_failure, send.id)
         else:
-            self._post(self.raft.on_response, send.id, answer)
+            self.post(self.raft.on_response, send.id, answer)
 
     def _peer(self, node_id: int, is_fetch: bool) -> Peer:
         """Fetches wait at the leader, and nothing overtakes on a connection: they have one of their own."""
@@ -296,9 +339,11 @@ class Quorum:
         return self._peers[key]
 
     def _reply(self, reply: Reply) -> None:
-        records = b""
-        if isinstance(reply.response, FetchAnswer) and reply.response.records_from is not None:
-            records = self.log.read(reply.response.records_from)
+        records, answer = b"", reply.response
+        if isinstance(answer, FetchAnswer) and answer.records_from is not None:
+            records = self.log.read(answer.records_from)
+        elif isinstance(answer, SnapshotAnswer) and not answer.error:
+            records = self.log.snapshots.read_piece(answer.snapshot, answer.position, wire.MAX_BYTES)
         token: Any = reply.token
         if not token.done():
             token.set_result((reply.response, records))

@@ -1,10 +1,10 @@
 """The quorum's messages as Kafka's requests: the envelopes (cluster, topic, partition) around what the core says.
 
-Owns: the translation, both ways, of raft_messages <-> Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch; the value of
-the LeaderChange control record; the text of the file `quorum-state`.
+Owns: the translation, both ways, of raft_messages <-> Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot;
+the values of the control records; the text of the file `quorum-state`.
 Invariants: I-RWIRE-1 a message of another cluster, another voter or another partition never reaches the core (rule 40).
 What Kafka does differently: directory ids identify voters, and endpoints travel along (KIP-853); ours are configured.
-Source: org.apache.kafka.raft.RaftUtil, FileQuorumStateStore, ControlRecordType; KIP-595, KIP-1166.
+Source: org.apache.kafka.raft.RaftUtil, FileQuorumStateStore, ControlRecordType; KIP-595, KIP-630, KIP-1166.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from minikafka.core.raft_messages import (
     End,
     Fetch,
     FetchAnswer,
+    FetchSnapshot,
     Request,
     Response,
+    SnapshotAnswer,
+    SnapshotId,
     Vote,
 )
 from minikafka.core.raft_roles import Leader
@@ -36,6 +39,8 @@ from minikafka.protocol.internal import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -46,7 +51,8 @@ MAX_BYTES = 1 << 20  # of records in one answer; a larger batch is sent whole
 FETCH_VERSION = 18
 QUORUM_RESPONSES = {VoteRequest: VoteResponse, BeginQuorumEpochRequest: BeginQuorumEpochResponse,
                     EndQuorumEpochRequest: EndQuorumEpochResponse}
-LEADER_CHANGE = struct.pack(">hh", 0, 2)  # the key of the control record: version, type
+# Keys of control records: version, type.
+LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = (struct.pack(">hh", 0, kind) for kind in (2, 3, 4))
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
@@ -56,6 +62,8 @@ def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int
     """The Kafka request for node `to`, and its version."""
     if isinstance(request, Fetch):
         return _fetch_request(request, cluster_id), FETCH_VERSION
+    if isinstance(request, FetchSnapshot):
+        return _fetch_snapshot_request(request, cluster_id), FetchSnapshotRequest.max_version
     if isinstance(request, Vote):
         part = {"replica_epoch": request.epoch, "replica_id": request.candidate, "replica_directory_id": None,
                 "voter_directory_id": None, "last_offset_epoch": request.last_epoch,
@@ -97,6 +105,29 @@ def decode_fetch(wire: Any, cluster_id: str) -> Fetch:
     replica = wire.replica_state.replica_id if wire.replica_state is not None else -1
     return Fetch(part.current_leader_epoch, replica, part.fetch_offset, max(part.last_fetched_epoch, 0),
                  part.high_watermark, wire.max_wait_ms / 1000)
+
+
+def decode_fetch_snapshot(wire: Any, cluster_id: str) -> FetchSnapshot:
+    """What the core needs of a FetchSnapshot; KafkaError if it is of another cluster or partition."""
+    _check_cluster(wire.cluster_id, cluster_id)
+    part = _only_snapshot(wire.topics)
+    id = SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
+    return FetchSnapshot(part.current_leader_epoch, wire.replica_id, id, part.position)
+
+
+def _fetch_snapshot_request(fetch: FetchSnapshot, cluster_id: str) -> Any:
+    data = FetchSnapshotRequest.TopicSnapshot
+    id = data.PartitionSnapshot.SnapshotId(end_offset=fetch.snapshot.end_offset, epoch=fetch.snapshot.epoch)
+    part = data.PartitionSnapshot(partition=0, current_leader_epoch=fetch.epoch, snapshot_id=id,
+                                  position=fetch.position, replica_directory_id=None)
+    return FetchSnapshotRequest(cluster_id=cluster_id, replica_id=fetch.replica, max_bytes=MAX_BYTES,
+                                topics=[data(name=TOPIC, partitions=[part])])
+
+
+def _only_snapshot(topics: list[Any]) -> Any:
+    if len(topics) != 1 or topics[0].name != TOPIC or len(topics[0].partitions) != 1:
+        raise KafkaError(Err.INVALID_REQUEST)
+    return topics[0].partitions[0]
 
 
 def _fetch_request(fetch: Fetch, cluster_id: str) -> Any:
@@ -150,10 +181,14 @@ def encode_fetch_response(answer: FetchAnswer, records: bytes) -> Any:
     diverging = None
     if answer.diverging is not None:
         diverging = data.EpochEndOffset(epoch=answer.diverging[0], end_offset=answer.diverging[1])
+    snapshot = None
+    if answer.snapshot is not None:
+        snapshot = data.SnapshotId(end_offset=answer.snapshot.end_offset, epoch=answer.snapshot.epoch)
     part = data(
         partition_index=0, error_code=int(answer.error), high_watermark=answer.high_watermark, last_stable_offset=-1,
-        log_start_offset=0, diverging_epoch=diverging, aborted_transactions=[], preferred_read_replica=-1,
-        records=records, current_leader=data.LeaderIdAndEpoch(leader_id=answer.leader, leader_epoch=answer.epoch))
+        log_start_offset=0, diverging_epoch=diverging, snapshot_id=snapshot, aborted_transactions=[],
+        preferred_read_replica=-1, records=records,
+        current_leader=data.LeaderIdAndEpoch(leader_id=answer.leader, leader_epoch=answer.epoch))
     topic = FetchResponse.FetchableTopicResponse(topic="", topic_id=TOPIC_ID, partitions=[part])
     return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[topic], node_endpoints=[])
 
@@ -163,24 +198,57 @@ def encode_fetch_refusal(error: Err) -> Any:
     return FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=0, responses=[], node_endpoints=[])
 
 
+def encode_fetch_snapshot_response(answer: SnapshotAnswer, records: bytes) -> Any:
+    """The Kafka response to a FetchSnapshot."""
+    data = FetchSnapshotResponse.TopicSnapshot
+    cls = data.PartitionSnapshot
+    part = cls(
+        index=0, error_code=int(answer.error), size=answer.size, position=answer.position, unaligned_records=records,
+        snapshot_id=cls.SnapshotId(end_offset=answer.snapshot.end_offset, epoch=answer.snapshot.epoch),
+        current_leader=cls.LeaderIdAndEpoch(leader_id=answer.leader, leader_epoch=answer.epoch))
+    return FetchSnapshotResponse(throttle_time_ms=0, error_code=0, topics=[data(name=TOPIC, partitions=[part])],
+                                 node_endpoints=[])
+
+
+def encode_fetch_snapshot_refusal(error: Err) -> Any:
+    """The Kafka response to a FetchSnapshot that is not meant for us."""
+    return FetchSnapshotResponse(throttle_time_ms=0, error_code=int(error), topics=[], node_endpoints=[])
+
+
 def decode_response(wire: Any) -> Response:
     """What the core needs of a response; KafkaError for a top-level error."""
     if wire.error_code:
         raise KafkaError(Err(wire.error_code))
     if isinstance(wire, FetchResponse):
         return _fetch_answer(wire.responses[0].partitions[0])
+    if isinstance(wire, FetchSnapshotResponse):
+        return _snapshot_answer(_only_snapshot(wire.topics))
     part = _only_partition(wire.topics)
     granted = bool(getattr(part, "vote_granted", False))
     return Answer(part.leader_epoch, part.leader_id, Err(part.error_code), granted)
 
 
-def _fetch_answer(part: Any) -> FetchAnswer:
+def _leader(part: Any) -> tuple[int, int]:
     known = part.current_leader
-    leader, epoch = (known.leader_id, known.leader_epoch) if known is not None else (-1, -1)
+    return (known.leader_id, known.leader_epoch) if known is not None else (-1, -1)
+
+
+def _snapshot_answer(part: Any) -> SnapshotAnswer:
+    leader, epoch = _leader(part)
+    id = SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
+    data = bytes(part.unaligned_records or b"")
+    return SnapshotAnswer(epoch, leader, Err(part.error_code), id, part.size, part.position, data)
+
+
+def _fetch_answer(part: Any) -> FetchAnswer:
+    leader, epoch = _leader(part)
     away = part.diverging_epoch
     diverging = (away.epoch, away.end_offset) if away is not None and away.epoch >= 0 else None
     records = bytes(part.records or b"")
-    return FetchAnswer(epoch, leader, Err(part.error_code), part.high_watermark, diverging, records=records)
+    id = part.snapshot_id
+    snapshot = SnapshotId(id.end_offset, id.epoch) if id is not None and id.end_offset >= 0 else None
+    return FetchAnswer(epoch, leader, Err(part.error_code), part.high_watermark, diverging, records=records,
+                       snapshot=snapshot)  # fmt: skip
 
 
 def describe(leader: Leader, epoch: int, high_watermark: int, now: float, wall_ms: int) -> dict[str, Any]:
@@ -209,6 +277,21 @@ def leader_change(effect: AppendLeaderChange) -> bytes:
         return bytes([len(nodes) + 1]) + b"".join(struct.pack(">ib", node, 0) for node in nodes)
 
     return struct.pack(">hi", 0, effect.leader) + voters(effect.voters) + voters(effect.granting) + b"\0"
+
+
+def snapshot_header(last_timestamp_ms: int) -> bytes:
+    """The value of the control record that opens a snapshot (SnapshotHeaderRecord, version 0)."""
+    return struct.pack(">hq", 0, last_timestamp_ms) + b"\0"
+
+
+def snapshot_header_time(value: bytes) -> int:
+    """The time of the last record that the snapshot stands for, in ms."""
+    return int(struct.unpack_from(">hq", value)[1])
+
+
+def snapshot_footer() -> bytes:
+    """The value of the control record that ends a snapshot (SnapshotFooterRecord, version 0)."""
+    return struct.pack(">h", 0) + b"\0"
 
 
 def encode_ballot(ballot: Ballot, voters: tuple[int, ...]) -> bytes:

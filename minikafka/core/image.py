@@ -24,6 +24,7 @@ from minikafka.protocol.records import (
     NO_LEADER,
     NO_LEADER_CHANGE,
     RECOVERED,
+    RECOVERING,
     RECOVERY_NO_CHANGE,
     TOPIC_RESOURCE,
     UNFENCE,
@@ -69,6 +70,12 @@ class Broker:
         """May lead and be in an ISR: neither fenced nor shutting down."""
         return not self.fenced and not self.in_controlled_shutdown
 
+    def to_record(self) -> RegisterBrokerRecord:
+        """The record that registers this broker as it is now."""
+        return RegisterBrokerRecord(
+            self.id, False, self.incarnation, self.epoch, self.end_points, self.features, self.rack, self.fenced,
+            self.in_controlled_shutdown, self.log_dirs)
+
     def endpoint(self, listener: str) -> BrokerEndpoint | None:
         """The address of the listener of that name, None if the broker has none."""
         return next((e for e in self.end_points if e.name == listener), None)
@@ -104,6 +111,13 @@ class Partition:
     def preferred_leader(self) -> int:
         """The first replica of the assignment."""
         return self.replicas[0]
+
+    def to_record(self) -> PartitionRecord:
+        """The record that makes this partition as it is now."""
+        return PartitionRecord(
+            self.index, self.topic_id, self.replicas, self.isr, self.removing, self.adding, self.leader,
+            RECOVERING if self.recovering else RECOVERED, self.leader_epoch, self.partition_epoch,
+            eligible_leader_replicas=self.elr or None, last_known_elr=self.last_known_elr or None)
 
     def merge(self, change: PartitionChangeRecord) -> Partition:
         """This partition after `change`: partition epoch + 1, leader epoch + 1 if the record names a leader."""
@@ -216,6 +230,39 @@ class MetadataImage:
         taken, self._changes = self._changes, Changes()
         return taken
 
+    def to_records(self) -> list[MetadataRecord]:
+        """Records that make an empty image equal to this one: what a snapshot holds (KIP-630)."""
+        records: list[MetadataRecord] = [FeatureLevelRecord(name, level) for name, level in self.features.items()]
+        records += [broker.to_record() for broker in self.brokers.values()]
+        for topic in self.topics.values():
+            records.append(TopicRecord(topic.name, topic.id))
+            records += [partition.to_record() for partition in topic.partitions.values()]
+        for (kind, resource), values in self.configs.items():
+            records += [ConfigRecord(kind, resource, name, value) for name, value in values.items()]
+        if self.next_producer_id:
+            records.append(ProducerIdsRecord(-1, -1, self.next_producer_id))
+        return records
+
+    def load(self, records: list[MetadataRecord], last_offset: int, epoch: int) -> None:
+        """Become what a snapshot says; only what differs from before counts as touched."""
+        new = MetadataImage(self.cluster_id)
+        for record in records:
+            new.apply(record)
+        self._note_differences(new)
+        self.brokers, self.topics, self.configs, self.features = new.brokers, new.topics, new.configs, new.features
+        self.next_producer_id, self._names = new.next_producer_id, new._names
+        self.offset, self.epoch = last_offset, epoch
+
+    def _note_differences(self, new: MetadataImage) -> None:
+        changes = self._changes
+        changes.deleted.update({topic.id: topic for topic in self.topics.values() if topic.id not in new._names})
+        for partition in new.partitions():
+            if partition != self.partition(partition.topic, partition.index):
+                changes.topics[partition.topic] = changes.partitions[partition.topic, partition.index] = None
+        changes.brokers.update(_differing(self.brokers, new.brokers))
+        changes.configs.update(_differing(self.configs, new.configs))
+        changes.features |= self.features != new.features
+
     def copy(self) -> MetadataImage:
         """An independent image with the same content (brokers and partitions are shared: they are frozen)."""
         twin = MetadataImage(self.cluster_id)
@@ -311,3 +358,8 @@ class MetadataImage:
         PartitionChangeRecord: _change_partition, ConfigRecord: _set_config, FeatureLevelRecord: _set_feature,
         ProducerIdsRecord: _producer_ids, NoOpRecord: _nothing,
         ClearElrRecord: _clear_elr}
+
+
+def _differing(old: dict[Any, Any], new: dict[Any, Any]) -> dict[Any, None]:
+    """The keys with another value, or in one of the two only."""
+    return {key: None for key in [*old, *(key for key in new if key not in old)] if old.get(key) != new.get(key)}

@@ -1,15 +1,15 @@
 """The quorum of controllers: Raft as Kafka does it (KRaft, KIP-595). Pure: events and the time go in, effects come out.
 
 Leaders are elected as in the Raft paper (raft_election.py). Replication is the other way round: followers pull
-(raft_replication.py). What goes in and out is in raft_messages.py, what a node knows in each role in raft_roles.py,
-what all parts share in raft_node.py.
+(raft_replication.py), and load a snapshot where the log is gone (raft_snapshots.py). What goes in and out is in
+raft_messages.py, what a node knows in each role in raft_roles.py, what all parts share in raft_node.py.
 
 After every event the node looks at its role and sends whatever is due (`_drive`), so that no handler has to
 remember it.
 
 Owns: the events, and what is due in each role.
 Invariants: I-RAFT-9 every request that comes in gets one Reply, at once or when there is news or its time is up.
-What Kafka does differently: voters can change (KIP-853); snapshots (KIP-630): absent so far.
+What Kafka does differently: voters can change (KIP-853).
 Source: org.apache.kafka.raft.KafkaRaftClient (poll, pollCurrentState, handleInboundMessage).
 """
 
@@ -22,9 +22,11 @@ from minikafka.core.raft_messages import (
     End,
     Fetch,
     FetchAnswer,
+    FetchSnapshot,
     InvariantViolation,
     Request,
     Response,
+    SnapshotAnswer,
     Vote,
 )
 from minikafka.core.raft_node import LOOK_EVERY
@@ -63,6 +65,8 @@ class Raft(Elections, Replication):
             self._on_begin(token, request, now)
         elif isinstance(request, End):
             self._on_end(token, request, now)
+        elif isinstance(request, FetchSnapshot):
+            self._on_fetch_snapshot(token, request, now)
         else:
             self._on_fetch(token, request, now)
         return self._done(now)
@@ -75,6 +79,8 @@ class Raft(Elections, Replication):
         self._learn(response.epoch, response.leader, now)
         if response.error:
             self._retry_at[to] = now + self.times.retry_backoff
+            if isinstance(request, FetchSnapshot) and isinstance(self.role, Follower):
+                self.role.snapshot = None  # it may be deleted: ask what the latest is
         elif request.epoch == self.epoch:
             self._on_answer(to, request, response, now)
         return self._done(now)
@@ -152,7 +158,9 @@ class Raft(Elections, Replication):
     def _drive(self, now: float) -> None:
         """Send what the role wants sent: one request under way per node, and none while it backs off."""
         role = self.role
-        if isinstance(role, Follower):
+        if isinstance(role, Follower) and role.snapshot is not None:
+            self._send([role.leader], FetchSnapshot(self.epoch, self.node_id, role.snapshot, role.position), now)
+        elif isinstance(role, Follower):
             self._fetch_from(role.leader, now, self.times.fetch_max_wait)
         elif isinstance(role, Prospective | Candidate) and not role.backing_off:
             self._ask_for_votes(role, now)
@@ -187,6 +195,9 @@ class Raft(Elections, Replication):
                 self._become_follower(self.epoch, to, now)
             if isinstance(self.role, Follower) and isinstance(request, Fetch):
                 self._on_fetch_answer(response, now)
+        elif isinstance(response, SnapshotAnswer):
+            if isinstance(self.role, Follower) and isinstance(request, FetchSnapshot):
+                self._on_snapshot_answer(response, now)
         elif isinstance(request, Vote) and isinstance(self.role, Prospective):
             self._on_pre_vote_answer(to, response.granted, now)
         elif isinstance(request, Vote) and isinstance(self.role, Candidate):

@@ -16,7 +16,7 @@ The order is I-RAFT-1 of raft_node.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from minikafka.protocol.errors import Err
 
@@ -27,8 +27,30 @@ class InvariantViolation(AssertionError):
     """The protocol says this cannot happen: a bug or a lying peer. The broker stops rather than go on."""
 
 
+class SnapshotId(NamedTuple):
+    """What a snapshot stands for: the records below `end_offset`, the last of which is of `epoch` (OffsetAndEpoch)."""
+
+    end_offset: int
+    epoch: int
+
+
 class LogView(Protocol):
     """What the core may know about the log; the bytes are the shell's."""
+
+    @property
+    def start_offset(self) -> int:
+        """The offset of the first record; what is below is only in a snapshot."""
+
+    @property
+    def oldest_snapshot(self) -> SnapshotId | None:
+        """The snapshot at whose end the log begins."""
+
+    @property
+    def latest_snapshot(self) -> SnapshotId | None:
+        """The newest one; None if there is none."""
+
+    def snapshot_size(self, id: SnapshotId) -> int | None:
+        """Its size in bytes; None if there is no such snapshot."""
 
     @property
     def end_offset(self) -> int:
@@ -120,6 +142,16 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchSnapshot:
+    """Follower or observer -> leader: send me that snapshot from byte `position` on."""
+
+    epoch: int
+    replica: int
+    snapshot: SnapshotId
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to anything: an error or NONE, and the epoch and leader that the answering node knows."""
 
@@ -131,7 +163,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class FetchAnswer:
-    """The answer to a Fetch: a diverging epoch, or records and the high watermark.
+    """The answer to a Fetch: a diverging epoch, or a snapshot to load, or records and the high watermark.
 
     Going out of the core, `records_from` is the offset from which the shell reads the records to send (None: send
     none); coming in, `records` are the bytes received.
@@ -144,10 +176,27 @@ class FetchAnswer:
     diverging: tuple[int, int] | None = None
     records_from: int | None = None
     records: bytes = b""
+    snapshot: SnapshotId | None = None
 
 
-Request: TypeAlias = Vote | Begin | End | Fetch
-Response: TypeAlias = Answer | FetchAnswer
+@dataclass(frozen=True, slots=True)
+class SnapshotAnswer:
+    """The answer to a FetchSnapshot: `data` is a piece of a snapshot of `size` bytes, from `position` on.
+
+    Going out of the core `data` is empty: the shell reads it.
+    """
+
+    epoch: int
+    leader: int
+    error: Err
+    snapshot: SnapshotId
+    size: int = 0
+    position: int = 0
+    data: bytes = b""
+
+
+Request: TypeAlias = Vote | Begin | End | Fetch | FetchSnapshot
+Response: TypeAlias = Answer | FetchAnswer | SnapshotAnswer
 
 
 # --- effects ------------------------------------------------------------------------------------------------------
@@ -182,6 +231,22 @@ class Truncate:
     """Drop everything from `offset` on."""
 
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendSnapshot:
+    """Write a piece of a snapshot that is not complete yet; position 0 begins it anew."""
+
+    snapshot: SnapshotId
+    position: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSnapshot:
+    """The snapshot is complete: make it durable, begin the log anew at its end, and take the state from it."""
+
+    snapshot: SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,5 +288,6 @@ class RoleChanged:
 
 
 Effect: TypeAlias = (
-    Persist | Append | AppendLeaderChange | Truncate | Flush | Send | Reply | HighWatermark | RoleChanged
+    Persist | Append | AppendLeaderChange | Truncate | AppendSnapshot | LoadSnapshot | Flush | Send | Reply
+    | HighWatermark | RoleChanged
 )

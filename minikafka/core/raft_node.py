@@ -44,7 +44,7 @@ class Node:
         """`ballot` is what the file quorum-state holds, Ballot() if there is none; `start` comes next."""
         self.node_id, self.voters, self.log, self.times, self._rng = node_id, voters, log, times, rng
         self.ballot = ballot
-        self.high_watermark = 0
+        self.high_watermark = log.latest_snapshot.end_offset if log.latest_snapshot else 0
         self.role: Role = Unattached(NEVER, NEVER)
         self._leader_high_watermark = 0  # as the leader told it; ours follows when the records before it are flushed
         self._flushed = 0
@@ -184,6 +184,14 @@ class Node:
         if offset > self.high_watermark:
             self.high_watermark = offset
             self._effects.append(HighWatermark(offset))
+
+    def _epoch_error(self, epoch: int) -> Err:
+        """What is wrong with a fetch of `epoch`: it acknowledges nothing in another one (rule 4)."""
+        if not isinstance(self.role, Leader):
+            return Err.NOT_LEADER_OR_FOLLOWER
+        if epoch != self.epoch:
+            return Err.FENCED_LEADER_EPOCH if epoch < self.epoch else Err.UNKNOWN_LEADER_EPOCH
+        return Err.NONE
 
     def _reply(self, token: object, error: Err) -> None:
         self._effects.append(Reply(token, Answer(self.epoch, self.leader_id, error)))

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from minikafka.core.raft_messages import Fetch
+from minikafka.core.raft_messages import Fetch, SnapshotId
 
 NEVER = float("inf")
 # A leader tolerates a little more silence than a follower does (LeaderState.CHECK_QUORUM_TIMEOUT_FACTOR).
@@ -41,6 +41,8 @@ class Follower:
     leader: int
     deadline: float
     has_fetched: bool = False  # so the leader is alive, and we help nobody to replace it (rule 39)
+    snapshot: SnapshotId | None = None  # that we fetch instead of records, and have up to `position`
+    position: int = 0
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ SCHEMAS = "minikafka.protocol.schemas"
 
 
 class VoteRequest(ApiMessage, load_json=SCHEMAS):
-    """A candidate asks for a vote; `pre_vote` (KIP-996) is always False so far."""
+    """A candidate asks for a vote, or with `pre_vote` (KIP-996) a prospective asks whether it would get one."""
 
 
 class VoteResponse(ApiMessage, load_json=SCHEMAS):
@@ -41,6 +41,14 @@ class EndQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
 
 class EndQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
     """Empty, or an error with the leader and epoch that the voter knows."""
+
+
+class FetchSnapshotRequest(ApiMessage, load_json=SCHEMAS):
+    """A replica asks the leader for a piece of a snapshot of the metadata log (KIP-630)."""
+
+
+class FetchSnapshotResponse(ApiMessage, load_json=SCHEMAS):
+    """The piece, with the size of the whole; pieces are cut anywhere, not between batches."""
 
 
 # --- a broker's life (KIP-631) ------------------------------------------------------------------------------------

@@ -18,17 +18,21 @@ from minikafka.core.raft_messages import (
     Answer,
     Append,
     AppendLeaderChange,
+    AppendSnapshot,
     Ballot,
     Effect,
     FetchAnswer,
     Flush,
     HighWatermark,
+    LoadSnapshot,
     Persist,
     Reply,
     Request,
     Response,
     RoleChanged,
     Send,
+    SnapshotAnswer,
+    SnapshotId,
     Times,
     Truncate,
     Vote,
@@ -46,11 +50,42 @@ class Entry(NamedTuple):
 
 
 class MemoryLog:
-    """A LogView; what is in `disk` survives a crash."""
+    """A LogView; what is in `disk` survives a crash.
+
+    `entries` keeps what is below `start_offset` for the oracle's eyes; the node itself has it in `snapshots` only.
+    """
 
     def __init__(self, entries: tuple[Entry, ...] = ()) -> None:
         self.entries = list(entries)
         self.disk = list(entries)
+        self.snapshots: dict[SnapshotId, bytes] = {}  # the oldest first; they are on disk at once
+
+    @property
+    def start_offset(self) -> int:
+        return self.oldest_snapshot.end_offset if self.oldest_snapshot else 0
+
+    @property
+    def oldest_snapshot(self) -> SnapshotId | None:
+        return next(iter(self.snapshots), None)
+
+    @property
+    def latest_snapshot(self) -> SnapshotId | None:
+        return next(reversed(self.snapshots), None)
+
+    def snapshot_size(self, id: SnapshotId) -> int | None:
+        return len(self.snapshots[id]) if id in self.snapshots else None
+
+    def snapshot(self, end: int, keep: int) -> None:
+        """Make a snapshot of what is below `end`; keep that many, and delete the log below the oldest."""
+        if end > self.start_offset and end not in [known.end_offset for known in self.snapshots]:
+            self.snapshots[SnapshotId(end, self.entries[end - 1].epoch)] = encode(self.entries[:end])
+            self.snapshots = dict(list(self.snapshots.items())[-keep:])
+
+    def load(self, id: SnapshotId, data: bytes) -> None:
+        """The log is this snapshot, and nothing more."""
+        self.snapshots = {id: data}
+        self.entries = decode(data)
+        self.disk = list(self.entries)
 
     @property
     def end_offset(self) -> int:
@@ -64,15 +99,20 @@ class MemoryLog:
         """Rule 20, by looking at every record."""
         if not self.entries or epoch > self.last_epoch:
             return (-1, -1)
-        ends = {entry.epoch: offset + 1 for offset, entry in enumerate(self.entries)}
+        start, oldest = self.start_offset, self.oldest_snapshot
+        ends = {oldest.epoch: start} if oldest else {}
+        ends |= {entry.epoch: offset + 1 for offset, entry in enumerate(self.entries) if offset >= start}
         floors = [known for known in ends if known <= epoch]
-        return (max(floors), ends[max(floors)]) if floors else (epoch, 0)
+        return (max(floors), ends[max(floors)]) if floors else (epoch, start)
 
     def flush(self) -> None:
         self.disk = list(self.entries)
 
     def crash(self) -> None:
         self.entries = list(self.disk)
+        latest = self.latest_snapshot
+        if latest and (latest.epoch, latest.end_offset) > (self.last_epoch, self.end_offset):
+            self.load(latest, self.snapshots[latest])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +140,7 @@ class Node:
     core: Raft | None = None
     high_watermark: int = 0
     life: int = 0
+    loading: bytes = b""  # the pieces of a snapshot so far
 
 
 class World:
@@ -117,6 +158,8 @@ class World:
         self.lines: list[str] = []
         self.appended = 0
         self.max_records = 1000  # in one answer to a fetch
+        self.max_bytes = 1000  # in one answer to a FetchSnapshot
+        self.keep_snapshots = 1
         self.on_commit: Callable[[Node], None] = lambda node: None
         self.crash_at: dict[int, int] = {}  # node -> how many more effects it executes before it crashes
 
@@ -126,12 +169,13 @@ class World:
         for id in ids:
             node = self.nodes[id]
             node.core = Raft(id, self.voters, node.log, self.times, Random(f"{self.rng.random()}:{id}"), node.ballot)
+            node.high_watermark = node.core.high_watermark
             self.execute(node, node.core.start(self.now))
 
     def crash(self, id: int) -> None:
         """Power off: unflushed records, requests under way and everything in memory are lost."""
         node = self.nodes[id]
-        node.core, node.high_watermark = None, 0
+        node.core, node.high_watermark, node.loading = None, 0, b""
         node.life += 1
         node.log.crash()
         for link in [link for link in self.links if link[1] == id]:
@@ -147,6 +191,12 @@ class World:
                 node.log.entries.append(Entry(node.core.epoch, letters(self.appended)))
                 self.appended += 1
             self.execute(node, node.core.on_appended(self.now))
+
+    def snapshot(self, id: int) -> None:
+        """The node makes a snapshot of what it knows to be committed, and deletes the log below its oldest."""
+        node = self.nodes[id]
+        if node.core is not None:
+            node.log.snapshot(node.high_watermark, self.keep_snapshots)
 
     def resign(self, id: int) -> None:
         node = self.nodes[id]
@@ -257,6 +307,11 @@ class World:
             node.log.entries += decode(effect.records)
         elif isinstance(effect, Truncate):
             del node.log.entries[effect.offset :]
+        elif isinstance(effect, AppendSnapshot):
+            assert effect.position in (0, len(node.loading)), "a piece is missing"
+            node.loading = node.loading[: effect.position] + effect.data
+        elif isinstance(effect, LoadSnapshot):
+            self._load(node, effect.snapshot)
         elif isinstance(effect, Flush):
             node.log.flush()
         elif isinstance(effect, HighWatermark):
@@ -269,10 +324,22 @@ class World:
         self.lines.append(f"{node.id}: {describe(effect)}")
         return None
 
+    def _load(self, node: Node, snapshot: SnapshotId) -> None:
+        assert node.core is not None and node.core.epoch_start_offset is None, "I-RAFT-12: a leader loads a snapshot"
+        assert snapshot.end_offset >= node.high_watermark, "a snapshot that ends below what is committed"
+        node.log.load(snapshot, node.loading)
+        assert node.log.end_offset == snapshot.end_offset and node.log.last_epoch == snapshot.epoch, "not that snapshot"
+        node.high_watermark, node.loading = snapshot.end_offset, b""
+        self.on_commit(node)
+
     def _answer(self, node: Node, effect: Reply) -> None:
         asked, body = effect.token, effect.response
         assert isinstance(asked, Message)
-        if isinstance(body, FetchAnswer) and body.records_from is not None:
+        if isinstance(body, SnapshotAnswer) and not body.error:
+            piece = node.log.snapshots[body.snapshot][body.position : body.position + self.max_bytes]
+            body = replace(body, data=piece)
+        elif isinstance(body, FetchAnswer) and body.records_from is not None:
+            assert body.records_from >= node.log.start_offset, "what was deleted cannot be read"
             sent = node.log.entries[body.records_from : body.records_from + self.max_records]
             body = replace(body, records=encode(sent), records_from=None)
         self._post(Message(node.id, asked.src, asked.id, body, True, asked.life))
@@ -322,6 +389,10 @@ def describe(thing: object) -> str:
         return f"append {thing.records.decode()}"
     if isinstance(thing, AppendLeaderChange):
         return f"append {thing.epoch}^ (granted by {' '.join(map(str, thing.granting))})"
+    if isinstance(thing, AppendSnapshot):
+        return f"piece of snapshot {_id(thing.snapshot)} from byte {thing.position}: {thing.data.decode()}"
+    if isinstance(thing, LoadSnapshot):
+        return f"load snapshot {_id(thing.snapshot)}"
     if isinstance(thing, Truncate):
         return f"truncate to {thing.offset}"
     if isinstance(thing, HighWatermark):
@@ -338,9 +409,14 @@ def _describe_message(thing: object) -> str:
         silent = value is None or value is False or value == b"" or (name == "error" and not value)
         if silent or name in ("max_wait", "records_from"):
             continue
+        value = _id(value) if isinstance(value, SnapshotId) else value
         text = value.name if name == "error" else value.decode() if isinstance(value, bytes) else value
         words.append(f"{name}={_who(text) if name in ('leader', 'candidate', 'replica') else text}")
     return " ".join(words).replace("high_watermark", "hw")
+
+
+def _id(snapshot: SnapshotId) -> str:
+    return f"{snapshot.end_offset}-{snapshot.epoch}"
 
 
 def _who(node: object) -> str:

@@ -85,6 +85,29 @@ def test_equal_logs_make_equal_images():
     assert _state(replayed) == _state(w.image)
 
 
+def test_a_snapshot_makes_an_equal_image():
+    """Fails if to_records() forgets something, or load() leaves something of the image before (I-SNAP-3)."""
+    w = World()
+    w.create("t", [1, 2, 3], [2, 3, 1], retention_ms="5")
+    w.append([r.ProducerIdsRecord(1, 5, 2000), r.ConfigRecord(4, "", "log.retention.ms", "7"),
+              r.PartitionChangeRecord(0, w.image.topics["t"].id, isr=(1,), leader=1, eligible_leader_replicas=(2,),
+                                      last_known_elr=(3,), leader_recovery_state=1, adding_replicas=(3,))])  # fmt: skip
+    w.silence(2)
+    loaded = MetadataImage("cluster")
+    loaded.replay(w.log[:8], 7, 1)
+    loaded.apply(r.TopicRecord("gone", U))
+    loaded.apply(r.PartitionRecord(0, U, (1,), (1,), leader=1))
+    gone = loaded.topics["gone"]
+    loaded.take_changes()
+    loaded.load([r.decode(r.encode(record)) for record in w.image.to_records()], w.image.offset, 1)
+    assert _state(loaded) == _state(w.image) and loaded.topic_by_id(U) is None
+    changes = loaded.take_changes()
+    assert changes.deleted == {U: gone} and list(changes.partitions) == [("t", 0), ("t", 1)]
+    assert 2 in changes.brokers and (2, "t") in changes.configs
+    loaded.load(w.image.to_records(), w.image.offset, 1)
+    assert not loaded.take_changes()
+
+
 def _state(image):
     topics = {name: (topic.id, topic.partitions) for name, topic in image.topics.items()}
     return image.brokers, topics, image.configs, image.features, image.next_producer_id, image.offset

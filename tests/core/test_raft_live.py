@@ -27,14 +27,14 @@ WITHIN = 30.0  # seconds; only a bound for what hangs
 class Node:
     """One controller process that can be killed and started again on its folder."""
 
-    def __init__(self, id: int, ports: dict[int, int], folder: Path) -> None:
+    def __init__(self, id: int, ports: dict[int, int], folder: Path, settings: dict[str, str]) -> None:
         self.id = id
         voters = ",".join(f"{voter}@127.0.0.1:{ports[voter]}" for voter in IDS)
         self.config = BrokerConfig({
             "node.id": str(id), "process.roles": "controller", "controller.quorum.voters": voters,
             "listeners": f"INTERNAL://127.0.0.1:{ports[id]}", "inter.broker.listener.name": "INTERNAL",
             "log.dirs": str(folder / str(id)), "minikafka.cluster.id": "live-test",
-            "controller.quorum.append.linger.ms": "1",
+            "controller.quorum.append.linger.ms": "1", **settings,
         })  # fmt: skip
 
     async def start(self) -> None:
@@ -68,9 +68,9 @@ class Node:
 class Quorum:
     """The nodes that are up."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: dict[str, str]) -> None:
         ports = free_ports(*IDS, OBSERVER)
-        self.all = {id: Node(id, ports, folder) for id in (*IDS, OBSERVER)}
+        self.all = {id: Node(id, ports, folder, settings) for id in (*IDS, OBSERVER)}
         self.up: dict[int, Node] = {}
 
     async def start(self, *ids: int) -> None:
@@ -115,9 +115,9 @@ async def until(condition: Callable[[], Any]) -> Any:
     return result
 
 
-def play(folder: Path, story: Callable[[Quorum], Awaitable[None]]) -> None:
+def play(folder: Path, story: Callable[[Quorum], Awaitable[None]], **settings: str) -> None:
     async def run() -> None:
-        quorum = Quorum(folder)
+        quorum = Quorum(folder, {name.replace("_", "."): value for name, value in settings.items()})
         await story(quorum)
         await quorum.stop()
         for node in quorum.up.values():

@@ -14,7 +14,7 @@ import pytest
 
 from minikafka.core import raft_election, raft_replication, raft_roles
 from minikafka.core.raft_messages import Ballot, InvariantViolation, Persist
-from tests.core.raft_world import Entry, Node, World
+from tests.core.raft_world import Entry, Node, World, decode
 
 STEPS = 400
 
@@ -35,6 +35,7 @@ class Oracle:
             self._one_leader_per_epoch(node)
             self._ballot_is_kept(node)
             self._high_watermark(node)
+            self._snapshots_are_committed(node)
         self._log_matching()
 
     def _one_leader_per_epoch(self, node: Node) -> None:
@@ -63,6 +64,11 @@ class Oracle:
             holders = sum(self.world.nodes[v].log.disk[: len(known)] == known for v in self.world.voters)
             assert holders > len(self.world.voters) // 2, "I-RAFT-2: committed without a majority of disks"
 
+    def _snapshots_are_committed(self, node: Node) -> None:
+        for id, data in node.log.snapshots.items():
+            assert decode(data) == self.committed[: id.end_offset], "rule 41: a snapshot of what is not committed"
+        assert node.log.start_offset <= node.log.end_offset, "I-RAFT-11: the log ends before its oldest snapshot"
+
     def _log_matching(self) -> None:
         logs = [node.log.entries for node in self.world.nodes.values()]
         for i, one in enumerate(logs):
@@ -75,7 +81,8 @@ class Oracle:
 def draw_weights(rng: Random) -> dict[Callable[[World, Random], None], float]:
     """How often each thing happens, drawn anew for each seed: calm schedules find other faults than wild ones."""
     return {deliver: 60, lose: rng.choice((0, 3, 10)), let_time_pass: rng.choice((4, 15)), append: rng.choice((3, 10)),
-            cut_or_heal: rng.choice((0, 4)), crash_or_start: rng.choice((1, 4, 12)), stand: rng.choice((0, 5, 20))}
+            cut_or_heal: rng.choice((0, 4)), snapshot: rng.choice((0, 2, 8)), crash_or_start: rng.choice((1, 4, 12)),
+            stand: rng.choice((0, 5, 20))}
 
 
 def deliver(world: World, rng: Random) -> None:
@@ -98,6 +105,11 @@ def let_time_pass(world: World, rng: Random) -> None:
 def append(world: World, rng: Random) -> None:
     for leader in world.leaders():
         world.append(leader, rng.randint(1, 3))
+
+
+def snapshot(world: World, rng: Random) -> None:
+    world.keep_snapshots = rng.choice((1, 1, 2))
+    world.snapshot(rng.choice(sorted(world.nodes)))
 
 
 def stand(world: World, rng: Random) -> None:
@@ -129,7 +141,7 @@ def run_schedule(voters: int, seed: int, steps: int = STEPS) -> World:
     """One schedule; raises AssertionError at the first step that breaks an invariant."""
     rng = Random(f"schedule {voters} {seed}")
     world = World(tuple(range(1, voters + 1)), observers=(voters + 1,), seed=seed)
-    world.max_records = rng.randint(1, 3)
+    world.max_records, world.max_bytes = rng.randint(1, 3), rng.randint(1, 20)
     weights = draw_weights(rng)
     oracle = Oracle(world)
     world.start(*world.nodes)

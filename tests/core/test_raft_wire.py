@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka.protocol.consumer import FetchResponse
 
 import minikafka.broker.handlers  # noqa: F401  (fills the tables)
 from minikafka.broker import quorum_wire as wire
 from minikafka.broker.api import CLIENTS, HANDLERS, INTERNAL
-from minikafka.core.raft_messages import Answer, AppendLeaderChange, Ballot, Begin, End, Fetch, FetchAnswer, Vote
+from minikafka.core.raft_messages import (
+    Answer,
+    AppendLeaderChange,
+    Ballot,
+    Begin,
+    End,
+    Fetch,
+    FetchAnswer,
+    FetchSnapshot,
+    SnapshotAnswer,
+    SnapshotId,
+    Vote,
+)
 from minikafka.protocol import internal
 from minikafka.protocol.codec import (
     REQUESTS,
@@ -30,6 +45,10 @@ QUORUM_REQUESTS = st.one_of(
 SECONDS = st.integers(0, 500).map(lambda ms: ms / 1000)
 FETCHES = st.builds(Fetch, EPOCH, NODE, OFFSET, EPOCH, st.integers(-1, 2**40), SECONDS)
 ERRORS = st.sampled_from([Err.NONE, Err.FENCED_LEADER_EPOCH, Err.NOT_LEADER_OR_FOLLOWER])
+
+
+SNAPSHOTS = st.builds(SnapshotId, OFFSET, EPOCH)
+BYTES = st.binary(max_size=50)
 
 
 def over_the_wire(message: object, version: int) -> object:
@@ -63,13 +82,35 @@ def test_answers_survive(epoch: int, leader: int, error: Err, granted: bool) -> 
         assert wire.decode_response(decode_response(type(response), type(response).max_version, frame)) == answer
 
 
-@given(EPOCH, NODE, OFFSET, st.none() | st.tuples(EPOCH, OFFSET), st.binary(max_size=50))
-def test_fetch_answers_survive(epoch: int, leader: int, mark: int, away: tuple[int, int] | None, data: bytes) -> None:
-    """Fails if the diverging epoch, the high watermark or a byte of the records is lost."""
-    response = wire.encode_fetch_response(FetchAnswer(epoch, leader, Err.NONE, mark, away), data)
-    frame = memoryview(encode_response(response, wire.FETCH_VERSION, 7))[4:]
-    received = wire.decode_response(decode_response(type(response), wire.FETCH_VERSION, frame))
-    assert received == FetchAnswer(epoch, leader, Err.NONE, mark, away, records=data)
+@given(EPOCH, NODE, OFFSET, st.none() | st.tuples(EPOCH, OFFSET), st.none() | SNAPSHOTS, BYTES)
+def test_fetch_answers_survive(
+    epoch: int, leader: int, mark: int, away: tuple[int, int] | None, snapshot: SnapshotId | None, data: bytes
+) -> None:
+    """Fails if the diverging epoch, the snapshot, the high watermark or a byte of the records is lost."""
+    sent = FetchAnswer(epoch, leader, Err.NONE, mark, away, snapshot=snapshot)
+    assert back(wire.encode_fetch_response(sent, data)) == replace(sent, records=data)
+
+
+@given(st.builds(FetchSnapshot, EPOCH, NODE, SNAPSHOTS, OFFSET))
+def test_fetches_of_snapshots_survive(request: FetchSnapshot) -> None:
+    """Fails if the snapshot's id, the position or the cluster is lost."""
+    received = over_the_wire(*wire.encode_request(request, 3, "c"))
+    assert wire.decode_fetch_snapshot(received, "c") == request
+    with pytest.raises(KafkaError):
+        wire.decode_fetch_snapshot(received, "other")
+
+
+@given(st.builds(SnapshotAnswer, EPOCH, NODE | st.just(-1), ERRORS, SNAPSHOTS, OFFSET, OFFSET), BYTES)
+def test_pieces_of_snapshots_survive(answer: SnapshotAnswer, data: bytes) -> None:
+    """Fails if an error, the size of the whole, the position or a byte of the piece is lost."""
+    assert back(wire.encode_fetch_snapshot_response(answer, data)) == replace(answer, data=data)
+
+
+def back(response: object) -> object:
+    """What the core gets of a response that went over the wire."""
+    version = wire.FETCH_VERSION if isinstance(response, FetchResponse) else type(response).max_version
+    frame = memoryview(encode_response(response, version, 7))[4:]
+    return wire.decode_response(decode_response(type(response), version, frame))
 
 
 def test_a_refusal_is_an_error() -> None:
@@ -101,9 +142,16 @@ def test_the_leader_change_is_kafkas() -> None:
     assert wire.LEADER_CHANGE == b"\0\0\0\2"
 
 
+def test_the_borders_of_a_snapshot_are_kafkas() -> None:
+    """Fails if header or footer differ from SnapshotHeaderRecord and SnapshotFooterRecord, version 0, field by field."""
+    assert wire.snapshot_header(5) == b"\0\0" + (5).to_bytes(8, "big") + b"\0" and wire.snapshot_footer() == b"\0\0\0"
+    assert wire.snapshot_header_time(wire.snapshot_header(5)) == 5
+    assert (wire.SNAPSHOT_HEADER, wire.SNAPSHOT_FOOTER) == (b"\0\0\0\3", b"\0\0\0\4")
+
+
 def test_internal_apis_are_not_for_clients() -> None:
     """Fails if an API of internal.py is served to clients (I-RPC-1), or one of the quorum's is not served at all."""
     ours = [cls.API_KEY for cls in REQUESTS.values() if cls.__module__ == internal.__name__]
-    assert {52, 53, 54, 62, 63} <= set(ours)
+    assert {52, 53, 54, 59, 62, 63} <= set(ours)
     assert not [key for key in ours if key in HANDLERS[CLIENTS]]
     assert not [key for key in ours if key not in HANDLERS[INTERNAL]]

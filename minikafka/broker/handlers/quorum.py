@@ -1,4 +1,4 @@
-"""Vote, BeginQuorumEpoch, EndQuorumEpoch between voters, and DescribeQuorum for everybody.
+"""Vote, BeginQuorumEpoch, EndQuorumEpoch between voters, FetchSnapshot, and DescribeQuorum for everybody.
 
 Owns: nothing; the quorum answers. DescribeQuorum is answered by the leader and forwarded to it by every other broker.
 Source: kafka.server.ControllerApis, KafkaApis.forwardToController; KIP-595, KIP-836.
@@ -13,7 +13,12 @@ from kafka.protocol.admin import DescribeQuorumRequest, DescribeQuorumResponse
 from minikafka.broker import quorum_wire as wire
 from minikafka.broker.api import CLIENTS, INTERNAL, Context, handles
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.internal import BeginQuorumEpochRequest, EndQuorumEpochRequest, VoteRequest
+from minikafka.protocol.internal import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    FetchSnapshotRequest,
+    VoteRequest,
+)
 
 _FORWARD_S = 5.0
 
@@ -31,6 +36,11 @@ async def begin_quorum_epoch(ctx: Context, request: Any) -> Any:
 @handles(EndQuorumEpochRequest, on=(INTERNAL,))
 async def end_quorum_epoch(ctx: Context, request: Any) -> Any:
     return await ctx.broker.quorum.handle(ctx, request)
+
+
+@handles(FetchSnapshotRequest, on=(INTERNAL,))
+async def fetch_snapshot(ctx: Context, request: Any) -> Any:
+    return await ctx.broker.quorum.handle_fetch_snapshot(ctx, request)
 
 
 @handles(DescribeQuorumRequest, on=(CLIENTS, INTERNAL))
