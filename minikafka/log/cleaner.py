@@ -56,7 +56,7 @@ class Cleanable(NamedTuple):
 
 
 def cleanable(log: Log, clean_until: int | None, last_stable_offset: int, now_ms: int) -> Cleanable:
-    """What may be cleaned now; `clean_until`: where the last cleaning ended (a checkpoint that may not fit any more)."""
+    """What may be cleaned now; `clean_until`: where the last cleaning ended, a checkpoint that may not fit any more."""
     fits = clean_until is not None and log.start_offset <= clean_until <= log.end_offset
     first = clean_until if fits and clean_until is not None else log.start_offset
     closed = log.segments[:-1]

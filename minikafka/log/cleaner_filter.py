@@ -6,8 +6,8 @@
     a marker               while a batch of its transaction is left, and then until its horizon
     the header alone       of a producer's last batch (its epoch, its sequence), and of a segment's last batch
 
-The horizon is when a tombstone or marker may go: delete.retention.ms after the first cleaning that found nothing else to
-keep it for. It is written into the batch, in the place of the base timestamp, so that it survives restarts and moves.
+The horizon is when a tombstone or marker may go: delete.retention.ms after the first cleaning that found nothing
+else to keep it for. It is written into the batch, in the place of the base timestamp, so that it survives restarts and moves.
 
 Owns: the decision for one batch, and the bytes of what is left of it.
 Invariants: I-CLEAN-1 what stays has its offset, timestamp and content; a batch keeps its first and last offset, its

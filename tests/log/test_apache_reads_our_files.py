@@ -14,8 +14,10 @@ from minikafka import Cluster
 from minikafka.broker.live import LiveFs
 from minikafka.jars import KAFKA, JarsMissing, jars
 from minikafka.java import use_java
-from minikafka.log import Log, LogConfig, build, records
+from minikafka.log import Header, Log, LogConfig, build, records
+from minikafka.log.markers import marker
 from tests.log.kit import NOW, stored
+from tests.log.test_cleaner import clean as compact
 
 pytestmark = pytest.mark.apache
 
@@ -47,6 +49,14 @@ def test_dump_log_segments_reads_everything(tmp_path: Path, classpath: str) -> N
     fs = write_log(folder)
     files = [f"{folder}/{name}" for name in fs.listdir(str(folder)) if name[:1].isdigit()]
     assert len([name for name in files if name.endswith(".log")]) > 1
+    dump = dumped(classpath, files)
+    assert [int(n) for n in re.findall(r"\| offset: (\d+)", dump)] == list(range(900))
+    assert re.findall(r"producerId: (\d) .*lastSequence: 449 lastOffset: (\d+)", dump)[-2:] == [
+        ("7", "896"), ("8", "899")]  # fmt: skip
+
+
+def dumped(classpath: str, files: list[str]) -> str:
+    """What DumpLogSegments says of the files; it finds nothing wrong with them."""
     dump = subprocess.run(
         [str(use_java().home / "bin" / "java"), "-cp", classpath, "org.apache.kafka.tools.DumpLogSegments",
          "--deep-iteration", "--files", ",".join(files)],
@@ -54,9 +64,35 @@ def test_dump_log_segments_reads_everything(tmp_path: Path, classpath: str) -> N
     )  # fmt: skip
     assert dump.returncode == 0 and not dump.stderr.replace("SLF4J", "").strip().startswith("Exception")
     assert "isvalid: false" not in dump.stdout and "ismatch" not in dump.stdout
-    assert [int(n) for n in re.findall(r"\| offset: (\d+)", dump.stdout)] == list(range(900))
-    assert re.findall(r"producerId: (\d) .*lastSequence: 449 lastOffset: (\d+)", dump.stdout)[-2:] == [
-        ("7", "896"), ("8", "899")]  # fmt: skip
+    return dump.stdout
+
+
+def test_dump_log_segments_reads_what_we_compacted(tmp_path: Path, classpath: str) -> None:
+    """Fails if a compacted segment is not Kafka's: gaps, batches without records, delete horizons, a codec that packs
+    again, rows of aborted transactions, indexes."""
+    fs, folder = LiveFs(), tmp_path / "flights-0"
+    log = Log.open(fs, str(folder), LogConfig(segment_bytes=8_000, cleanup_policy="compact", index_interval_bytes=500),
+                   now_ms=NOW)  # fmt: skip
+    for number in range(300):
+        value = None if number % 9 == 0 else b"x" * 30
+        rows = [(b"k%d" % ((number + i) % 40), value, [], NOW + number) for i in range(3)]
+        producer = number % 3
+        batch = build(rows, timestamp_ms=0, codec=number % 5, producer_id=producer, producer_epoch=0,
+                      base_sequence=number // 3 * 3, transactional=producer == 2)  # fmt: skip
+        log.append_leader(batch, number // 100, NOW, origin="coordinator")
+        if producer == 2:
+            log.append_leader(marker(2, 0, 0, number % 2 == 0, NOW + number), number // 100, NOW, origin="coordinator")
+    log.roll(NOW)
+    compact(log, NOW)
+    compact(log, NOW + 1)
+    expected = [r.offset for batch in stored(log) for r in records(batch)]
+    assert 40 < len(expected) < 300 and any(Header.parse(batch).count == 0 for batch in stored(log))
+    log.close()
+    files = [f"{folder}/{name}" for name in fs.listdir(str(folder)) if name[:1].isdigit() and ".snapshot" not in name]
+    dump = dumped(classpath, files)
+    assert [int(n) for n in re.findall(r"\| offset: (\d+)", dump)] == expected
+    horizons = [int(n) for n in re.findall(r"deleteHorizonMs: OptionalLong\[(\d+)\]", dump)]
+    assert horizons and {*horizons} <= {NOW + 86_400_000, NOW + 86_400_001}
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minikafka.log import Log, Record, build, records
+from minikafka.log import Log, LogConfig, Record, build, records
 from minikafka.log.batch import Header, crc_ok
 from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
@@ -385,3 +385,21 @@ def visible(log: Log) -> list[Record]:
         if not any(h.is_transactional and p == h.producer_id and a <= h.base_offset <= z for p, a, z in hidden)
         for r in records(batch)
     ]  # fmt: skip
+
+
+def test_levels_of_compression_are_those_of_the_topic() -> None:
+    """Fails if compression.*.level is not used when the broker packs a batch in the topic's own codec."""
+    rng = random.Random(1)
+    words = [b"alpha", b"beta", b"gamma", b"delta"]
+    value = b" ".join(rng.choice(words) + b"%d" % rng.randint(0, 99) for _ in range(3000))
+    levels = [("gzip", "compression_gzip_level", 1, 9), ("lz4", "compression_lz4_level", 9, 12),
+              ("zstd", "compression_zstd_level", 1, 19)]  # fmt: skip
+    for codec, setting, fast, thorough in levels:
+        sizes = []
+        for level in (fast, thorough):
+            log = open_log(MemFs(), LogConfig(compression_type=codec, **{setting: level}))
+            log.append_leader(build([(b"k", value)], timestamp_ms=NOW), 0, NOW)
+            [batch] = stored(log)
+            assert records(batch)[0].value == value
+            sizes.append(len(batch))
+        assert sizes[0] > sizes[1], codec
