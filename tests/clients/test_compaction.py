@@ -10,15 +10,18 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 
+import confluent_kafka
 import pytest
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from minikafka import Cluster
 
 from .kit import LIBRARIES, PATIENCE, Record, make_topic
 
 SETTINGS = {"log.cleaner.backoff.ms": 200, "log.retention.check.interval.ms": 500, "log.initial.task.delay.ms": 500,
-            "min.insync.replicas": 1}
+            "log.roll.ms": 500, "log.cleaner.min.cleanable.ratio": 0.01, "min.insync.replicas": 1,
+            "offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1,
+            "group.initial.rebalance.delay.ms": 0}
 COMPACT = {"cleanup.policy": "compact", "segment.ms": "500", "min.cleanable.dirty.ratio": "0.01",
            "delete.retention.ms": "1"}
 
@@ -114,3 +117,69 @@ def test_retention_moves_the_start_and_resets_consumers(one: Cluster, name: str,
         consumer.seek(tp, 0)
         found = [record for _, record in zip(range(9 - start), consumer)]
         assert [record.offset for record in found] == list(range(start, 9)) and found[-1].value == b"new"
+
+
+def commit(cluster: Cluster, group: str, tp: TopicPartition, offset: int) -> None:
+    with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id=group, enable_auto_commit=False)) as consumer:
+        consumer.assign([tp])
+        consumer.commit({tp: OffsetAndMetadata(offset, "", -1)})
+
+
+def committed(cluster: Cluster, group: str, tp: TopicPartition) -> int | None:
+    with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap, group_id=group, enable_auto_commit=False)) as consumer:
+        return consumer.committed(tp)
+
+
+def test_commits_are_compacted_and_survive_a_restart(one: Cluster, name: str) -> None:
+    """Fails if __consumer_offsets grows for ever, or a coordinator cannot load what compaction left."""
+    make_topic(one, name, replicas=1)
+    tp, offsets = TopicPartition(name, 0), count(1)
+    commit(one, "quiet-" + name, tp, 77)
+
+    def shrunk() -> bool:
+        """fewer records than commits"""
+        commit(one, name, tp, next(offsets))
+        records = everything(one, "__consumer_offsets")
+        ours = [offset for offset, (key, _) in records.items() if key and name.encode() in key]
+        return len(ours) < max(ours) - min(ours)
+    one.wait(shrunk, PATIENCE)
+    commit(one, name, tp, 4711)
+    one.kill(1)
+    one.restart(1)
+    one.wait(lambda: committed(one, name, tp) == 4711, PATIENCE)
+    assert committed(one, "quiet-" + name, tp) == 77
+
+
+def test_states_of_transactions_are_compacted_and_survive_a_restart(one: Cluster, name: str) -> None:
+    """Fails if __transaction_state grows for ever, or a coordinator cannot load what compaction left; or if compaction
+    of a transactional topic shows an aborted record."""
+    make_topic(one, name, replicas=1, configs=COMPACT)
+    settings = {"bootstrap.servers": one.bootstrap, "transactional.id": name, "transaction.timeout.ms": 10_000}
+    numbers = count()
+
+    def transaction(producer: confluent_kafka.Producer, commits: bool) -> int:
+        producer.begin_transaction()
+        number = next(numbers)
+        producer.produce(name, b"%d" % number, b"key" if commits else b"aborted")
+        producer.flush(PATIENCE)
+        producer.commit_transaction(PATIENCE) if commits else producer.abort_transaction(PATIENCE)
+        return number
+
+    producer = confluent_kafka.Producer(settings)
+    producer.init_transactions(PATIENCE)
+
+    def shrunk() -> bool:
+        """fewer records than states, and one record of the key beside those in the active segment"""
+        transaction(producer, False)
+        transaction(producer, True)
+        states, data = everything(one, "__transaction_state"), everything(one, name, isolation_level="read_committed")
+        assert b"aborted" not in [key for key, _ in data.values()]
+        return len(states) < max(states) and len(data) < max(data) // 8
+    one.wait(shrunk, 2 * PATIENCE)
+    one.kill(1)
+    one.restart(1)
+    again = confluent_kafka.Producer(settings)
+    again.init_transactions(PATIENCE)
+    last = transaction(again, True)
+    data = everything(one, name, isolation_level="read_committed")
+    assert data[max(data)] == (b"key", b"%d" % last) and b"aborted" not in [key for key, _ in data.values()]

@@ -403,3 +403,24 @@ def test_levels_of_compression_are_those_of_the_topic() -> None:
             assert records(batch)[0].value == value
             sizes.append(len(batch))
         assert sizes[0] > sizes[1], codec
+
+
+def test_a_segment_is_closed_in_time_to_be_compacted() -> None:
+    """Fails if max.compaction.lag.ms does not close the active segment, which alone is never cleaned, or if
+    segment.jitter.ms is not taken off segment.ms, or is the same for all."""
+    lagging = LogConfig(cleanup_policy="compact", max_compaction_lag_ms=5000)
+    assert (lagging.roll_ms, replace(lagging, cleanup_policy="delete").roll_ms) == (5000, lagging.segment_ms)
+    log = open_log(MemFs(), lagging)
+    for at in (0, 5000, 5001, 10_001, 10_002):
+        log.append_leader(build([(b"k", b"v")], timestamp_ms=NOW + at), 0, NOW + at)
+    assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
+    rolled = []
+    for number in range(5):
+        config = LogConfig(segment_ms=100_000, segment_jitter_ms=50_000)
+        other = Log.open(MemFs(), f"/data/t-{number}", config, now_ms=NOW)
+        at = 0
+        while len(other.segments) == 1:
+            other.append_leader(build([(b"k", b"v")], timestamp_ms=NOW + at), 0, NOW + at)
+            at += 1000
+        rolled.append(at)
+    assert len(set(rolled)) > 1 and 50_000 <= min(rolled) and max(rolled) <= 102_000
