@@ -38,16 +38,26 @@ async def join_transaction(broker: Broker, transactional_id: str, who: Identity,
 
     `add`: put the partitions into the transaction; otherwise they must be in it. `abortable`: the client knows
     TRANSACTION_ABORTABLE. Each question has a guard of its own: while the producer's last transaction is not complete its
-    marker may still come, and makes the guard of the question before it void.
+    marker may still come, and makes the guard of the question before it void. That happens too while the question is on
+    its way: the answer is yes then, for the marker was the last thing that the coordinator waited for, but the guard is
+    older than the marker. So the question is put again; what comes late itself has an old epoch and is told so.
     """
     deadline = broker.env.now() + RETRY_FOR_S
     while True:
         guards = {(p.topic, p.index): p.log.producers.guard(who.producer_id) for p in partitions}
         errors = await _ask(broker, transactional_id, who, list(guards), add)
         busy = Err.CONCURRENT_TRANSACTIONS in errors.values()
+        if add and _void(who, partitions, guards, errors):
+            continue
         if not (add and busy) or broker.env.now() >= deadline:
             return guards, {one: _translated(error, add, abortable) for one, error in errors.items()}
         await broker.env.sleep(RETRY_S)
+
+
+def _void(who: Identity, partitions: list[Partition], guards: dict[TopicPartition, object], errors: Errors) -> bool:
+    """Has a marker come to a partition that was let into the transaction, since its guard was made?"""
+    return any(errors[p.topic, p.index] is Err.NONE
+               and not p.log.producers.admits(*who, guards[p.topic, p.index]) for p in partitions)
 
 
 async def _ask(broker: Broker, transactional_id: str, who: Identity, partitions: list[TopicPartition],

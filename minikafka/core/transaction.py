@@ -107,8 +107,6 @@ class Transaction:
             raise KafkaError(Err.PRODUCER_FENCED)
         if self.data.state is State.ONGOING:
             return self.fence(now_ms, version)
-        if self.data.state in PREPARED:
-            raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
         identity, last_epoch = self._next_identity(expected, new_id)
         return replace(self.data, state=self._next("init"), producer_id=identity.producer_id, epoch=identity.epoch,
                        last_epoch=last_epoch, previous_id=self.data.producer_id, next_id=NO_ID, timeout_ms=timeout_ms,
@@ -144,10 +142,8 @@ class Transaction:
 
     def add(self, who: Identity, partitions: Iterable[TopicPartition], now_ms: int) -> TransactionData | None:
         """Partitions join the transaction, the first ones begin it; None if they are all in it already."""
-        self._check_identity(who)
         self._check_settled()
-        if self.data.state in PREPARED:
-            raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
+        self._check_identity(who)
         data, state = self.data, self._next("added")
         together = tuple(dict.fromkeys((*data.partitions, *partitions)))
         if data.state is State.ONGOING and together == data.partitions:
@@ -173,7 +169,8 @@ class Transaction:
         """
         bumps = version >= EPOCH_BUMPS
         retry = bumps and self._is_retry(who)
-        self._check_end(who, retry, bumps)
+        self._check_settled()
+        self._check_end(who, retry)
         event = "commit" if commit else "abort"
         if self.data.state in COMPLETE and (retry or not bumps):
             if event != ("commit" if self.data.state is State.COMPLETE_COMMIT else "abort"):
@@ -201,16 +198,13 @@ class Transaction:
             return True
         return data.state in COMPLETE and data.epoch == 0 and who == (data.previous_id, LAST_EPOCH)
 
-    def _check_end(self, who: Identity, retry: bool, bumps: bool) -> None:
+    def _check_end(self, who: Identity, retry: bool) -> None:
         if who.producer_id != self.data.producer_id and not retry:
             raise KafkaError(Err.INVALID_PRODUCER_ID_MAPPING)
-        if not retry and (who.epoch != self.data.epoch or (bumps and self.data.state in PREPARED)):
+        if not retry and who.epoch != self.data.epoch:
             raise KafkaError(Err.PRODUCER_FENCED)
-        if retry and self.data.state not in (*PREPARED, *COMPLETE):
+        if retry and self.data.state not in COMPLETE:
             raise KafkaError(Err.PRODUCER_FENCED)
-        self._check_settled()
-        if self.data.state in PREPARED:
-            raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
 
     def marked(self, now_ms: int) -> TransactionData:
         """Every partition has its marker: the transaction is complete (rule 49)."""
@@ -248,7 +242,9 @@ class Transaction:
             raise KafkaError(Err.PRODUCER_FENCED)
 
     def _check_settled(self) -> None:
-        if self.pending is not None:
+        """Asked before who it is that asks: a producer that knows its next epoch may be ahead of the markers, and one
+        that is fenced learns it a little later."""
+        if self.pending is not None or self.data.state in PREPARED:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
 
     def _next(self, event: str) -> State:

@@ -140,9 +140,7 @@ class ProducerStates:
             raise KafkaError(Err.INVALID_TXN_STATE, f"Expected transactional write {where}")
 
     def _check_guard(self, header: Header, guard: object, where: str) -> None:
-        if self.has_open(header.producer_id, header.producer_epoch):
-            return
-        if guard is None or self._guards.get(header.producer_id) is not guard:
+        if not self.admits(header.producer_id, header.producer_epoch, guard):
             raise KafkaError(Err.INVALID_TXN_STATE, f"Record was not part of an ongoing transaction {where}")
 
     def has_open(self, producer_id: int, epoch: int) -> bool:
@@ -154,6 +152,10 @@ class ProducerStates:
         """To be taken before the coordinator is asked whether the partition is in the transaction, and shown with the
         append: a marker that comes in between makes it void."""
         return self._guards.setdefault(producer_id, object())
+
+    def admits(self, producer_id: int, epoch: int, guard: object) -> bool:
+        """May this producer write to a transaction here: is it open, or is `guard` still good to begin it with?"""
+        return self.has_open(producer_id, epoch) or (guard is not None and self._guards.get(producer_id) is guard)
 
     def _check_sequence(self, entry: ProducerEntry, header: Header, where: str) -> None:
         sequence = header.base_sequence

@@ -151,6 +151,23 @@ def test_rule_52_a_late_end_cannot_touch_the_next_transaction(commit: bool) -> N
     assert txn.data.state is State.ONGOING
 
 
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+def test_rule_52_everybody_waits_for_the_markers(epoch: int) -> None:
+    """Fails if a producer is fenced that got its next epoch by ending the last transaction, and speaks before its markers
+    are written: it would give up for good, where it has only to ask again. Asked of Kafka: whatever the epoch."""
+    txn, who = begun(X), Identity(ID, epoch)
+    deciding = txn.end(Identity(ID, 0), True, V2, 3)
+    assert deciding is not None
+    txn.append(deciding)
+    for _ in ("being written", "written"):
+        for commit in (True, False):
+            assert error(lambda: txn.end(who, commit, V2, 4)) is Err.CONCURRENT_TRANSACTIONS       # noqa: B023
+        assert error(lambda: txn.add(who, [Y], 4)) is Err.CONCURRENT_TRANSACTIONS
+        assert error(lambda: txn.init(60_000, who, 4)) is Err.CONCURRENT_TRANSACTIONS
+        txn.stored(deciding)
+    assert txn.data.state is State.PREPARE_COMMIT
+
+
 def test_rule_52_partitions_are_verified_against_the_open_transaction() -> None:
     """A12, the hanging offset. Fails if a partition of a finished transaction, or of another epoch, passes."""
     txn, who = begun(X), Identity(ID, 0)

@@ -264,6 +264,21 @@ def test_rule_52_transactions_back_to_back(desk: Desk) -> None:
     assert [b.content for b in desk.fetch()[3] if b.kind == "C"] == [n % 2 == 0 for n in range(15)]
 
 
+def test_rule_52_aborting_before_the_last_markers_are_written(desk: Desk) -> None:
+    """Fails if EndTxn with the epoch that the last one gave is PRODUCER_FENCED until its markers are written: a client that
+    finds its group rebalancing aborts at once (franz-go), and would be dead."""
+    pid, epoch = desk.begin()
+    early = []
+    for _ in range(10):
+        assert patiently(lambda: desk.produce((pid, epoch), 0))[0] == "NONE"       # noqa: B023
+        assert desk.end((pid, epoch), COMMIT, V2) == ("NONE", pid, epoch + 1)
+        early.append(desk.end((pid, epoch + 1), ABORT, V2)[0])
+        if early[-1] == "NONE":
+            desk.settle()
+        epoch += 1 + (early[-1] == "NONE")
+    assert set(early) <= {BUSY, "NONE"} and BUSY in early, "the point is to come too early"
+
+
 def test_rule_52_aborting_nothing_raises_the_epoch_too(desk: Desk) -> None:
     """Fails if a client of KIP-890 cannot get a new epoch by aborting a transaction that never began."""
     pid, _ = who = desk.begin()
