@@ -11,6 +11,7 @@ message that it sends. Records are written as their epoch and a letter: `2b`; `2
     crash N                          power off: what was not flushed is lost      (crash N after=K: after K more
     effects) resign N                         the process is told to stop
     append N [COUNT]                 the controller on N appends records
+    snapshot N                       N makes a snapshot of what is committed, and deletes its log below
     expire N                         N's timer is the first to run out: now
     advance SECONDS                  time passes, timers fire, no message moves
     deliver A B                      the oldest message from A to B arrives
@@ -103,9 +104,9 @@ def show(world: World) -> None:
 
 
 COMMANDS = {
-    "start": World.start, "crash": World.crash, "resign": World.resign, "append": World.append, "settle": settle,
-    "deliver": World.deliver, "expire": World.expire, "lose": World.drop, "show": show, "heal": lambda world:
-    world.down.clear(), "cut": lambda world, a, b: world.down.update({(a, b), (b, a)}),
+    "start": World.start, "crash": World.crash, "resign": World.resign, "snapshot": World.snapshot,
+    "append": World.append, "settle": settle, "deliver": World.deliver, "expire": World.expire, "lose": World.drop, "show": show,
+    "heal": lambda world: world.down.clear(), "cut": lambda world, a, b: world.down.update({(a, b), (b, a)}),
 }
 PASS_TIME = {"advance": World.advance, "run": run}
 
