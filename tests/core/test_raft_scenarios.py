@@ -105,7 +105,8 @@ def show(world: World) -> None:
 
 COMMANDS = {
     "start": World.start, "crash": World.crash, "resign": World.resign, "snapshot": World.snapshot,
-    "append": World.append, "settle": settle, "deliver": World.deliver, "expire": World.expire, "lose": World.drop, "show": show,
+    "append": World.append, "settle": settle, "deliver": World.deliver, "expire": World.expire,
+    "lose": World.drop, "show": show,
     "heal": lambda world: world.down.clear(), "cut": lambda world, a, b: world.down.update({(a, b), (b, a)}),
 }
 PASS_TIME = {"advance": World.advance, "run": run}
