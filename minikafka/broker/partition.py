@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from minikafka.broker.delayed import Waiters
+from minikafka.core import read_replica
 from minikafka.core import replica_effects as core
 from minikafka.core.replica import Replica
 from minikafka.log.producers import UNGUARDED
@@ -41,6 +42,7 @@ class Read(NamedTuple):
     log_start_offset: int
     diverging: core.EpochEnd | None = None
     aborted: list[AbortedTransaction] = []             # with read_committed: what is to be skipped (rule 54)
+    preferred: int | None = None                       # nothing was read: this follower is nearer to the consumer
 
 
 class Partition:
@@ -133,6 +135,14 @@ class Partition:
             records = self.log.read(offset, max_bytes, end, min_one=min_one)
         aborted = self.log.aborted_transactions(offset, end) if isolation == LAST_STABLE and records else []
         return Read(records, *head, aborted=aborted)
+
+    def elsewhere(self, offset: int, rack: str) -> Read | None:
+        """Where a consumer in `rack` had better read `offset`; None if here (KIP-392)."""
+        alive = {b.id: b.rack for b in self.manager.broker.image.brokers.values() if not b.fenced}
+        chosen = read_replica.choose(self.core, offset, rack, alive)
+        if chosen is None:
+            return None
+        return Read(b"", self.high_watermark, self.last_stable_offset, self.log.start_offset, preferred=chosen)
 
     def delete_records(self, before: int) -> int:
         """Raise the log's start to `before` (-1: the high watermark) and return that offset; every replica follows the
@@ -244,11 +254,14 @@ class Partition:
         self._cut(self.log.truncate_fully, e.offset)
 
     def _cut(self, truncate: Callable[[int], None], offset: int) -> None:
+        end, start = self.log.end_offset, self.log.start_offset
         with self.storage():
             safe = self.log.recovery_point
             truncate(offset)
             self.manager.truncated(self, lowered=self.log.recovery_point < safe)
-        self._env.trace("truncate", tp=self.name, to=offset)
+        # Counted by offsets: transaction markers, and gaps that compaction left, count as records too.
+        lost = end - offset if start <= offset <= end else end - start
+        self._env.trace("truncate", tp=self.name, to=offset, records=lost, **{"from": end})
 
     _DO: dict[type, Any] = {
         core.AssignEpoch: _assign_epoch, core.Lead: _lead, core.Follow: _follow,

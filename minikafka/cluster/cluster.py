@@ -19,7 +19,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -44,12 +44,14 @@ class Cluster:
     """Brokers on this machine's loopback; `engine` is "minikafka" (ours) or "apache" (Apache Kafka from its jars).
 
     `config` takes Kafka's own names and is the same for every broker; `preset="class"` shortens times so that failures
-    show within seconds. `controllers=3` makes the quorum processes of its own (ids 101 to 103). `data` names a folder
-    to keep; without it the files go with the cluster. Raises NotReady, BrokerDied, JarsMissing or NoJava.
+    show within seconds. `controllers=3` makes the quorum processes of its own (ids 101 to 103). `racks=["a", "b", "b"]`
+    says where each broker stands (broker.rack). `data` names a folder to keep; without it the files go with the
+    cluster. Raises NotReady, BrokerDied, JarsMissing or NoJava.
     """
 
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
-                 data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None) -> None:
+                 data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None,
+                 racks: Sequence[str] | None = None) -> None:
         self._engine = make_engine(engine)
         settings = {**internal_topics(brokers), **preset_values(preset), **as_text(config or {})}
         self._temporary = data is None
@@ -60,6 +62,8 @@ class Cluster:
             folder = Path(data).resolve()
         self.plan: Plan = (open_plan(folder, engine, settings)
                            or new_plan(folder, engine, brokers, controllers, settings))
+        if racks is not None:
+            self.plan.place(racks)
         self._prepare(folder)
         self._launcher = Launcher(folder.name)
         try:
@@ -219,10 +223,10 @@ class Cluster:
             if not child.alive:
                 self.restart(node)
 
-    def add_broker(self) -> int:
+    def add_broker(self, rack: str | None = None) -> int:
         """One more broker, which does not vote; returns its id when it is ready."""
         with self._lock:
-            node = self.plan.add_broker()
+            node = self.plan.add_broker(rack)
             with self._fault("add_broker", node.id):
                 self._start([node])
         self._await_ready([node])

@@ -37,6 +37,7 @@ def common_properties(plan: Plan, node: Node) -> dict[str, str]:
         "process.roles": ",".join(roles),
         "log.dirs": str(node.data),
         "metadata.log.dir": str(node.metadata),
+        **({"broker.rack": node.rack} if node.rack is not None else {}),
         **plan.config,
     }
 

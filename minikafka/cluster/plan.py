@@ -18,6 +18,7 @@ import json
 import random
 import socket
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -40,6 +41,7 @@ class Node:
     internal: int
     control: int
     folder: Path
+    rack: str | None = None
 
     @property
     def properties(self) -> Path:
@@ -84,9 +86,18 @@ class Plan:
     def trace(self) -> Path:
         return self.folder / "trace"
 
-    def add_broker(self) -> Node:
+    def place(self, racks: Sequence[str]) -> None:
+        """Say in which rack each broker stands, in the order of their ids. Raises ValueError if one has none."""
+        if len(racks) != len(self.brokers):
+            raise ValueError(f"{len(racks)} racks for {len(self.brokers)} brokers: name one for each")
+        for node, rack in zip(self.brokers, racks):
+            node.rack = rack
+        self.save()
+
+    def add_broker(self, rack: str | None = None) -> Node:
         """One more broker, that does not vote: the voters of a cluster are fixed."""
         (node,) = _nodes(self.folder, [(max(n.id for n in self.brokers) + 1, True, False)])
+        node.rack = rack
         self.nodes[node.id] = node
         self.save()
         return node

@@ -59,7 +59,7 @@ class RemoteCluster(Cluster):
     def address(self, broker: int) -> str:
         return self._addresses[broker]
 
-    def add_broker(self) -> int:
+    def add_broker(self, rack: str | None = None) -> int:
         raise NotSupported(f"{self._given} is somebody else's cluster: a broker cannot be added from here")
 
     def _node(self, node: int) -> Any:

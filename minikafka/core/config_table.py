@@ -19,6 +19,7 @@ POSITIVE, NATURAL = Range(1), Range(0)
 COMPRESSION = OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
 CLEANUP = OneOf(("compact", "delete"))
 TIMESTAMP = OneOf(("CreateTime", "LogAppendTime"))
+RACK_AWARE = OneOf(("org.apache.kafka.common.replica.RackAwareReplicaSelector",))
 
 
 def _topic(name: str, kind: Any, default: Any, valid: Any, doc: str, *synonyms: str | tuple[str, int],
@@ -267,6 +268,8 @@ _BROKERS = [
     _broker("replica.socket.timeout.ms", "INT", 30000, None, "Timeout of a follower's requests, in ms.", "HIGH"),
     _broker("replica.high.watermark.checkpoint.interval.ms", "LONG", 5000, None,
             "How often high watermarks are written, in ms.", "HIGH"),
+    _broker("replica.selector.class", "STRING", None, RACK_AWARE,
+            "Who chooses the replica that a consumer reads from; unset, it is the leader."),
     _broker("num.replica.fetchers", "INT", 1, POSITIVE, "Fetchers per source broker.", "HIGH", honoured=False),
     # --- requests and connections
     _broker("socket.request.max.bytes", "INT", 104857600, POSITIVE, "Largest request, in bytes.", "HIGH"),

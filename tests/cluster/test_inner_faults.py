@@ -95,6 +95,29 @@ def test_a_leader_cut_off_from_all_brokers_acknowledges_nothing(c: Cluster, name
     assert c.trace.last("truncate", tp=f"{name}-0", b=1)["to"] == 1
 
 
+def test_what_an_unclean_election_costs_is_counted(c: Cluster, name: str) -> None:
+    """A replica outside the ISR leads, the former leader throws away what only it had; the trace tells how much. Fails
+    if the count is missing, or counts what both had or what the new leader wrote."""
+    configs = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
+    make_topic(c, name, assignments={0: [1, 2]}, configs=configs)
+    send(c.bootstrap, name, [Record(b"kept")] * 3, acks="all")
+    c.hold_follower(2)
+    send(c.bootstrap, name, [Record(b"?")], acks=1)  # the fetch that waits at the leader may still bring this one
+    c.wait(lambda: c.isr(name) == [1], PATIENCE)
+    send(c.bootstrap, name, [Record(b"lost")] * 5, acks="all")
+    c.kill(1)
+    c.wait(lambda: c.leader(name) == 2, PATIENCE)
+    c.heal()
+    survived = max(e["last"] for e in c.trace.events("append") if (e["tp"], e["b"]) == (f"{name}-0", 2)) + 1
+    send(c.bootstrap, name, [Record(b"new")] * 2, acks="all")
+    c.restart(1)
+    c.wait(lambda: sorted(c.isr(name)) == [1, 2], PATIENCE)
+    cuts = [e for e in c.trace.events("truncate") if (e["tp"], e["b"]) == (f"{name}-0", 1)]
+    assert survived in (3, 4)
+    assert [(e["to"], e["from"], e["records"]) for e in cuts] == [(survived, 9, 9 - survived)]
+    assert values(c, name, survived + 2) == [b"kept"] * 3 + [b"?"] * (survived - 3) + [b"new"] * 2
+
+
 def test_a_held_follower_stays_alive_but_falls_behind(c: Cluster, name: str) -> None:
     """Heartbeats go on, replication does not; also after a restart (I-FAULT-1). Fails if the broker is fenced."""
     make_topic(c, name, assignments={0: [1, 2]}, configs={"min.insync.replicas": "1"})

@@ -10,6 +10,7 @@ Invariants
            clients' one a replica id lets its sender read to the log end, as in Kafka, but proves nothing about a replica.
   I-FET-3  the first non-empty partition gets one whole batch however small the limits; the order of the partitions is
            that of the request.
+  I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
 What Kafka does differently: quotas; a fetch offset beyond the high watermark ends the wait at once, here it waits.
 Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; KIP-74, KIP-227, KIP-320, KIP-392, KIP-951.
 """
@@ -69,6 +70,8 @@ class Fetch:
         self.only_leader = self.from_follower or ctx.version < FOLLOWER_READS
         self.max_bytes = min(request.max_bytes, ctx.broker.config["fetch.max.bytes"])
         self.min_bytes = min(request.min_bytes, self.max_bytes)
+        selects = ctx.broker.config["replica.selector.class"] is not None
+        self.rack = request.rack_id if selects and not self.from_follower and ctx.version >= FOLLOWER_READS else ""
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
         self.isolation = level if self.replica == NO_REPLICA else LOG_END
         self.wanted: dict[Key, Wanted] = {}          # what is to be read
@@ -146,6 +149,9 @@ class Fetch:
         partition.check(wanted.leader_epoch, self.only_leader)
         if self.from_follower:
             partition.core.check_follower(self.replica, wanted.leader_epoch)
+        elsewhere = partition.elsewhere(wanted.offset, self.rack) if self.rack else None
+        if elsewhere is not None:
+            return elsewhere
         read = partition.read(wanted.offset, max_bytes, self.isolation, wanted.last_epoch, min_one)
         if self.from_follower and count and read.diverging is None:
             partition.follower_fetched(self.replica, self.broker_epoch, wanted.leader_epoch, wanted.offset,
@@ -155,7 +161,8 @@ class Fetch:
     def _enough(self, results: dict[Key, Read | Err]) -> bool:
         if self.request.max_wait_ms <= 0 or not results:
             return True
-        if any(not isinstance(r, Read) or r.diverging is not None for r in results.values()):
+        if any(not isinstance(r, Read) or r.diverging is not None or r.preferred is not None
+               for r in results.values()):
             return True
         return _size(results) >= self.min_bytes
 
@@ -185,12 +192,13 @@ class Fetch:
         if result.diverging is not None:
             diverging["diverging_epoch"] = Data.EpochEndOffset(*result.diverging)
         aborted = None
-        if self.isolation == LAST_STABLE:
+        if self.isolation == LAST_STABLE and result.preferred is None:
             aborted = [Data.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
                        for one in result.aborted]
         return Data(partition_index=key[1], error_code=0, high_watermark=result.high_watermark,
                     last_stable_offset=result.last_stable_offset, log_start_offset=result.log_start_offset,
-                    aborted_transactions=aborted, preferred_read_replica=-1, records=result.records, **diverging)
+                    aborted_transactions=aborted, records=result.records, **diverging,
+                    preferred_read_replica=-1 if result.preferred is None else result.preferred)
 
     def _error_data(self, key: Key, error: Err) -> Any:
         if error == Err.KAFKA_STORAGE_ERROR and self.ctx.version < KNOWS_STORAGE_ERROR:
