@@ -24,7 +24,7 @@ from minikafka.core.raft_messages import (
     Truncate,
     Vote,
 )
-from minikafka.core.raft_roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from minikafka.core.raft_roles import Follower, Leader, Prospective, Resigned, Unattached
 from minikafka.protocol.errors import Err
 from tests.core.raft_world import Effect, Entry, MemoryLog, World
 
