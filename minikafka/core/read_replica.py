@@ -5,9 +5,9 @@ watermark, which trails the leader's by a fetch: a shorter way, paid for with a 
 
 Owns: choose(), the rule of Kafka's RackAwareReplicaSelector, and what it may choose from.
 Invariants
-  I-READ-1  only a member of the ISR that lives and has the offset asked for is suggested: a consumer that was sent to a
+  I-RACK-1  only a member of the ISR that lives and has the offset asked for is suggested: a consumer that was sent to a
             laggard would come back at once, be sent there again, and so on.
-  I-READ-2  a leader in the consumer's rack suggests nobody.
+  I-RACK-2  a leader in the consumer's rack suggests nobody.
 
 What Kafka does differently: the selector is any class on the broker's classpath, the leader being one of its choices.
 Source: ReplicaManager.findPreferredReadReplica, RackAwareReplicaSelector, ReplicaView.comparator.

@@ -1,4 +1,4 @@
-"""Which follower a consumer is sent to (core/read_replica.py): I-READ-1, I-READ-2. Each row is one reason to choose."""
+"""Which follower a consumer is sent to (core/read_replica.py): I-RACK-1, I-RACK-2. Each row is one reason to choose."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -16,6 +17,8 @@ import pytest
 from kafka.protocol.admin import CreateTopicsRequest, DescribeClusterRequest
 
 from minikafka import Cluster
+from minikafka.cluster.engine import common_properties
+from minikafka.cluster.plan import new_plan, open_plan
 from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic
 from tests.conftest import SETTINGS
 from tests.wire.conftest import Place, describe
@@ -193,3 +196,16 @@ def test_without_a_selector_everybody_reads_from_the_leader(engine: str, name: s
     with Cluster(brokers=2, engine=engine, config=SETTINGS, racks=["a", "b"]) as cluster:
         at = led(cluster, name, [1, 2])
         assert near(at, "b") == (-1, [0, 2, 4])
+
+
+def test_racks_are_kept_with_the_data(tmp_path: Path) -> None:
+    """Fails if a cluster opened again has forgotten them, or a broker is left without."""
+    plan = new_plan(tmp_path, "minikafka", 2, 1, {})
+    plan.place(["a", "b"])
+    plan.add_broker("c")
+    again = open_plan(tmp_path, "minikafka", {})
+    assert again is not None
+    found = {node.id: common_properties(again, node).get("broker.rack") for node in again.nodes.values()}
+    assert found == {1: "a", 2: "b", 3: "c", 101: None}
+    with pytest.raises(ValueError, match="2 racks for 3 brokers"):
+        again.place(["a", "b"])
