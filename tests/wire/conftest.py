@@ -57,7 +57,7 @@ def place(cluster: Any, name: str) -> Place:
 
 @pytest.fixture
 def at(cluster: Any, name: str) -> Iterator[Place]:
-    create(cluster.bootstrap, name)
+    create(cluster.bootstrap, name, **{"retention.ms": "-1"})  # tests write old timestamps: nothing may expire meanwhile
     made = place(cluster, name)
     with made.raw:
         yield made
