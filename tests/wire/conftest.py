@@ -56,8 +56,14 @@ def place(cluster: Any, name: str) -> Place:
 
 
 @pytest.fixture
-def at(cluster: Any, name: str) -> Iterator[Place]:
-    create(cluster.bootstrap, name, **{"retention.ms": "-1"})  # tests write old timestamps: nothing may expire meanwhile
+def topic_configs() -> dict[str, str]:
+    """Configurations of the topic of `at`; a module overrides this fixture."""
+    return {}
+
+
+@pytest.fixture
+def at(cluster: Any, name: str, topic_configs: dict[str, str]) -> Iterator[Place]:
+    create(cluster.bootstrap, name, **topic_configs)
     made = place(cluster, name)
     with made.raw:
         yield made

@@ -26,6 +26,12 @@ NOBODY = UUID("12345678-1234-1234-1234-123456789abc")
 T0 = 1_700_000_000_000
 
 
+@pytest.fixture
+def topic_configs() -> dict[str, str]:
+    """These tests write old timestamps: nothing may expire meanwhile."""
+    return {"retention.ms": "-1"}
+
+
 def fetch(at: Place, offset: int, version: int = 12, whole: bool = False, **options: Any) -> Any:
     """Fetch partition 0 from `offset`; the partition's answer, or with `whole` the response."""
     partition = FetchRequest.FetchTopic.FetchPartition(
