@@ -92,7 +92,7 @@ def imported() -> set[str]:
                     names |= {alias.name.partition(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and not node.level:
                     names.add((node.module or "").partition(".")[0])
-    return names - set(sys.stdlib_module_names) - {"minikafka", "tests"}
+    return names - set(sys.stdlib_module_names) - {"minikafka", "tests", "tools"}
 
 
 def test_every_import_is_wanted_by_name():
