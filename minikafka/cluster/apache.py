@@ -19,7 +19,8 @@ from .engine import common_properties, listener, render
 from .errors import ClusterError
 from .plan import HOST, Node, Plan, random_id
 
-JAVA_FLAGS = ["-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
+# 1 GiB is room, not use: one claimed frame of 100 MB (socket.request.max.bytes) is allocated whole by Kafka.
+JAVA_FLAGS = ["-Xms64m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
 # Written into the metadata folder by Kafka's own tool; the same for every node, unlike meta.properties.
 BOOTSTRAP = "bootstrap.checkpoint"
 LOG4J = """\
