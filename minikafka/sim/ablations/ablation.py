@@ -1,0 +1,97 @@
+"""An ablation: one safety rule, how to switch it off from outside, and what must fall when it is off.
+
+    @ablation("4", "a fetch of any leader epoch counts", falls="I2 I3", script="a4_stale_epoch_fetch")
+    def counts_stale_fetches() -> AbstractContextManager[object]:
+        return replaced(Replica, "on_follower_fetch", anything)
+
+The broker has no branches for this: an ablation replaces a function or method of core/, log/ or broker/ for as long as
+its context lasts. A harness that catches every ablation can see; one that has never caught anything may be blind.
+
+Owns: the ablations by name, and the hunt for a seed that kills.
+Invariants: I-ABL-1 whatever an ablation replaces is back when its context ends.
+            I-ABL-2 an ablation counts as caught only by an invariant or verdict that it names, never by a story that
+              merely breaks off.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+Patch = Callable[[], AbstractContextManager[object]]
+Hunt = Callable[[int], tuple[str, ...]]  # seed -> the ids of what fell
+
+SEEDS = 500  # a directed profile finds its ablation within so many
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """One rule off. Either a script shows it at its own seed, or a directed profile within SEEDS seeds."""
+
+    name: str
+    rule: str
+    text: str
+    falls: tuple[str, ...]
+    patch: Patch
+    script: str | None = None
+    profile: Hunt | None = None
+
+    def seeds(self) -> range:
+        from minikafka.sim.scripts.script import load
+        return range(load()[self.script].seed, load()[self.script].seed + 1) if self.script else range(SEEDS)
+
+    def falls_at(self, seed: int) -> tuple[str, ...]:
+        """What falls at this seed with the rule off; only what this ablation names (I-ABL-2)."""
+        return tuple(one for one in self._everything_at(seed) if one in self.falls)
+
+    def _everything_at(self, seed: int) -> tuple[str, ...]:
+        from minikafka.sim.scripts.script import load, tell
+        if self.script is not None:
+            return tell(load()[self.script], seed, self.patch()).violations
+        assert self.profile is not None, f"{self.name} has neither script nor profile"
+        with self.patch():
+            return self.profile(seed)
+
+
+ABLATIONS: dict[str, Ablation] = {}
+
+
+def ablation(rule: str, text: str, *, falls: str, script: str | None = None,
+             profile: Hunt | None = None) -> Callable[[Patch], Patch]:
+    """Register the decorated patch under its own name. `falls`: ids of invariants and verdicts, any of which will do."""
+    def register(patch: Patch) -> Patch:
+        name = patch.__name__
+        assert name not in ABLATIONS, f"two ablations are called {name}"
+        ABLATIONS[name] = Ablation(name, rule, text, tuple(falls.split()), patch, script, profile)
+        return patch
+    return register
+
+
+def load() -> dict[str, Ablation]:
+    """Every ablation of this package, in the order of their rules."""
+    package = importlib.import_module("minikafka.sim.ablations")
+    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"{package.__name__}.{module}")
+    def order(one: Ablation) -> tuple[int, str]:
+        digits = "".join(c for c in one.rule if c.isdigit() or c == " ").split()
+        return int(digits[0]) if digits else 0, one.name
+    return {one.name: one for one in sorted(ABLATIONS.values(), key=order)}
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """`owner.name` is `value` for a while (I-ABL-1). For a method, `value` takes self."""
+    inherited = name not in vars(owner)
+    before = vars(owner).get(name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if inherited:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)

@@ -1,0 +1,68 @@
+"""`python -m minikafka sim ablate [RULE or NAME ...]`: the table of rules switched off, and the seed that shows each.
+
+Owns: the table, and tests/seeds/ablations.tsv (`--record`): ablation, rule, script or profile, killing seed, what falls.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from minikafka.sim.ablations.ablation import Ablation, load
+from minikafka.sim.scripts.tables import layout
+
+HEAD = ("rule", "ablation", "found by", "seed", "what falls")
+RECORDED = Path(__file__).parents[3] / "tests" / "seeds" / "ablations.tsv"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("which", nargs="*", metavar="RULE", help="numbers of rules, or names (default: all)")
+    parser.add_argument("--record", action="store_true", help=f"write the seeds found to tests/seeds/{RECORDED.name}")
+    parser.set_defaults(run=run)
+
+
+def ablate(argv: Sequence[str]) -> int:
+    """The command with its own arguments; 0 if every ablation was caught."""
+    parser = argparse.ArgumentParser(prog="python -m minikafka sim ablate", description=__doc__.splitlines()[0])
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def run(options: argparse.Namespace) -> int:
+    chosen = [one for one in load().values() if not options.which or _is_meant(one, options.which)]
+    if not chosen:
+        print(f"no ablation of {' '.join(options.which)}: there are {' '.join(load())}")
+        return 2
+    rows = [_row(one) for one in chosen]
+    print("\n".join(layout(HEAD, rows)))
+    if options.record:
+        record(rows)
+    return 0 if all(row[3] != "none" for row in rows) else 1
+
+
+def _is_meant(one: Ablation, which: Iterable[str]) -> bool:
+    return any(word in (one.name, one.script) or word in one.rule.replace(",", " ").split() for word in which)
+
+
+def _row(one: Ablation) -> tuple[str, str, str, str, str]:
+    for seed in one.seeds():
+        fallen = one.falls_at(seed)
+        if fallen:
+            return one.rule, one.name, one.script or "swarm", str(seed), " ".join(fallen)
+    return one.rule, one.name, one.script or "swarm", "none", ""
+
+
+def record(rows: Iterable[Sequence[str]]) -> None:
+    """Keep the killing seeds of these ablations, and those recorded earlier of others."""
+    known = {row[1]: row for row in recorded()} | {row[1]: tuple(row) for row in rows if row[3] != "none"}
+    order = {name: place for place, name in enumerate(load())}
+    lines = sorted(known.values(), key=lambda row: order.get(row[1], len(order)))
+    RECORDED.write_text("\n".join("\t".join(row) for row in [HEAD, *lines]) + "\n")
+
+
+def recorded() -> list[tuple[str, ...]]:
+    """The rows of tests/seeds/ablations.tsv."""
+    if not RECORDED.exists():
+        return []
+    return [tuple(line.split("\t")) for line in RECORDED.read_text().splitlines()[1:]]

@@ -1,0 +1,39 @@
+"""The narrator of a story: one sentence for each event of a broker's trace that a reader wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+KINDS = ("role", "isr", "truncate")
+
+
+def sentence(event: dict[str, Any], kinds: Container[str], topics: Container[str]) -> str | None:
+    """What happened, or None if it is not of these kinds or not about these topics."""
+    kind, tp = event["k"], event.get("tp")
+    if kind not in kinds or (tp is not None and tp.rpartition("-")[0] not in topics):
+        return None
+    return _TELL[kind](event) if kind in _TELL else None
+
+
+def _role(e: dict[str, Any]) -> str:
+    if e["role"] == "leader":
+        return f"{e['b']} leads {e['tp']} in epoch {e['epoch']}"
+    whom = f"follows {e['leader']}" if e["leader"] >= 0 else "sees no leader"
+    return f"{e['b']} {whom} in epoch {e['epoch']}"
+
+
+def _isr(e: dict[str, Any]) -> str:
+    return f"{e['b']}: ISR of {e['tp']} is {' '.join(map(str, sorted(e['isr'])))}"
+
+
+def _truncate(e: dict[str, Any]) -> str:
+    lost = f", {e['records']} record{'s' * (e['records'] != 1)} gone" if e["records"] else ""
+    return f"{e['b']} truncates {e['tp']} to {e['to']}{lost}"
+
+
+def _hw(e: dict[str, Any]) -> str:
+    return f"{e['b']}: high watermark {e['hw']}"
+
+
+_TELL = {"role": _role, "isr": _isr, "truncate": _truncate, "hw": _hw}

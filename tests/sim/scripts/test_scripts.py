@@ -1,0 +1,46 @@
+"""Every script of minikafka/sim/scripts against its transcript; `--rewrite` writes what happens now.
+
+NAME.txt is the story with every rule on; NAME.without.ABLATION.txt the same story with one rule switched off.
+Commit a rewritten transcript only if you understand every line that changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minikafka.sim.ablations import ablation
+from minikafka.sim.scripts import script
+
+FOLDER = Path(__file__).parent
+SCRIPTS = script.load()
+WITHOUT = {name: one for name, one in ablation.load().items() if one.script is not None}
+
+
+def compare(path: Path, now: str, rewrite: bool) -> None:
+    if rewrite:
+        path.write_text(now)
+    assert path.exists(), f"{path.name} is missing: write it with --rewrite"
+    assert now == path.read_text()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_transcript(name: str, rewrite: bool) -> None:
+    """Fails when a broker does anything else in that story, or an invariant falls in it with every rule on."""
+    compare(FOLDER / f"{name}.txt", script.tell(SCRIPTS[name]).text, rewrite)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_transcript_without_its_rule(name: str, rewrite: bool) -> None:
+    """Fails when the harness no longer sees what this rule is for, or the anomaly takes another course."""
+    one = WITHOUT[name]
+    told = script.tell(SCRIPTS[str(one.script)], without=one.patch())
+    assert set(told.violations) & set(one.falls), f"nothing of {one.falls} fell, but {told.violations}\n{told.text}"
+    compare(FOLDER / f"{one.script}.without.{name}.txt", told.text, rewrite)
+
+
+def test_every_transcript_has_its_script() -> None:
+    """Fails when a script is renamed or lost and its transcript stays behind, checked by nobody."""
+    told = {f"{name}.txt" for name in SCRIPTS} | {f"{one.script}.without.{name}.txt" for name, one in WITHOUT.items()}
+    assert {path.name for path in FOLDER.glob("*.txt")} == told
