@@ -199,7 +199,8 @@ def _after(before: dict[str, str], one: Alteration) -> dict[str, str]:
 
 
 def _operate(op: Op, present: str | None) -> str:
-    assert op.value is not None, "a null was refused before"
+    if op.value is None:        # brokers refuse it first; the controller does not take their word for it
+        raise KafkaError(Err.INVALID_REQUEST, f"Null value not supported for : {op.name}")
     if op.kind == SET:
         return op.value
     words = [word for word in (present or "").split(",") if word]

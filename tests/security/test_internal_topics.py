@@ -7,7 +7,7 @@ from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka import Cluster
-from tests.wire.conftest import Place, at, describe, place  # noqa: F401  (a fixture)
+from tests.wire.conftest import Place, describe, place
 from tests.wire.raw import Raw
 from tests.wire.test_produce import batch, produce
 
@@ -32,7 +32,7 @@ def test_clients_do_not_write_offsets_behind_the_coordinators_back(cluster: Clus
         assert produce(there, batch(), version).error_code == INVALID_TOPIC
 
 
-def test_the_metadata_log_is_no_topic(cluster: Cluster, at: Place) -> None:  # noqa: F811
+def test_the_metadata_log_is_no_topic(cluster: Cluster, at: Place) -> None:
     """Fails if the quorum's log can be written to, or shadowed by a topic of its name."""
     assert produce(at, batch(), name="__cluster_metadata").error_code == UNKNOWN_TOPIC
     new = CreateTopicsRequest.CreatableTopic(name="__cluster_metadata", num_partitions=1, replication_factor=1,

@@ -17,7 +17,7 @@ from kafka.protocol.consumer import FetchRequest
 from minikafka import Cluster
 from minikafka.protocol.codec import encode_request
 from tests.security.frames import corpus, hostile, mutated
-from tests.wire.conftest import Place, at  # noqa: F401  (a fixture)
+from tests.wire.conftest import Place
 from tests.wire.raw import Raw, header
 from tests.wire.test_produce import batch, end, produce
 
@@ -54,7 +54,7 @@ def serves(address: str) -> bool:
 
 
 @pytest.fixture
-def unharmed(cluster: Cluster, at: Place) -> Iterator[None]:  # noqa: F811
+def unharmed(cluster: Cluster, at: Place) -> Iterator[None]:
     """Around a test: a record before it and one after it, next to each other in the log, and a broker that lives."""
     assert produce(at, batch()).base_offset == 0
     yield
@@ -66,7 +66,7 @@ def unharmed(cluster: Cluster, at: Place) -> Iterator[None]:  # noqa: F811
 
 
 @pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.judge_fast), 2])
-def test_hundreds_of_spoiled_requests(cluster: Cluster, at: Place, unharmed: None, seed: int) -> None:  # noqa: F811
+def test_hundreds_of_spoiled_requests(cluster: Cluster, at: Place, unharmed: None, seed: int) -> None:
     """Fails if a broker dies of a frame, appends one, or does not serve the next connection."""
     rng = random.Random(seed)
     good = list(corpus(at.id, rng))
@@ -102,7 +102,7 @@ def nothing_unexpected_in_the_log(request: pytest.FixtureRequest) -> Iterator[No
 
 
 @pytest.mark.judge_fast
-def test_hundreds_of_connections_with_half_a_frame(cluster: Cluster, at: Place, unharmed: None) -> None:  # noqa: F811
+def test_hundreds_of_connections_with_half_a_frame(cluster: Cluster, at: Place, unharmed: None) -> None:
     """Fails if those who send slowly keep others from being served.
 
     The frames are small because Apache sets memory aside for what is claimed: 300 times 1 MiB end a small machine.
@@ -123,7 +123,7 @@ def memory(pid: int) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
 
 
-def test_answers_that_nobody_reads_do_not_fill_the_memory(cluster: Cluster, at: Place) -> None:  # noqa: F811
+def test_answers_that_nobody_reads_do_not_fill_the_memory(cluster: Cluster, at: Place) -> None:
     """Fails if the answers to a client that never reads pile up: it asks for 2 GB here."""
     assert produce(at, batch(b"x" * 900_000)).error_code == 0
     part = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)

@@ -23,7 +23,7 @@ from minikafka.sim.env import EPOCH_MS
 from tests.security.batches import GZIP, LZ4, SNAPPY, ZSTD, cases, checked, flipped, with_body, with_field
 from tests.security.test_fuzz_in_process import broken
 from tests.security.world import Client, World
-from tests.wire.conftest import Place, at  # noqa: F401  (a fixture)
+from tests.wire.conftest import Place
 from tests.wire.test_produce import end, produce
 
 MEBIBYTE = 1 << 20
@@ -42,7 +42,7 @@ def expected() -> dict[str, int]:
 
 
 @pytest.mark.judge_fast
-def test_every_wrong_batch_gets_kafkas_code_and_leaves_no_trace(at: Place, engine: str) -> None:  # noqa: F811
+def test_every_wrong_batch_gets_kafkas_code_and_leaves_no_trace(at: Place, engine: str) -> None:
     """Fails if a check is missing, comes in another order than Kafka's, or if what is refused moves the log's end."""
     wanted = expected() | (OURS if engine == "minikafka" else {})
     got, log_end = {}, 0
