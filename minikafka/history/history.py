@@ -1,0 +1,105 @@
+"""A history: what clients asked for and what they were told, in the order in which it happened.
+
+A list of plain dicts, so that it can be printed, filtered, saved as JSON lines and read years later:
+
+    {"t": 3.2, "op": 17, "process": "producer-1", "type": "invoke", "f": "send", "topic": "t", "value": "p1-40", ...}
+    {"t": 3.3, "op": 17, "process": "producer-1", "type": "ok", "f": "send", "partition": 0, "offset": 40}
+
+Each operation has one `invoke` and at most one end: `ok` (it happened), `fail` (it certainly did not, nor will it) or
+`info` (nobody knows: a timeout, a lost connection, NOT_ENOUGH_REPLICAS_AFTER_APPEND; an operation without an end is the
+same). What has no duration (assign, revoke, seek, facts) is a single `ok` without an `invoke`.
+
+    send         topic, partition?, key?, value (a string of its own for every send), acks (-1 for all), idempotent?
+                 (True unless told otherwise), txn?, source? ([topic, partition, offset] of the record that a transaction
+                 copies); ok adds partition and offset
+    poll         group?, isolation ("read_uncommitted" unless told otherwise); ok adds records: [[topic, partition, offset, value], ...]
+    assign       partitions ([[topic, partition], ...]), group?, generation? (of a group: partitions that are new to the member)
+    revoke       partitions, group?
+    seek         topic, partition, offset
+    commit       group, offsets ({"topic-0": 17}), txn? (by send_offsets_to_transaction)
+    committed    group; ok adds offsets (-1 or absent: none)
+    begin, end   txn (a name of its own for every transaction), producer?; end: commit (True or False)
+    final        topic, partition, isolation: after healing, the whole partition; ok adds start (the log's first offset)
+                 and records; `info` says that the reader did not get to the end, with the records it got
+    facts        delete-records (topic, partition, offset), retention (topic), compacts (topic), delete-topic (topic),
+                 elect-unclean (topic, partition), may-lose (topic?, partition?, why): they excuse what they explain
+
+Owns: the order of events, the numbers that tie an end to its beginning.
+Invariants: I-HIST-1 an event is appended in one step, so that threads may record into one history; its place in the
+              list, not its time, says what happened before what.
+            I-HIST-2 loading what was saved gives an equal history.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+
+
+class History:
+    """Events as they are recorded; `now` is the clock of whoever records (without one, `t` counts the events)."""
+
+    def __init__(self, now: Callable[[], float] | None = None, events: Iterable[Event] = ()) -> None:
+        self.events: list[Event] = list(events)
+        self._now = now or (lambda: float(len(self.events)))
+        self._numbers = itertools.count(1 + max((event.get("op", 0) for event in self.events), default=0))
+
+    def record(self, process: str, type: str, f: str, **fields: Any) -> Event:
+        """Append one event. Without `op`, an end belongs to the first open invoke of its process, f, value and txn."""
+        event = {"t": self._now(), "process": process, "type": type, "f": f, **fields}
+        self.events.append(event)
+        return event
+
+    def invoke(self, process: str, f: str, **fields: Any) -> Event:
+        """Begin an operation; hand what this returns to `ok`, `fail` or `info`."""
+        return self.record(process, "invoke", f, op=next(self._numbers), **fields)
+
+    def ok(self, invoked: Event, **fields: Any) -> Event:
+        """It happened."""
+        return self._end("ok", invoked, fields)
+
+    def fail(self, invoked: Event, **fields: Any) -> Event:
+        """It did not happen, and will not: no attempt can have reached a log."""
+        return self._end("fail", invoked, fields)
+
+    def info(self, invoked: Event, **fields: Any) -> Event:
+        """Whether it happened, or will, is unknown."""
+        return self._end("info", invoked, fields)
+
+    def fact(self, f: str, **fields: Any) -> Event:
+        """Something that excuses what would otherwise be a loss (see the module's list)."""
+        return self.record("world", "ok", f, **fields)
+
+    def _end(self, type: str, invoked: Event, fields: Event) -> Event:
+        return self.record(invoked["process"], type, invoked["f"], op=invoked["op"], **fields)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and self.events == other.events
+
+    def save(self, path: str | Path) -> None:
+        """One line of JSON an event."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(event, separators=(",", ":")) + "\n" for event in self.events)
+
+    @classmethod
+    def load(cls, path: str | Path) -> History:
+        """What `save` wrote. Raises ValueError, naming the line, for what is no event."""
+        events = []
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                event = json.loads(line) if line.startswith("{") else None
+                if not isinstance(event, dict) or not {"process", "type", "f"} <= event.keys():
+                    raise ValueError(f"{path}:{number} is no event of a history: {line[:60]!r}")
+                events.append(event)
+        return cls(events=events)

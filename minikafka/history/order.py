@@ -1,0 +1,59 @@
+"""The order in which one producer's records came to stand in the log.
+
+nonmonotonic-send  a record sent after another was acknowledged, or (idempotent) after another was sent, stands before it.
+int-send-skip      other producers' records stand between those of one transaction: allowed in Kafka, whose transactions
+                   do not isolate writes; counted, never a violation.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from . import tell
+from .report import Evidence
+from .story import TP, Op, Story
+
+
+def nonmonotonic_send(story: Story) -> Iterator[Evidence]:
+    """By process and partition."""
+    by_sender: dict[tuple[str, TP], list[Op]] = defaultdict(list)
+    gone = story.topics("delete-topic")
+    for send in story.sends:
+        if send.ok and (send.get("offset") or 0) >= 0 and send.get("topic") not in gone and send.get("offset") is not None:
+            by_sender[send.process, send.tp].append(send)
+    for sends in by_sender.values():
+        yield from _out_of_order(sends)
+
+
+def _out_of_order(sends: list[Op]) -> Iterator[Evidence]:
+    """`sends` in the order of their invokes; an earlier one binds a later one if it was idempotent or had its answer."""
+    answered = sorted(sends, key=lambda send: send.end)
+    done, highest = 0, None
+    for send in sends:
+        while done < len(answered) and answered[done].end < send.at:
+            highest = _higher(highest, answered[done])
+            done += 1
+        if highest is not None and send.fields["offset"] < highest.fields["offset"]:
+            yield Evidence(f"{tell.send(send)}, after {highest.get('value')!r} at {highest.get('offset')}", send.tp,
+                           [*highest.events, *send.events])
+        if send.get("idempotent", True):
+            highest = _higher(highest, send)
+
+
+def _higher(one: Op | None, other: Op) -> Op:
+    return other if one is None or other.fields["offset"] > one.fields["offset"] else one
+
+
+def int_send_skip(story: Story) -> Iterator[Evidence]:
+    """Within one transaction."""
+    for txn in story.txns:
+        last: dict[TP, Op] = {}
+        for send in txn.sends:
+            if not send.ok or send.get("offset") is None:
+                continue
+            before = last.get(send.tp)
+            if before is not None and send.get("offset") > before.get("offset") + 1:
+                yield Evidence(f"{txn.name}: {tell.place(send.tp, before.get('offset'))}, then {send.get('offset')}", send.tp,
+                               [*before.events, *send.events])
+            last[send.tp] = send

@@ -1,0 +1,109 @@
+"""Transactions: all or nothing, and nothing before its time.
+
+precommitted-read  a read_committed reader had a record before anybody asked to commit its transaction.
+torn-txn           of one transaction some records are there for read_committed readers and others are not.
+repeated-copy      one record copied twice by committed transactions (exactly once: read, process, write).
+missing-copy       a transaction committed an offset past a record of which there is no copy.
+What Jepsen does differently: it has no name for a torn transaction or for copies; its Bufstream analysis tells of torn ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from . import tell
+from .places import committed_reads
+from .report import Evidence
+from .story import COMMITTED, TP, Op, Story, Txn
+
+
+def precommitted_read(story: Story) -> Iterator[Evidence]:
+    """Read before its time."""
+    for tp, offset, send, op in committed_reads(story):
+        txn = story.txn_of.get(send)
+        if txn is None or txn.outcome == "aborted":
+            continue
+        asked = txn.asked_to_commit
+        if asked is None or op.end < asked:
+            when = "which nobody committed" if asked is None else "before its commit was asked for"
+            yield Evidence(f"{tell.reader(op)} read {send.get('value')!r} at {tell.place(tp, offset)} of {txn.name}, {when}",
+                           tp, [*send.events, *op.events[:1]])
+
+
+def torn_txn(story: Story) -> Iterator[Evidence]:
+    """Judged by complete read_committed reads after the end of the transaction."""
+    there = _final_values(story)
+    for txn in story.txns:
+        judged = [send for send in txn.sends if send.ok and _judged(story, there, txn, send)]
+        shown = [send for send in judged if send.get("value") in there[send.tp]]
+        if 0 < len(shown) < len(judged):
+            gone = next(send for send in judged if send.get("value") not in there[send.tp])
+            yield Evidence(f"{txn.name} ({txn.outcome}): {len(shown)} of {len(judged)} records are there; "
+                           f"{tell.send(shown[0])} is, {tell.send(gone)} is not", gone.tp, [*shown[0].events, *gone.events])
+
+
+def _judged(story: Story, there: dict[TP, set[str | None]], txn: Txn, send: Op) -> bool:
+    ended = max((end.end if end.ok else end.at for end in txn.ends), default=send.end)
+    return send.tp in there and all(final.at > ended for final in story.finals[send.tp])
+
+
+def _final_values(story: Story) -> dict[TP, set[str | None]]:
+    """Partitions that a read_committed reader read as a whole, and what it found."""
+    left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
+    return {tp: {record[3] for final in finals for record in final.get("records") or ()}
+            for tp, finals in story.finals.items()
+            if tp[0] not in left_out and not story.deleted_below(tp)
+            and all(final.ok and story.isolation(final) == COMMITTED for final in finals)}
+
+
+def repeated_copy(story: Story) -> Iterator[Evidence]:
+    """By source record."""
+    for source, copies in _copies(story).items():
+        if len(copies) > 1:
+            told = ", ".join(f"{copy.get('value')!r} in {story.txn_of[copy].name}" for copy in copies[:3])
+            yield Evidence(f"{tell.place(source[:2], source[2])} was copied {len(copies)} times: {told}", copies[1].tp,
+                           [event for copy in copies[:3] for event in copy.events])
+
+
+def missing_copy(story: Story) -> Iterator[Evidence]:
+    """Records below the offset that a committed transaction moved its group to, from the first copied one on."""
+    copies = _copies(story)
+    first: dict[TP, int] = {}
+    for topic, partition, offset in copies:
+        first[topic, partition] = min(offset, first.get((topic, partition), offset))
+    for tp, (reached, commit) in _copied_to(story).items():
+        for offset, op in sorted(story.seen_committed.get(tp, {}).items()):
+            if first.get(tp, reached) <= offset < reached and (*tp, offset) not in copies:
+                yield Evidence(f"{tell.place(tp, offset)}, read by {tell.reader(op)}, has no copy, though {commit.process} "
+                               f"committed {reached}", tp, [*op.events[:1], *commit.events])
+
+
+def _copied_to(story: Story) -> dict[TP, tuple[int, Op]]:
+    """How far committed transactions moved their groups, and by which commit."""
+    reached: dict[TP, tuple[int, Op]] = {}
+    for txn in story.txns:
+        if txn.outcome == "committed":
+            for commit in txn.commits:
+                for name, offset in (commit.get("offsets") or {}).items():
+                    tp = split(name)
+                    if offset > reached.get(tp, (-1, commit))[0]:
+                        reached[tp] = offset, commit
+    return reached
+
+
+def _copies(story: Story) -> dict[tuple[str, int, int], list[Op]]:
+    """By source record: the copies that count, of committed transactions or seen by read_committed readers."""
+    seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets for value in story.seen[tp][offset]}
+    found: dict[tuple[str, int, int], list[Op]] = defaultdict(list)
+    for txn in story.txns:
+        for send in txn.sends:
+            if send.get("source") is not None and (txn.outcome == "committed" and send.ok or send.get("value") in seen):
+                found[tuple(send.fields["source"])].append(send)
+    return found
+
+
+def split(name: str) -> TP:
+    """"topic-0" -> ("topic", 0)."""
+    topic, _, partition = name.rpartition("-")
+    return topic, int(partition)
