@@ -28,26 +28,29 @@ from textwrap import dedent
 from typing import Any
 
 from minikafka.sim.scripts.story import Story
+from minikafka.sim.scripts.teller import Teller
 
-Tell = Callable[[Story], Awaitable[None]]
+Tell = Callable[[Any], Awaitable[None]]
+Stage = Callable[[int, bool, dict[str, Any]], Teller]
 
 
 @dataclass(frozen=True)
 class Script:
-    """One story. `world` are the arguments of its World; `unclean` says that it loses records on purpose."""
+    """One story. `world` are the arguments of its world; `unclean` says that it loses records on purpose."""
 
     name: str
     title: str
     rules: str
     tell: Tell
     seed: int = 1
+    stage: Stage = Story
     unclean: bool = False
     world: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def prologue(self) -> str:
         prose = dedent(inspect.getdoc(self.tell) or "").splitlines()
-        return "\n".join(f"# {line}".rstrip() for line in [f"{self.title} (rules {self.rules}).", "", *prose])
+        return "\n".join(f"# {line}".rstrip() for line in [f"{self.title} ({'rules' if len(self.rules) > 2 else 'rule'} {self.rules}).", "", *prose])
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,14 @@ class Telling:
 SCRIPTS: dict[str, Script] = {}
 
 
-def script(title: str, *, rules: str, seed: int = 1, unclean: bool = False, **world: Any) -> Callable[[Tell], Tell]:
-    """Register the decorated coroutine function as a script under its own name; `world` goes to World."""
+def script(title: str, *, rules: str, seed: int = 1, stage: Stage = Story, unclean: bool = False,
+           **world: Any) -> Callable[[Tell], Tell]:
+    """Register the decorated coroutine function as a script under its own name. `stage` is the kind of story it gets,
+    `world` what that makes its world of."""
     def register(tell: Tell) -> Tell:
         name = tell.__name__
         assert name not in SCRIPTS, f"two scripts are called {name}"
-        SCRIPTS[name] = Script(name, title, rules, tell, seed, unclean, world)
+        SCRIPTS[name] = Script(name, title, rules, tell, seed, stage, unclean, world)
         return tell
     return register
 
@@ -83,7 +88,7 @@ def tell(which: Script, seed: int | None = None, without: AbstractContextManager
     """Tell a story. `without` switches a rule off for as long as it lasts; then, and only then, the story may break off,
     for it no longer goes as it was written. Raises whatever goes wrong with every rule on (I-STORY-2)."""
     with without or nullcontext():
-        story = Story(which.seed if seed is None else seed, which.unclean, dict(which.world))
+        story = which.stage(which.seed if seed is None else seed, which.unclean, dict(which.world))
         story.lines.append(which.prologue)
         try:
             story.run(which.tell)

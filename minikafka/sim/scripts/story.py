@@ -1,9 +1,8 @@
-"""What a script does and sees: the world, one client that says exactly which broker it talks to, and the transcript.
+"""What a script of a whole cluster does and sees: the world, and one client that says which broker it talks to.
 
-A story says in steps what happens, and under each step the narrator adds what the brokers did: who leads, who truncates,
-how the ISR changes. No times are told, for they change with every change of the code; what matters is the order.
+Under each step the narrator (narrate.py) adds what the brokers did: who leads, who truncates, how the ISR changes.
 
-Owns: the transcript, the client's history, the watch over the invariants.
+Owns: the client's requests and their history, the watch over the invariants.
 Invariants: I-STORY-3 what a story tells of a broker comes from its trace, its replicas or its disk, never from the script.
 """
 
@@ -20,18 +19,19 @@ from minikafka.broker.peer import Peer
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err
 from minikafka.sim.scripts import narrate, tables
+from minikafka.sim.scripts.teller import Teller
 
 PATIENCE = 60.0  # seconds of virtual time that a story waits for anything
 
 
-class Story:
+class Story(Teller):
     """One telling. `seed` and the arguments in `world` make the World."""
 
     def __init__(self, seed: int, unclean: bool, world: dict[str, Any]) -> None:
         from minikafka.history import History
         from minikafka.sim.invariants import Watch
         from minikafka.sim.world import World
-        self.lines: list[str] = []
+        super().__init__()
         self.narrated: tuple[str, ...] = narrate.KINDS
         self.world = World(seed, **world)
         self.watch = Watch(self.world, unclean=unclean)
@@ -45,18 +45,6 @@ class Story:
 
     # --- telling --------------------------------------------------------------------------------------------------
 
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines) + "\n"
-
-    def step(self, text: str) -> None:
-        """The next thing that happens."""
-        self.lines += ["", f"> {text}"]
-
-    def say(self, text: str) -> None:
-        """One line of what came of it."""
-        self.lines.append(f"  {text}")
-
     def show(self, tp: str) -> None:
         """The table of the replicas of `tp` ("t-0")."""
         self.lines += [f"  {line}" for line in tables.replicas(self.world, tp)]
@@ -65,9 +53,6 @@ class Story:
         told = narrate.sentence(event, self.narrated, self._topics)
         if told is not None:
             self.say(told)
-
-    def broke_off(self, error: Exception) -> None:
-        self.lines += ["", f"The story breaks off: {type(error).__name__}: {error}"]
 
     # --- running --------------------------------------------------------------------------------------------------
 
@@ -81,7 +66,6 @@ class Story:
         await self.world.until(condition, timeout)
 
     def violations(self) -> tuple[str, ...]:
-        """The ids of the invariants that fell, then the names of the checker's verdicts that are invalid."""
         found = [v.id for v in self.watch.violations] + self._verdicts
         return tuple(dict.fromkeys(found))
 

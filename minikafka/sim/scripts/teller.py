@@ -1,0 +1,40 @@
+"""Whoever tells a story: the lines of the transcript, in the order in which things happened.
+
+A story says in steps what happens, and under each step what came of it. No times are told, for they change with every
+change of the code; what matters is the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+
+class Teller:
+    """The base of the stories: `Story` of whole clusters, `QuorumStory` of the controllers alone."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+    def step(self, text: str) -> None:
+        """The next thing that happens."""
+        self.lines += ["", f"> {text}"]
+
+    def say(self, text: str) -> None:
+        """One line of what came of it."""
+        self.lines.append(f"  {text}")
+
+    def broke_off(self, error: BaseException) -> None:
+        """With a rule off a story need not come to its end."""
+        self.lines += ["", f"The story breaks off: {type(error).__name__}: {error}"]
+
+    def run(self, tell: Callable[[Any], Awaitable[None]]) -> None:
+        raise NotImplementedError
+
+    def violations(self) -> tuple[str, ...]:
+        """The ids of the invariants that fell, then the names of the checker's verdicts that are invalid."""
+        raise NotImplementedError
