@@ -1,0 +1,12 @@
+"""Kafka clients for a simulated world, plain enough to learn from how a Kafka client works.
+
+A map: `connection` (frames) and `metadata` are below `client`; `producer` is made of `batches`, `sender`, `idempotence`
+and `transactions`; `consumer` of `positions`, `fetcher`, `group` and `assignors`; `admin` stands alone. All of them
+live in an Env, send real frames to real brokers, and tell a history what they did if they are given one.
+"""
+
+from minikafka.sim.clients.client import Client
+from minikafka.sim.clients.producer import Producer
+from minikafka.sim.clients.retry import Unsure
+
+__all__ = ["Client", "Producer", "Unsure"]

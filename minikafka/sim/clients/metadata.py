@@ -1,0 +1,91 @@
+"""What a client knows of the cluster: brokers, topics, and who leads which partition since which epoch.
+
+It is always a little old. Nobody tells a client of a new leader; it learns from an error or a lost connection, asks any
+broker, and may be told something even older by one that is behind. Leader epochs keep it from going back (KIP-320).
+
+Owns: the cache.
+Invariants: I-METADATA-1 of one topic (by id) the leader epoch known for a partition never falls.
+Source: org.apache.kafka.clients.Metadata, MetadataCache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kafka.protocol.metadata import MetadataRequest
+
+from minikafka.protocol.errors import Err
+
+VERSION = 12  # the first that names topics by id, and that all of ours and Apache's brokers serve
+
+Tp = tuple[str, int]
+
+
+class Leader(NamedTuple):
+    """Who leads a partition: node -1 for nobody; epoch -1 where unknown."""
+
+    node: int
+    epoch: int
+
+
+@dataclass
+class Topic:
+    """One topic as last heard of."""
+
+    id: UUID | None
+    partitions: dict[int, Leader] = field(default_factory=dict)
+    error: Err = Err.NONE
+
+
+class Metadata:
+    """Fed with answers to MetadataRequest."""
+
+    def __init__(self, bootstrap: list[tuple[str, int]]) -> None:
+        self.bootstrap = list(bootstrap)
+        self.brokers: dict[int, tuple[str, int]] = {}
+        self.topics: dict[str, Topic] = {}
+        self.wanted: dict[str, None] = {}  # topics to ask for, in the order they were first named
+        self.controller = -1
+
+    def question(self, create: bool = False) -> MetadataRequest:
+        """Ask for the topics wanted; of brokers an answer always tells all."""
+        topics = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in self.wanted]
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=create,
+                               include_topic_authorized_operations=False)
+
+    def update(self, answer: Any) -> None:
+        """Take in an answer."""
+        self.controller = answer.controller_id
+        self.brokers = {b.node_id: (b.host, b.port) for b in sorted(answer.brokers, key=lambda b: b.node_id)}
+        for topic in answer.topics:
+            self.topics[topic.name] = self._merged(topic)
+
+    def _merged(self, told: Any) -> Topic:
+        known = self.topics.get(told.name)
+        if known is not None and known.id != told.topic_id:
+            known = None  # deleted and made anew: its epochs begin again
+        topic = Topic(told.topic_id, {}, Err(told.error_code))
+        for p in told.partitions:
+            new = Leader(p.leader_id, p.leader_epoch)
+            old = known.partitions.get(p.partition_index) if known else None
+            topic.partitions[p.partition_index] = old if old and old.epoch > new.epoch else new
+        if not told.partitions and known and topic.error is not Err.UNKNOWN_TOPIC_OR_PARTITION:
+            topic.partitions = known.partitions
+        return topic
+
+    def leader(self, tp: Tp) -> Leader:
+        topic = self.topics.get(tp[0])
+        return topic.partitions.get(tp[1], Leader(-1, -1)) if topic else Leader(-1, -1)
+
+    def moved(self, tp: Tp, leader: Leader) -> bool:
+        """An error told the new leader (KIP-951); returns whether that was news."""
+        if tp[0] not in self.topics or leader.epoch <= self.leader(tp).epoch or leader.node not in self.brokers:
+            return False
+        self.topics[tp[0]].partitions[tp[1]] = leader
+        return True
+
+    def partitions(self, topic: str) -> list[int]:
+        """The partitions of a topic in order; none if it is not known."""
+        return sorted(self.topics[topic].partitions) if topic in self.topics else []
