@@ -65,7 +65,7 @@ class _Register:
         self.ends = [commit.end for commit in self.sure]
         self.latest: list[Commit] = []  # of those that ended so far, the one that began last
         for commit in self.sure:
-            self.latest.append(max(commit, *self.latest[-1:], key=lambda c: c.at))
+            self.latest.append(max([commit, *self.latest[-1:]], key=lambda c: c.at))
 
     def newer_than(self, told: int, asked: Op) -> Commit | None:
         """A commit that began after every commit of `told` had ended, and ended before the question."""

@@ -12,13 +12,15 @@ same). What has no duration (assign, revoke, seek, facts) is a single `ok` witho
     send         topic, partition?, key?, value (a string of its own for every send), acks (-1 for all), idempotent?
                  (True unless told otherwise), txn?, source? ([topic, partition, offset] of the record that a transaction
                  copies); ok adds partition and offset
-    poll         group?, isolation ("read_uncommitted" unless told otherwise); ok adds records: [[topic, partition, offset, value], ...]
-    assign       partitions ([[topic, partition], ...]), group?, generation? (of a group: partitions that are new to the member)
+    poll         group?, isolation ("read_uncommitted" unless told otherwise); ok adds records: [[topic, partition, offset,
+                 value], ...]
+    assign       partitions ([[topic, partition], ...]), of a group also group and generation?: those new to the member
     revoke       partitions, group?
     seek         topic, partition, offset
     commit       group, offsets ({"topic-0": 17}), txn? (by send_offsets_to_transaction)
     committed    group; ok adds offsets (-1 or absent: none)
-    begin, end   txn (a name of its own for every transaction), producer?; end: commit (True or False)
+    begin, end   txn (a name of its own for every transaction), producer?; end: commit (True or False). A commit that
+                 failed means that the transaction was aborted or will be; in doubt `info`
     final        topic, partition, isolation: after healing, the whole partition; ok adds start (the log's first offset)
                  and records; `info` says that the reader did not get to the end, with the records it got
     facts        delete-records (topic, partition, offset), retention (topic), compacts (topic), delete-topic (topic),

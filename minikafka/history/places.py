@@ -70,7 +70,7 @@ def unexpected(story: Story) -> Iterator[Evidence]:
 def misplaced(story: Story) -> Iterator[Evidence]:
     """Values from elsewhere."""
     for tp, offset, send, op in _read_sends(story):
-        if (send.get("topic"), send.get("partition", tp[1])) != tp:
+        if send.get("topic") != tp[0] or send.get("partition") not in (None, tp[1]):
             yield Evidence(f"{tell.reader(op)} read at {tell.place(tp, offset)} what {tell.send(send)}", tp,
                            [*send.events, *op.events[:1]])
 

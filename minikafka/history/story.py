@@ -93,8 +93,7 @@ def pair(events: Iterable[Event]) -> list[Op]:
         if numbered:
             found = by_number.pop((event["process"], event["op"]), None)
         else:
-            waiting = by_name.get(_name(event))
-            found = waiting.popleft() if waiting else None
+            found = _first_or_last(by_name.get(_name(event)), event["f"])
         if found is None:
             ops.append(Op(event["process"], event["f"], place, place, event["type"], dict(event), [event]))
         else:
@@ -105,6 +104,13 @@ def pair(events: Iterable[Event]) -> list[Op]:
         if op.end < 0:
             op.end = place + 1
     return ops
+
+
+def _first_or_last(waiting: deque[Op] | None, f: str) -> Op | None:
+    """Commits may be under way together and end in order; of the others an older one was given up."""
+    if not waiting:
+        return None
+    return waiting.popleft() if f == "commit" else waiting.pop()
 
 
 def _name(event: Event) -> tuple[Any, ...]:
@@ -145,6 +151,11 @@ class Story:
                 txn = self.txn_of.get(op)
                 if txn is None or txn.outcome == "committed":
                     yield op
+
+    def promised(self, send: Op) -> int:
+        """The moment from which an acknowledged record must be there for everybody."""
+        txn = self.txn_of.get(send)
+        return send.end if txn is None or txn.committed_by is None else max(send.end, txn.committed_by)
 
     @property
     def reads(self) -> Iterator[Op]:

@@ -62,9 +62,9 @@ def _fate(story: Story, send: Op, values: dict[Op, set[str | None]],
           passed: dict[TP, list[tuple[int, int, Op]]]) -> Missing | None:
     """None if it is there."""
     value, last = send.get("value"), None
-    held = False
+    held, since = False, story.promised(send)
     for final in story.finals.get(send.tp, ()):
-        if final.at < send.end:
+        if final.at < since:
             continue
         if value in values[final]:
             held = True
@@ -122,7 +122,9 @@ def explanation(story: Story) -> Callable[[Op], bool]:
 
     def explained(send: Op) -> bool:
         tp, offset = send.tp, send.get("offset", -1)
-        return (tp[0] in deleted or offset < story.deleted_below(tp) or tp[0] in aged and offset < starts.get(tp, 0)
+        if tp[0] in deleted or offset < 0:
+            return tp[0] in deleted
+        return (offset < story.deleted_below(tp) or tp[0] in aged and offset < starts.get(tp, 0)
                 or tp[0] in compacted and offset < newest[tp, send.get("key")])
 
     return explained
