@@ -80,9 +80,9 @@ class Heartbeats:
             self.sessions[broker].shutdown_offset = offset
 
     def valid(self, broker: int, now: float) -> bool:
-        """Whether a broker is unfenced and was heard of within the session timeout."""
+        """Whether a broker is unfenced and its session has not timed out: at `next_deadline` it has, or a timer spins."""
         session = self.sessions.get(broker)
-        return session is not None and not session.fenced and session.last_contact + self.timeout >= now
+        return session is not None and not session.fenced and now < session.last_contact + self.timeout
 
     def stale(self, now: float) -> int | None:
         """One broker whose session timed out, the longest silent first."""

@@ -1,4 +1,4 @@
-"""One simulated broker's Env: the seeded loop, network and disk behind the interface of `broker/env.py`."""
+"""One simulated process's Env: its loop, and the seeded network and disk, behind the interface of `broker/env.py`."""
 
 from __future__ import annotations
 
@@ -7,47 +7,57 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minikafka.broker.env import Env
-from minikafka.sim.disk import SimDisk
-from minikafka.sim.loop import SimLoop
+from minikafka.sim.clock import EPOCH_MS, SimClock
+from minikafka.sim.disk import Mount, SimDisk
+from minikafka.sim.loop import ProcessLoop
 from minikafka.sim.net import SimNetwork
+
+__all__ = ["EPOCH_MS", "SimEnv"]
 
 T = TypeVar("T")
 
-EPOCH_MS = 1_700_000_000_000  # the wall clock of every world starts here
-
 
 class SimEnv(Env):
-    """A broker's world inside the simulator; `events` is its trace."""
+    """A process's world inside the simulator. `seed` names its streams of chance, `host` where it stands in the network.
 
-    def __init__(self, loop: SimLoop, net: SimNetwork, disk: SimDisk, name: str) -> None:
-        super().__init__(loop, seed=name)
-        self.net, self.fs, self.faults = net, disk, self
+    Its trace goes to `events`, until somebody gives it another `trace`.
+    """
+
+    def __init__(self, loop: ProcessLoop, net: SimNetwork, disk: SimDisk | Mount, seed: str, host: str = "main",
+                 clock: SimClock | None = None) -> None:
+        super().__init__(loop, seed=seed)
+        self.process, self.net, self.host, self.clock = loop, net, host, clock or SimClock()
+        self.fs, self.faults = Mount(disk, loop), self
         self.events: list[dict[str, Any]] = []
         self.trace = self._trace
+        self.hold, self.rate = False, 0.0  # of the replica fetcher: stopped, or so many bytes a second (0: no limit)
 
     def _trace(self, kind: str, **fields: object) -> None:
         self.events.append({"t": self.now(), "k": kind} | fields)
 
     def wall_ms(self) -> int:
-        return EPOCH_MS + int(self.now() * 1000)
+        return self.clock.wall_ms(self.process)
 
     def disk_space(self, path: str) -> tuple[int, int]:
-        return 1 << 40, 1 << 39
+        free = self.fs.disk.free
+        return 1 << 40, 1 << 39 if free is None else free
 
     async def follower_gate(self, size: int) -> None:
-        """Nobody holds followers back in this world yet."""
+        if self.rate:
+            await self.sleep(size / self.rate)
+        while self.hold:
+            await self.sleep(0.01)
 
     async def blocking(self, fn: Callable[..., T], *args: object) -> T:
-        await self.sleep(self.rng("blocking").uniform(0.0001, 0.002))
+        await self.sleep(self.rng("blocking").uniform(0.0001, 0.002) + self.fs.disk.sync_delay)
         return fn(*args)
 
     async def listen(
         self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str
     ) -> Callable[[], None]:
-        return self.net.listen(host, port, factory)
+        return self.net.listen(host, port, factory, name=self.host, loop=self.process)
 
     async def connect(
         self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int
     ) -> asyncio.Protocol:
-        await self.sleep(self.rng("connect").uniform(*self.net.latency))
-        return await self.net.connect(host, port, factory)
+        return await self.net.connect(host, port, factory, name=self.host, loop=self.process)

@@ -1,9 +1,14 @@
-"""An asyncio event loop on virtual time: the clock stands still while anything is ready, and jumps when nothing is.
+"""Virtual time, and one asyncio event loop per simulated process on it.
 
-Owns: the ready callbacks, the timers, the clock. Equal code, equal seed, equal order: ready callbacks run in a seeded
-order, timers by (deadline, number).
+A real process has an event loop of its own; so it has here. All loops of a world share one `Timeline`: one clock that
+stands still while anything is ready and jumps when nothing is, one seeded order of all that is ready. Whose callback a
+callback is needs no guessing: it is the loop's it was given to. A killed process is a loop whose callbacks are dropped,
+a paused one a loop whose callbacks are put aside until it goes on (then all that is late comes at once).
+
+Owns: the ready callbacks, the timers, the clock, the life of processes.
 Invariants: I-SIM-1 time never goes back and moves only when no callback is ready.
             I-SIM-2 a run with nothing ready, no timer and an unfinished goal is a deadlock and says so.
+            I-SIM-3 after `kill` no line of a process runs again, not even a `finally`.
 What is missing on purpose: sockets, threads, signals. Whoever needs them is not deterministic.
 """
 
@@ -13,75 +18,187 @@ import asyncio
 import heapq
 import random
 from asyncio import events
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+RUNNING, PAUSED, DEAD = "running", "paused", "dead"
 
-class SimLoop(asyncio.AbstractEventLoop):
-    """`SimLoop(seed).run(coroutine)` runs it to its end, in no wall time to speak of."""
+
+class Killed(BaseException):
+    """Unwinds what a process was doing when it was killed by something that it did itself."""
+
+
+class SimHandle:
+    """What call_soon and call_later return."""
+
+    __slots__ = ("loop", "callback", "args", "context", "_cancelled", "_when")
+
+    def __init__(self, loop: ProcessLoop, callback: Callable[..., object], args: tuple[Any, ...], context: Any,
+                 when: float = 0.0) -> None:
+        self.loop, self.callback, self.args, self.context = loop, callback, args, context
+        self._cancelled = False
+        self._when = when
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self.args = ()
+
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def when(self) -> float:
+        return self._when
+
+
+class Timeline:
+    """The clock of a world and everything that waits for its turn."""
 
     def __init__(self, seed: int | str) -> None:
-        self._clock = 0.0
-        self._rng = random.Random(f"{seed}:loop")
-        self._ready: list[asyncio.Handle] = []
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self.clock = 0.0  # seconds since the world began
+        self.steps = 0  # callbacks run so far
+        self.after_step: list[Callable[[], None]] = []  # called after each callback
+        self.ready: list[SimHandle] = []
+        self._timers: list[tuple[float, int, SimHandle]] = []
         self._count = 0
-        self.errors: list[dict[str, Any]] = []
+        self._random = random.Random(f"{seed}:loop").random
 
-    def time(self) -> float:
-        return self._clock
-
-    def run(self, goal: Coroutine[Any, Any, T]) -> T:
-        """Run until `goal` is done; raises what it raises, or RuntimeError on a deadlock."""
-        events._set_running_loop(self)
-        try:
-            task = self.create_task(goal)
-            while not task.done():
-                self._step()
-            return task.result()
-        finally:
-            events._set_running_loop(None)
-
-    def _step(self) -> None:
-        if not self._ready:
-            self._advance()
-        handle = self._ready.pop(self._rng.randrange(len(self._ready)))
-        if not handle.cancelled():
-            handle._run()
-
-    def _advance(self) -> None:
-        while self._timers and self._timers[0][2].cancelled():
-            heapq.heappop(self._timers)
-        if not self._timers:
-            raise RuntimeError(f"deadlock at {self._clock:.3f} s: nothing is ready and no timer is set")
-        self._clock = max(self._clock, self._timers[0][0])
-        while self._timers and self._timers[0][0] <= self._clock:
-            self._ready.append(heapq.heappop(self._timers)[2])
-
-    # --- what asyncio asks of a loop ---------------------------------------------------------------------------------
-
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: Any = None) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
-
-    def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Any = None
-    ) -> asyncio.TimerHandle:
-        return self.call_at(self._clock + delay, callback, *args, context=context)
-
-    def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
-    ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+    def at(self, when: float, handle: SimHandle) -> None:
+        """Have a callback ready at a time of this clock."""
         self._count += 1
         heapq.heappush(self._timers, (when, self._count, handle))
+
+    def run_until(self, done: Callable[[], bool]) -> None:
+        """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2)."""
+        before = events._get_running_loop()
+        try:
+            while not done():
+                self.step()
+        finally:
+            events._set_running_loop(before)
+
+    def step(self) -> None:
+        """Run one callback, of a process that runs."""
+        ready = self.ready
+        if not ready:
+            self._advance()
+        count = len(ready)
+        handle = ready.pop(int(self._random() * count)) if count > 1 else ready.pop()
+        if handle._cancelled:
+            return
+        loop = handle.loop
+        if loop.state is not RUNNING:
+            if loop.state is PAUSED:
+                loop.parked.append(handle)
+            return
+        self.steps += 1
+        self._call(loop, handle)
+        for look in self.after_step:
+            look()
+
+    def _call(self, loop: ProcessLoop, handle: SimHandle) -> None:
+        events._set_running_loop(loop)
+        try:
+            if handle.context is None:
+                handle.callback(*handle.args)
+            else:
+                handle.context.run(handle.callback, *handle.args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except Killed:
+            pass
+        except BaseException as error:
+            loop.call_exception_handler({"message": f"exception in {handle.callback!r}", "exception": error})
+
+    def _advance(self) -> None:
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+        if not timers:
+            raise RuntimeError(f"deadlock at {self.clock:.3f} s: nothing is ready and no timer is set")
+        self.clock = max(self.clock, timers[0][0])
+        while timers and timers[0][0] <= self.clock:
+            self.ready.append(heapq.heappop(timers)[2])
+
+
+class ProcessLoop(asyncio.AbstractEventLoop):
+    """The event loop of one process; `state` is "running", "paused" or "dead"."""
+
+    def __init__(self, timeline: Timeline, name: str) -> None:
+        self.timeline, self.name = timeline, name
+        self.state = RUNNING
+        self.parked: list[SimHandle] = []  # what would have run while we were paused
+        self.errors: list[dict[str, Any]] = []  # exceptions that nobody caught
+        self._buried: list[asyncio.Task[Any]] = []
+        self._rate, self._since, self._shift = 1.0, 0.0, 0.0  # see drift()
+
+    # --- the life of a process -----------------------------------------------------------------------------------------
+
+    def kill(self) -> None:
+        """No callback runs any more. The tasks are kept as they stand: freed, their `finally` blocks would run."""
+        self.state = DEAD
+        self.parked.clear()
+        self._buried = list(asyncio.all_tasks(self))
+
+    def pause(self) -> None:
+        self.state = PAUSED
+
+    def resume(self) -> None:
+        self.state = RUNNING
+        self.timeline.ready += self.parked
+        self.parked.clear()
+
+    def forget(self) -> None:
+        """At the end of the world: free a dead process's tasks; whatever their `finally` blocks do meets a dead loop."""
+        for task in self._buried:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            try:
+                task.get_coro().close()  # type: ignore[union-attr]
+            except BaseException:  # a `finally` that awaits or touches the disk: it is dead
+                continue
+        self._buried.clear()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Run a block of code as this process would."""
+        before = events._get_running_loop()
+        events._set_running_loop(self)
+        try:
+            yield
+        finally:
+            events._set_running_loop(before)
+
+    # --- time ------------------------------------------------------------------------------------------------------------
+
+    def time(self) -> float:
+        """This process's monotonic clock."""
+        clock = self.timeline.clock
+        return clock if self._rate == 1.0 and not self._shift else self._shift + (clock - self._since) * self._rate
+
+    def drift(self, rate: float) -> None:
+        """From now on this process's clock makes `rate` seconds of a second; it never jumps. Timers that are set stay."""
+        now = self.time()
+        self._rate, self._since, self._shift = rate, self.timeline.clock, now
+
+    # --- what asyncio asks of a loop -------------------------------------------------------------------------------------
+
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
+        handle = SimHandle(self, callback, args, context)
+        self.timeline.ready.append(handle)
         return handle
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Cancelled timers are dropped when their time comes."""
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
+        handle = SimHandle(self, callback, args, context, self.time() + delay)
+        self.timeline.at(self.timeline.clock + delay / self._rate, handle)
+        return handle
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
+        handle = SimHandle(self, callback, args, context, when)
+        drifts = self._rate != 1.0 or self._shift
+        self.timeline.at(self.timeline.clock + (when - self.time()) / self._rate if drifts else when, handle)
+        return handle
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -90,7 +207,8 @@ class SimLoop(asyncio.AbstractEventLoop):
         return asyncio.Task(coro, loop=self, name=name)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        self.errors.append(context)
+        if self.state is not DEAD:
+            self.errors.append(context)
 
     def get_debug(self) -> bool:
         return False
@@ -100,3 +218,16 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def is_closed(self) -> bool:
         return False
+
+
+class SimLoop(ProcessLoop):
+    """A timeline and the loop of its first process: `SimLoop(seed).run(coroutine)` runs it to its end."""
+
+    def __init__(self, seed: int | str) -> None:
+        super().__init__(Timeline(seed), "main")
+
+    def run(self, goal: Coroutine[Any, Any, T]) -> T:
+        """Run until `goal` is done; raises what it raises, or RuntimeError on a deadlock."""
+        task = self.create_task(goal)
+        self.timeline.run_until(task.done)
+        return task.result()
