@@ -295,8 +295,11 @@ def test_exactly_once_through_the_death_of_a_broker(cluster: Any, name: str, vic
     assert committed_offset(cluster.bootstrap, group, source) == count
 
 
-# Where one broker that died had coordinated both the group and the transaction, librdkafka 2.16 was seen to send nothing
-# any more, beyond its own timeout: the group above is one of another broker.
+# The group above is one of another broker, because of librdkafka (2.16), which hangs on either engine, beyond its timeout,
+# if the broker that dies leads the output and coordinates both group and transaction. Metadata leaves a dead broker out;
+# librdkafka then gives it up ("Decommissioning this broker"), but keeps it in its cache of groups' coordinators. After
+# AddOffsetsToTxn it tells that one to connect ("Received CONNECT op"), waits until it is up, which is never, and asks
+# nobody else who the coordinator is.
 GROUP, TRANSACTION = 0, 1
 PREFERRED = 0
 
