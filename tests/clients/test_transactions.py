@@ -295,11 +295,10 @@ def test_exactly_once_through_the_death_of_a_broker(cluster: Any, name: str, vic
     assert committed_offset(cluster.bootstrap, group, source) == count
 
 
-# The group above is one of another broker, because of librdkafka (2.16), which hangs on either engine, beyond its timeout,
-# if the broker that dies leads the output and coordinates both group and transaction. Metadata leaves a dead broker out;
-# librdkafka then gives it up ("Decommissioning this broker"), but keeps it in its cache of groups' coordinators. After
-# AddOffsetsToTxn it tells that one to connect ("Received CONNECT op"), waits until it is up, which is never, and asks
-# nobody else who the coordinator is.
+# The group above is one of another broker, because librdkafka (2.16) hangs on either engine, beyond its timeout, if the
+# broker that dies leads the output and coordinates both group and transaction. Metadata leaves a dead broker out;
+# librdkafka then gives it up ("Decommissioning this broker") but keeps it in its cache of groups' coordinators. After
+# AddOffsetsToTxn it waits for that one to come up, and asks nobody who the coordinator is now: its issues 5511 and 5456.
 GROUP, TRANSACTION = 0, 1
 PREFERRED = 0
 
