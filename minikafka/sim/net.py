@@ -234,6 +234,17 @@ class SimTransport:
         self.reading = True
         self._wake()
 
+    def read_some(self, size: int) -> bool:
+        """While reading is paused: hand the protocol at most `size` bytes; False if nothing has arrived."""
+        if not self.inbox or self.closing:
+            return False
+        piece = self.inbox.pop(0)
+        if not isinstance(piece, str) and len(piece) > size:
+            piece, rest = piece[:size], piece[size:]
+            self.inbox.insert(0, rest)
+        self._take(piece)
+        return True
+
     def is_closing(self) -> bool:
         return self.closing
 
