@@ -24,7 +24,7 @@ Key = tuple[str, TP]  # group and partition
 
 
 class Commit(NamedTuple):
-    """One commit of one partition: it took effect between `at` and `end`, or perhaps, or perhaps later (`sure` False)."""
+    """One commit of one partition: it took effect between `at` and `end`; if not `sure`: perhaps, perhaps later."""
 
     offset: int
     at: int
@@ -34,7 +34,7 @@ class Commit(NamedTuple):
 
 
 def lost_commit(story: Story) -> Iterator[Evidence]:
-    """The offset of a group's partition is a register: what was written last is read, or something written meanwhile."""
+    """The offset of a partition is a register: what was written last is read, or something written meanwhile."""
     registers = {key: _Register(commits) for key, commits in commits_of(story).items()}
     for key, told, op in _asked(story):
         register = registers.get(key)
@@ -50,8 +50,8 @@ def phantom_commit(story: Story) -> Iterator[Evidence]:
     for key, told, op in _asked(story):
         known = commits.get(key)
         if known and told >= 0 and not any(c.offset == told and c.at < op.end for c in known):
-            yield Evidence(f"{tell.reader(op)} was told {told} for {key[0]} of {tell.place(key[1])}, which nobody committed",
-                           key[1], op.events)
+            yield Evidence(f"{tell.reader(op)} was told {told} for {key[0]} of {tell.place(key[1])}, which nobody "
+                           f"committed", key[1], op.events)
 
 
 class _Register:
@@ -121,8 +121,9 @@ def zombie_commit(story: Story) -> Iterator[Evidence]:
             if kind == 2:
                 committed[key] = op
             elif (other := committed.get(key)) is not None and _taken(assigned[key], op, other):
-                yield Evidence(f"{op.process} committed {op.get('offsets')[name]} for {key[0]} of {name} ({tell.at(op)}), "
-                               f"which had gone to {other.process}, who had committed", key[1], [*other.events, *op.events])
+                yield Evidence(f"{op.process} committed {op.get('offsets')[name]} for {key[0]} of {name} "
+                               f"({tell.at(op)}), which had gone to {other.process}, who had committed", key[1],
+                               [*other.events, *op.events])
 
 
 def _taken(assigned: dict[str, Op], op: Op, other: Op) -> bool:
@@ -153,8 +154,8 @@ def group_skip(story: Story) -> Iterator[Evidence]:
         for offset in sorted(story.known(tp, isolation.get(group, COMMITTED))):
             if start <= offset < reached.offset and offset not in had:
                 value = next(iter(story.seen[tp][offset]))
-                yield Evidence(f"{group} committed {reached.offset} of {tell.place(tp)}, and no member was given {value!r} at "
-                               f"{offset}", tp, reached.op.events)
+                yield Evidence(f"{group} committed {reached.offset} of {tell.place(tp)}, and no member was given "
+                               f"{value!r} at {offset}", tp, reached.op.events)
 
 
 def two_owners(story: Story) -> Iterator[Evidence]:

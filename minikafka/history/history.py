@@ -10,10 +10,10 @@ Each operation has one `invoke` and at most one end: `ok` (it happened), `fail` 
 same). What has no duration (assign, revoke, seek, facts) is a single `ok` without an `invoke`.
 
     send         topic, partition?, key?, value (a string of its own for every send), acks (-1 for all), idempotent?
-                 (True unless told otherwise), txn?, source? ([topic, partition, offset] of the record that a transaction
-                 copies); ok adds partition and offset
-    poll         group?, isolation ("read_uncommitted" unless told otherwise); ok adds records: [[topic, partition, offset,
-                 value], ...]
+                 (told or not: as acks=all is), txn?, source? ([topic, partition, offset] of the record that a
+                 transaction copies); ok adds partition and offset
+    poll         group?, isolation ("read_uncommitted" unless told otherwise); ok adds records:
+                 [[topic, partition, offset, value], ...]
     assign       partitions ([[topic, partition], ...]), of a group also group and generation?: those new to the member
     revoke       partitions, group?
     seek         topic, partition, offset

@@ -1,7 +1,7 @@
 """The order in which one producer's records came to stand in the log.
 
-nonmonotonic-send  a record sent after another was acknowledged, or (idempotent) after another was sent, stands before it.
-int-send-skip      other producers' records stand between those of one transaction: allowed in Kafka, whose transactions
+nonmonotonic-send  a record sent after another was acknowledged, or (idempotent) after another was sent, is before it.
+int-send-skip      other producers' records are between those of one transaction: allowed in Kafka, whose transactions
                    do not isolate writes; counted, never a violation.
 """
 
@@ -20,29 +20,29 @@ def nonmonotonic_send(story: Story) -> Iterator[Evidence]:
     by_sender: dict[tuple[str, TP], list[Op]] = defaultdict(list)
     gone = story.topics("delete-topic")
     for send in story.sends:
-        if send.ok and (send.get("offset") or 0) >= 0 and send.get("topic") not in gone and send.get("offset") is not None:
+        if send.ok and send.offset >= 0 and send.get("topic") not in gone:
             by_sender[send.process, send.tp].append(send)
     for sends in by_sender.values():
         yield from _out_of_order(sends)
 
 
 def _out_of_order(sends: list[Op]) -> Iterator[Evidence]:
-    """`sends` in the order of their invokes; an earlier one binds a later one if it was idempotent or had its answer."""
+    """`sends` in the order of their invokes; one binds a later one if it was idempotent or had its answer."""
     answered = sorted(sends, key=lambda send: send.end)
     done, highest = 0, None
     for send in sends:
         while done < len(answered) and answered[done].end < send.at:
             highest = _higher(highest, answered[done])
             done += 1
-        if highest is not None and send.fields["offset"] < highest.fields["offset"]:
-            yield Evidence(f"{tell.send(send)}, after {highest.get('value')!r} at {highest.get('offset')}", send.tp,
+        if highest is not None and send.offset < highest.offset:
+            yield Evidence(f"{tell.send(send)}, after {highest.get('value')!r} at {highest.offset}", send.tp,
                            [*highest.events, *send.events])
-        if send.get("idempotent", True):
+        if send.idempotent:
             highest = _higher(highest, send)
 
 
 def _higher(one: Op | None, other: Op) -> Op:
-    return other if one is None or other.fields["offset"] > one.fields["offset"] else one
+    return other if one is None or other.offset > one.offset else one
 
 
 def int_send_skip(story: Story) -> Iterator[Evidence]:
@@ -50,10 +50,10 @@ def int_send_skip(story: Story) -> Iterator[Evidence]:
     for txn in story.txns:
         last: dict[TP, Op] = {}
         for send in txn.sends:
-            if not send.ok or send.get("offset") is None:
+            if not send.ok or send.offset < 0:
                 continue
             before = last.get(send.tp)
-            if before is not None and send.get("offset") > before.get("offset") + 1:
-                yield Evidence(f"{txn.name}: {tell.place(send.tp, before.get('offset'))}, then {send.get('offset')}", send.tp,
+            if before is not None and send.offset > before.offset + 1:
+                yield Evidence(f"{txn.name}: {tell.place(send.tp, before.offset)}, then {send.offset}", send.tp,
                                [*before.events, *send.events])
             last[send.tp] = send

@@ -22,8 +22,8 @@ def inconsistent_offsets(story: Story) -> Iterator[Evidence]:
     told: dict[tuple[TP, int], Op] = {}
     gone = story.topics("delete-topic")
     for send in story.sends:
-        offset = send.get("offset", -1)
-        if not send.ok or offset is None or offset < 0 or send.get("topic") in gone:
+        offset = send.offset
+        if not send.ok or offset < 0 or send.get("topic") in gone:
             continue
         other = told.setdefault((send.tp, offset), send)
         if other is not send:
@@ -43,15 +43,15 @@ def duplicate(story: Story) -> Iterator[Evidence]:
     """One value, two positions."""
     first: dict[str, tuple[TP, int]] = {}
     for send in story.sends:
-        if send.ok and send.get("value") is not None and (send.get("offset") or -1) >= 0:
-            first[send.fields["value"]] = send.tp, send.fields["offset"]
+        if send.ok and send.get("value") is not None and send.offset >= 0:
+            first[send.fields["value"]] = send.tp, send.offset
     for tp, offset, values in _positions(story):
         for value, op in values.items():
             if value is None or value in story.reused or tp[0] in story.topics("delete-topic"):
                 continue
             other = first.setdefault(value, (tp, offset))
             send = story.sent.get(value)
-            if other != (tp, offset) and (send is None or send.get("idempotent", True)):
+            if other != (tp, offset) and (send is None or send.idempotent):
                 events = send.events if send is not None else []
                 yield Evidence(f"{value!r} is at {tell.place(*other)} and, read by {tell.reader(op)}, at "
                                f"{tell.place(tp, offset)}", tp, [*events, *op.events[:1]])
@@ -84,12 +84,12 @@ def aborted_read(story: Story) -> Iterator[Evidence]:
     for tp, offset, send, op in committed_reads(story):
         txn = story.txn_of.get(send)
         if txn is not None and txn.outcome == "aborted":
-            yield Evidence(f"{tell.reader(op)} (read_committed) read {send.get('value')!r} at {tell.place(tp, offset)} of "
-                           f"the aborted {txn.name}", tp, [*send.events, *txn.ends[-1].events, *op.events[:1]])
+            yield Evidence(f"{tell.reader(op)} (read_committed) read {send.get('value')!r} at {tell.place(tp, offset)} "
+                           f"of the aborted {txn.name}", tp, [*send.events, *txn.ends[-1].events, *op.events[:1]])
 
 
 def committed_reads(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
-    """(tp, offset, send, reader): every value that read_committed readers got, once per reader, if its send is known."""
+    """(tp, offset, send, reader): what read_committed readers got, once per reader, if its send is known."""
     for op in story.reads:
         if story.isolation(op) == COMMITTED:
             for topic, partition, offset, value in op.fields["records"]:

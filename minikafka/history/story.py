@@ -40,6 +40,17 @@ class Op:
         return None if partition is None else (self.fields["topic"], partition)
 
     @property
+    def idempotent(self) -> bool:
+        """Of a send: told, or as clients do it by default."""
+        return bool(self.get("idempotent", self.get("acks", -1) in (-1, "all")))
+
+    @property
+    def offset(self) -> int:
+        """Of a send that was acknowledged: where, -1 if the client does not know."""
+        offset = self.fields.get("offset")
+        return -1 if offset is None else int(offset)
+
+    @property
     def ok(self) -> bool:
         return self.outcome == "ok"
 

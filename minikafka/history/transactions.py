@@ -4,7 +4,7 @@ precommitted-read  a read_committed reader had a record before anybody asked to 
 torn-txn           of one transaction some records are there for read_committed readers and others are not.
 repeated-copy      one record copied twice by committed transactions (exactly once: read, process, write).
 missing-copy       a transaction committed an offset past a record of which there is no copy.
-What Jepsen does differently: it has no name for a torn transaction or for copies; its Bufstream analysis tells of torn ones.
+What Jepsen does differently: it names neither torn transactions (its Bufstream analysis tells of some) nor copies.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def precommitted_read(story: Story) -> Iterator[Evidence]:
         asked = txn.asked_to_commit
         if asked is None or op.end < asked:
             when = "which nobody committed" if asked is None else "before its commit was asked for"
-            yield Evidence(f"{tell.reader(op)} read {send.get('value')!r} at {tell.place(tp, offset)} of {txn.name}, {when}",
-                           tp, [*send.events, *op.events[:1]])
+            yield Evidence(f"{tell.reader(op)} read {send.get('value')!r} at {tell.place(tp, offset)} of {txn.name}, "
+                           f"{when}", tp, [*send.events, *op.events[:1]])
 
 
 def torn_txn(story: Story) -> Iterator[Evidence]:
@@ -40,7 +40,8 @@ def torn_txn(story: Story) -> Iterator[Evidence]:
         if 0 < len(shown) < len(judged):
             gone = next(send for send in judged if send.get("value") not in there[send.tp])
             yield Evidence(f"{txn.name} ({txn.outcome}): {len(shown)} of {len(judged)} records are there; "
-                           f"{tell.send(shown[0])} is, {tell.send(gone)} is not", gone.tp, [*shown[0].events, *gone.events])
+                           f"{tell.send(shown[0])} is, {tell.send(gone)} is not", gone.tp,
+                           [*shown[0].events, *gone.events])
 
 
 def _judged(story: Story, there: dict[TP, set[str | None]], txn: Txn, send: Op) -> bool:
@@ -75,8 +76,8 @@ def missing_copy(story: Story) -> Iterator[Evidence]:
     for tp, (reached, commit) in _copied_to(story).items():
         for offset, op in sorted(story.seen_committed.get(tp, {}).items()):
             if first.get(tp, reached) <= offset < reached and (*tp, offset) not in copies:
-                yield Evidence(f"{tell.place(tp, offset)}, read by {tell.reader(op)}, has no copy, though {commit.process} "
-                               f"committed {reached}", tp, [*op.events[:1], *commit.events])
+                yield Evidence(f"{tell.place(tp, offset)}, read by {tell.reader(op)}, has no copy, though "
+                               f"{commit.process} committed {reached}", tp, [*op.events[:1], *commit.events])
 
 
 def _copied_to(story: Story) -> dict[TP, tuple[int, Op]]:
@@ -94,7 +95,8 @@ def _copied_to(story: Story) -> dict[TP, tuple[int, Op]]:
 
 def _copies(story: Story) -> dict[tuple[str, int, int], list[Op]]:
     """By source record: the copies that count, of committed transactions or seen by read_committed readers."""
-    seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets for value in story.seen[tp][offset]}
+    seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets
+            for value in story.seen[tp][offset]}
     found: dict[tuple[str, int, int], list[Op]] = defaultdict(list)
     for txn in story.txns:
         for send in txn.sends:

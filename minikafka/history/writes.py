@@ -1,7 +1,7 @@
 """What became of acknowledged writes.
 
 lost-write   acknowledged, and the whole partition read after healing has it not, or a reader went past its offset.
-unseen       acknowledged, and the reader of the whole partition got stuck before it (nobody tried: unknown, no verdict).
+unseen       acknowledged, and the reader of the whole partition got stuck before it (if nobody tried: unknown).
 What Jepsen does differently: it has no complete read at the end, so its lost-write needs somebody who read further, and
 a record that was read once counts as kept; with a `final` it must still be there.
 """
@@ -30,7 +30,7 @@ def lost_write(story: Story, missing: Iterable[Missing]) -> Iterator[Evidence]:
     """Acknowledged, and gone."""
     for send, fate, by in missing:
         if fate == "lost" and by is not None:
-            before = story.seen.get(send.tp, {}).get(send.get("offset"), {}).get(send.get("value"))
+            before = story.seen.get(send.tp, {}).get(send.offset, {}).get(send.get("value"))
             once = f"; {tell.reader(before)} had read it" if before is not None else ""
             how = f"read by {tell.reader(by)}" if by.f == "final" else f"{tell.reader(by)} read past it"
             yield Evidence(f"{tell.send(send)}: not there, {how}{once}", send.tp, [*send.events, *by.events[:1]])
@@ -68,21 +68,21 @@ def _fate(story: Story, send: Op, values: dict[Op, set[str | None]],
             continue
         if value in values[final]:
             held = True
-        elif final.ok or _got_past(final, send.get("offset")):
+        elif final.ok or _got_past(final, send.offset):
             return Missing(send, "lost", final)
         last = final
     if held or last is None and story.position.get(value, (None, 0))[0] == send.tp:
         return None
     if last is not None:
         return Missing(send, "unseen", last)
-    by = _passed_over(passed.get(send.tp, []), send.get("offset"))
+    by = _passed_over(passed.get(send.tp, []), send.offset)
     return Missing(send, "unknown" if by is None else "lost", by)
 
 
-def _got_past(final: Op, offset: int | None) -> bool:
+def _got_past(final: Op, offset: int) -> bool:
     """Did a reader that stopped early nevertheless get past this offset?"""
     records = final.get("records")
-    return bool(records) and offset is not None and 0 <= offset < records[-1][2]
+    return bool(records) and 0 <= offset < records[-1][2]
 
 
 def gaps(story: Story) -> dict[TP, list[tuple[int, int, Op]]]:
@@ -100,10 +100,8 @@ def gaps(story: Story) -> dict[TP, list[tuple[int, int, Op]]]:
     return found
 
 
-def _passed_over(passed: list[tuple[int, int, Op]], offset: int | None) -> Op | None:
+def _passed_over(passed: list[tuple[int, int, Op]], offset: int) -> Op | None:
     """The reader that went from before the offset to behind it."""
-    if offset is None or offset < 0:
-        return None
     for before, after, reader in passed[:bisect_left(passed, offset, key=lambda gap: gap[0])]:
         if before < offset < after:
             return reader
@@ -118,10 +116,10 @@ def explanation(story: Story) -> Callable[[Op], bool]:
     for send in story.sends:
         if send.get("topic") in compacted and send.ok:
             name = send.tp, send.get("key")
-            newest[name] = max(newest.get(name, -1), send.get("offset", -1))
+            newest[name] = max(newest.get(name, -1), send.offset)
 
     def explained(send: Op) -> bool:
-        tp, offset = send.tp, send.get("offset", -1)
+        tp, offset = send.tp, send.offset
         if tp[0] in deleted or offset < 0:
             return tp[0] in deleted
         return (offset < story.deleted_below(tp) or tp[0] in aged and offset < starts.get(tp, 0)

@@ -28,7 +28,8 @@ class Told:
 
     def begin_send(self, value: str, by: str = "p", **more: Any) -> Told:
         """Asked for; `acked` answers."""
-        self.begun[value] = self.history.invoke(by, "send", topic="t", value=value, **{"partition": 0, "acks": -1, **more})
+        fields = {"partition": 0, "acks": -1, **more}
+        self.begun[value] = self.history.invoke(by, "send", topic="t", value=value, **fields)
         return self
 
     def acked(self, value: str, offset: int) -> Told:
@@ -40,7 +41,8 @@ class Told:
         self.history.ok(op, records=records(text))
         return self
 
-    def final(self, text: str, partition: int = 0, outcome: str = "ok", start: int = 0, isolation: str = COMMITTED) -> Told:
+    def final(self, text: str, partition: int = 0, outcome: str = "ok", start: int = 0,
+              isolation: str = COMMITTED) -> Told:
         op = self.history.invoke("reader", "final", topic="t", partition=partition, isolation=isolation)
         getattr(self.history, outcome)(op, start=start, records=records(text))
         return self
@@ -49,7 +51,7 @@ class Told:
             offsets: dict[str, int] | None = None, sources: list[int] | None = None) -> Told:
         """A whole transaction: values as "a@0"."""
         self.history.ok(self.history.invoke(by, "begin", txn=name))
-        for index, (topic, partition, offset, value) in enumerate(records(" ".join(values))):
+        for index, (_, partition, offset, value) in enumerate(records(" ".join(values))):
             more = {} if sources is None else {"source": ["s", 0, sources[index]]}
             self.send(value, offset, by, partition=partition, txn=name, **more)
         if offsets is not None:

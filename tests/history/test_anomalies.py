@@ -34,7 +34,8 @@ HAS = {
     "int-nonmonotonic-poll": Told().send("a", 0).send("b", 1).poll("x", "b@1 a@0").final("a@0 b@1"),
     "nonmonotonic-send": Told().send("a", 1).send("b", 0).final("b@0 a@1"),
     "nonmonotonic-send, in flight": Told().begin_send("a").begin_send("b").acked("b", 0).acked("a", 1).final("b@0 a@1"),
-    "precommitted-read": Told().begin_send("a", txn="p:1").acked("a", 0).poll("c", "a@0", isolation=COMMITTED).end("p:1"),
+    "precommitted-read": Told().begin_send("a", txn="p:1").acked("a", 0).poll("c", "a@0", isolation=COMMITTED)
+    .end("p:1"),
     "precommitted-read, of an open one": Told().send("a", 0, txn="p:1").poll("c", "a@0", isolation=COMMITTED),
     "torn-txn": Told().txn("p:1", "a@0", "b@1:0", outcome="info").final("a@0").final("", partition=1),
     "repeated-copy": Told().txn("p:1", "a@0", sources=[7]).txn("p:2", "b@1", sources=[7]).final("a@0 b@1"),
@@ -58,23 +59,26 @@ ALMOST = {
     "lost-write: deleted": Told().send("a", 0).send("b", 1).fact("delete-records", topic="t", partition=0, offset=1)
     .final("b@1", start=1),
     "lost-write: too old": Told().fact("retention", topic="t").send("a", 0).send("b", 1).final("b@1", start=1),
-    "lost-write: compacted": Told().fact("compacts", topic="t").send("a", 0, key="k").send("b", 1, key="k").final("b@1"),
+    "lost-write: compacted": Told().fact("compacts", topic="t").send("a", 0, key="k").send("b", 1, key="k")
+    .final("b@1"),
     "lost-write: topic deleted": Told().send("a", 0).fact("delete-topic", topic="t").send("b", 0).final(""),
     "unseen: not acknowledged": Told().send("a", 0).send("b").final("a@0", outcome="info"),
     "duplicate: another value": Told().send("a", 0).send("b").final("a@0 b@1"),
     "duplicate: not idempotent": Told().send("a", 0, idempotent=False).final("a@0 a@1"),
     "duplicate: read twice": Told().send("a", 0).poll("c", "a@0").poll("d", "a@0").final("a@0"),
-    "inconsistent-offsets: other partition": Told().send("a").send("b", partition=1).poll("c", "a@0").poll("d", "b@1:0"),
+    "inconsistent-offsets: other partition": Told().send("a").send("b", partition=1).poll("c", "a@0")
+    .poll("d", "b@1:0"),
     "unexpected: nobody tells of sends": Told().poll("c", "x@0"),
     "misplaced: the broker chose": Told().send("a", partition=None).final("a@1:0", partition=1),
     "aborted-read: read_uncommitted": Told().txn("p:1", "a@0", commit=False).poll("c", "a@0"),
     "aborted-read: unknown end": Told().txn("p:1", "a@0", outcome="info").poll("c", "a@0", isolation=COMMITTED),
     "aborted-read: unknown send": Told().send("a", outcome="info").poll("c", "a@0"),
     "poll-skip: a marker": Told().send("a", 0).send("b", 2).poll("x", "a@0").poll("x", "b@2").final("a@0 b@2"),
-    "poll-skip: aborted": Told().txn("q:1", "b@1", by="q", commit=False).send("a", 0).send("c", 2).poll("u", "a@0 b@1 c@2")
-    .poll("x", "a@0", isolation=COMMITTED).poll("x", "c@2", isolation=COMMITTED).final("a@0 c@2"),
-    "poll-skip: after a seek": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").seek("x", 2).poll("x", "c@2")
-    .final("a@0 b@1 c@2"),
+    "poll-skip: aborted": Told().txn("q:1", "b@1", by="q", commit=False).send("a", 0).send("c", 2)
+    .poll("u", "a@0 b@1 c@2").poll("x", "a@0", isolation=COMMITTED).poll("x", "c@2", isolation=COMMITTED)
+    .final("a@0 c@2"),
+    "poll-skip: after a seek": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").seek("x", 2)
+    .poll("x", "c@2").final("a@0 b@1 c@2"),
     "poll-skip: after an assignment": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").assign("x", 0)
     .poll("x", "c@2").final("a@0 b@1 c@2"),
     "poll-skip: deleted": Told().send("a", 0).send("b", 1).send("c", 2).poll("y", "a@0 b@1 c@2").poll("x", "a@0")
@@ -89,21 +93,22 @@ ALMOST = {
     "nonmonotonic-send: two producers": Told().send("a", 1).send("b", 0, by="q").final("b@0 a@1"),
     "nonmonotonic-send: in flight, not idempotent": Told().begin_send("a", idempotent=False)
     .begin_send("b", idempotent=False).acked("b", 0).acked("a", 1).final("b@0 a@1"),
-    "int-send-skip: allowed": Told().begin_send("a", txn="p:1").acked("a", 0).send("x", 1, by="q").begin_send("b", txn="p:1")
-    .acked("b", 2).end("p:1").final("a@0 x@1 b@2"),
+    "int-send-skip: allowed": Told().begin_send("a", txn="p:1").acked("a", 0).send("x", 1, by="q")
+    .begin_send("b", txn="p:1").acked("b", 2).end("p:1").final("a@0 x@1 b@2"),
     "precommitted-read: at the same time": Told().txn("p:1", "a@0").poll("c", "a@0", isolation=COMMITTED).final("a@0"),
     "precommitted-read: read_uncommitted": Told().send("a", 0, txn="p:1").poll("c", "a@0").end("p:1").final("a@0"),
     "torn-txn: nothing there": Told().txn("p:1", "a@0", "b@1:0", outcome="info").final("").final("", partition=1),
     "torn-txn: all there": Told().txn("p:1", "a@0", "b@1:0", outcome="info").final("a@0").final("b@1:0", partition=1),
     "torn-txn: read before the end": Told().begin_send("a", txn="p:1").acked("a", 0).final("", partition=0)
     .send("b", 0, partition=1, txn="p:1").end("p:1").final("b@1:0", partition=1).final("a@0"),
-    "repeated-copy: the first aborted": Told().txn("p:1", "a@0", sources=[7], commit=False).txn("p:2", "b@2", sources=[7])
-    .final("b@2"),
+    "repeated-copy: the first aborted": Told().txn("p:1", "a@0", sources=[7], commit=False)
+    .txn("p:2", "b@2", sources=[7]).final("b@2"),
     "missing-copy: not committed so far": Told().sources("x@7 y@8").txn("p:1", "a@0", sources=[7], offsets={"s-0": 8})
     .final("a@0"),
     "missing-copy: before the first": Told().sources("x@6 y@7").txn("p:1", "a@0", sources=[7], offsets={"s-0": 8})
     .final("a@0"),
-    "lost-commit: the newer is in doubt": Told().commit("c", 5).commit("c", 9, outcome="info").committed(5).committed(9),
+    "lost-commit: the newer is in doubt": Told().commit("c", 5).commit("c", 9, outcome="info").committed(5)
+    .committed(9),
     "lost-commit: refused": Told().commit("c", 5).commit("c", 9, outcome="fail").committed(5),
     "lost-commit: moved back": Told().commit("c", 9).commit("c", 5).committed(5),
     "lost-commit: another group": Told().commit("c", 9).committed(-1, group="h"),

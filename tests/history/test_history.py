@@ -1,0 +1,102 @@
+"""Recording, saving, pairing, and verdicts with three values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minikafka.history import History, check
+from minikafka.history.report import SHOWN
+from minikafka.history.story import Story
+
+from .kit import Told
+
+
+def test_what_is_saved_can_be_loaded(tmp_path: Path) -> None:
+    """Fails if an event loses or changes a field in its file, or a number is given out twice after loading (I-HIST-2)."""
+    history = Told().send("ä", 0, key="k").txn("p:1", "b@1").final("ä@0 b@1").history
+    history.save(tmp_path / "history.jsonl")
+    loaded = History.load(tmp_path / "history.jsonl")
+    assert loaded == history
+    assert loaded.invoke("p", "send")["op"] not in {event.get("op") for event in history}
+    assert len((tmp_path / "history.jsonl").read_text().splitlines()) == len(history)
+
+
+def test_a_file_that_is_no_history_is_refused(tmp_path: Path) -> None:
+    """Fails if a wrong file gives an empty, and so a clean, history."""
+    (tmp_path / "x").write_text('{"f": "send", "process": "p", "type": "ok"}\nnot json\n')
+    with pytest.raises(ValueError, match="x:2 is no event"):
+        History.load(tmp_path / "x")
+
+
+def test_a_clock_gives_the_time() -> None:
+    """Without one, time counts events."""
+    clock = iter([1.5, 2.5])
+    timed, counted = History(lambda: next(clock)), History()
+    assert [timed.record("p", "ok", "assign")["t"] for _ in range(2)] == [1.5, 2.5]
+    assert [counted.record("p", "ok", "assign")["t"] for _ in range(2)] == [0, 1]
+
+
+def test_ends_without_numbers_find_their_beginning() -> None:
+    """Fails if an end without `op` goes to another process, value or transaction, or commits end in another order."""
+    history = History()
+    for value in ("a", "b"):
+        history.record("p", "invoke", "send", topic="t", partition=0, value=value)
+    history.record("q", "invoke", "send", topic="t", partition=0, value="a")
+    history.record("p", "ok", "send", topic="t", partition=0, value="b", offset=0)
+    history.record("p", "fail", "send", topic="t", partition=0, value="a")
+    for offset in (1, 2):
+        history.record("p", "invoke", "commit", group="g", offsets={"t-0": offset})
+    history.record("p", "ok", "commit", group="g")
+    ops = Story(history).ops
+    assert [(op.process, op.outcome, op.get("offset")) for op in ops[:3]] == [
+        ("p", "fail", None), ("p", "ok", 0), ("q", "info", None)]
+    assert [(op.outcome, op.get("offsets")["t-0"]) for op in ops[3:]] == [("ok", 1), ("info", 2)]
+
+
+def test_an_operation_without_an_end_ends_after_all_others() -> None:
+    """Fails if a crashed client's operation counts as over, or as one that did not happen (I-STORY-2)."""
+    story = Story(Told().begin_send("a").send("b", 0).history)
+    assert (story.ops[0].outcome, story.ops[0].end) == ("info", 3)
+
+
+def test_nobody_looked_is_not_the_same_as_fine() -> None:
+    """An acknowledged record that no reader came near: the verdict is None, and says why."""
+    report = check(Told().send("a", 0).history)
+    assert (report.valid, report.violated) == (None, [])
+    assert "nobody looked" in report["lost-write"].reason
+
+
+def test_values_sent_twice_are_not_judged_and_it_is_said() -> None:
+    """Fails if a client that repeats its values is told of duplicates, or that all is well."""
+    report = check(Told().send("a", 0).send("a", 1).final("a@0 a@1").history)
+    assert (report["duplicate"].valid, report.violated) == (None, [])
+    assert "1 values were sent more than once" in report["duplicate"].reason
+
+
+@pytest.mark.parametrize("fact", [("elect-unclean", {"topic": "t", "partition": 0}), ("may-lose", {"why": "power loss"})])
+def test_an_excused_loss_is_unknown_not_fine(fact: tuple[str, dict]) -> None:
+    """Fails if an excuse hides the loss, or does not excuse it."""
+    report = check(Told().fact(fact[0], **fact[1]).send("a", 0).final("").history)
+    assert (report["lost-write"].valid, report["lost-write"].count) == (None, 1)
+    assert "1 excused" in report["lost-write"].reason
+
+
+def test_an_excuse_of_one_partition_excuses_no_other() -> None:
+    """Fails if an unclean election anywhere excuses losses everywhere."""
+    told = Told().fact("elect-unclean", topic="t", partition=1).send("a", 0).final("")
+    assert told.violated == ["lost-write"]
+
+
+def test_a_verdict_counts_all_and_shows_a_few() -> None:
+    """Fails if the count stops with the evidence, or the report of a disaster fills the screen."""
+    told = Told()
+    for n in range(20):
+        told.send(str(n), n)
+    report = check(told.final("").history)
+    verdict = report["lost-write"]
+    assert (verdict.count, len(verdict.evidence)) == (20, SHOWN)
+    assert all(len(line) <= 160 for line in str(report).splitlines() if "ok " not in line[:4])
+    assert report.json()["verdicts"][0]["count"] == 20
+    assert verdict.evidence[0].events[0]["value"] == "0"
