@@ -6,7 +6,9 @@ live in an Env, send real frames to real brokers, and tell a history what they d
 """
 
 from minikafka.sim.clients.client import Client
+from minikafka.sim.clients.consumer import Consumer
 from minikafka.sim.clients.producer import Producer
+from minikafka.sim.clients.reading import Record
 from minikafka.sim.clients.retry import Unsure
 
-__all__ = ["Client", "Producer", "Unsure"]
+__all__ = ["Client", "Consumer", "Producer", "Record", "Unsure"]

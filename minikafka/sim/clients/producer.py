@@ -25,12 +25,12 @@ from minikafka.sim.clients.client import REQUEST_TIMEOUT, Client
 from minikafka.sim.clients.idempotence import Idempotence
 from minikafka.sim.clients.metadata import Tp
 from minikafka.sim.clients.partitioner import Partitioner
-from minikafka.sim.clients.recorder import Operation, Recorder
-from minikafka.sim.clients.retry import Unsure
+from minikafka.sim.clients.recorder import Operation, Recorder, plain
 from minikafka.sim.clients.sender import Sender, Settings
 from minikafka.sim.clients.transactions import State, Transactions
 
 Headers = list[tuple[str, bytes | None]]
+Source = tuple[str, int, int] | None  # topic, partition, offset
 
 
 def as_bytes(data: bytes | str | None) -> bytes | None:
@@ -78,13 +78,16 @@ class Producer:
 
     async def send(self, topic: str, value: bytes | str | None, key: bytes | str | None = None,
                    partition: int | None = None, headers: Headers | None = None,
-                   timestamp: int | None = None) -> tuple[int, int]:
-        """Write one record: (partition, offset). Raises KafkaError, or `Unsure` if it may be in the log all the same."""
-        return await (await self.post(topic, value, key, partition, headers, timestamp))
+                   timestamp: int | None = None, source: Source = None) -> tuple[int, int]:
+        """Write one record: (partition, offset). Raises KafkaError, or `Unsure` if it may be in the log all the same.
+
+        `source` names, for the history, the record of which a transaction writes a copy.
+        """
+        return await (await self.post(topic, value, key, partition, headers, timestamp, source))
 
     async def post(self, topic: str, value: bytes | str | None, key: bytes | str | None = None,
                    partition: int | None = None, headers: Headers | None = None,
-                   timestamp: int | None = None) -> asyncio.Future[tuple[int, int]]:
+                   timestamp: int | None = None, source: Source = None) -> asyncio.Future[tuple[int, int]]:
         """Hand a record over and return at once with the promise of what `send` returns."""
         if self.transactions is not None:
             self.transactions.check()
@@ -94,12 +97,14 @@ class Producer:
         elif partition not in partitions:
             raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has no partition {partition}")
         record = as_bytes(key), as_bytes(value), headers or [], timestamp or self.env.wall_ms()
-        return self._enqueue((topic, partition), record, self._operation(topic, partition, key, value))
+        return self._enqueue((topic, partition), record, self._operation(topic, partition, key, value, source))
 
-    def _operation(self, topic: str, partition: int, key: Any, value: Any) -> Operation:
-        txn = {"txn": self._txn} if self._txn is not None else {}
+    def _operation(self, topic: str, partition: int, key: Any, value: Any, source: Source) -> Operation:
+        more: dict[str, Any] = {"txn": self._txn} if self._txn is not None else {}
+        if source is not None:
+            more["source"] = list(source)
         return self.recorder.invoke("send", topic=topic, partition=partition, key=as_text(key), value=as_text(value),
-                                    acks=self.sender.settings.acks, **txn)
+                                    acks=self.sender.settings.acks, idempotent=self.sender.numbers is not None, **more)
 
     def _enqueue(self, tp: Tp, record: Any, operation: Operation) -> asyncio.Future[tuple[int, int]]:
         if self._loop is None:
@@ -139,7 +144,7 @@ class Producer:
     async def send_offsets(self, offsets: dict[Tp, int], group: Any) -> None:
         """Make the offsets of a group part of the transaction; `group` is a Consumer or its Membership."""
         membership = getattr(group, "membership", group)
-        operation = self.recorder.invoke("commit", group=membership.group, offsets=_plain(offsets), txn=self._txn)
+        operation = self.recorder.invoke("commit", group=membership.group, offsets=plain(offsets), txn=self._txn)
         try:
             await self._transactional().send_offsets(offsets, membership)
         except BaseException as error:
@@ -204,11 +209,3 @@ class Producer:
                 batch.unsure = batch.attempts > 0
                 queue.drop(batch)
                 batch.fail(Err.NETWORK_EXCEPTION, "the producer was closed")
-
-
-def _plain(offsets: dict[Tp, int]) -> dict[str, int]:
-    """As a history writes them: {"topic-0": 12}."""
-    return {f"{topic}-{partition}": offset for (topic, partition), offset in offsets.items()}
-
-
-__all__ = ["Producer", "Unsure"]

@@ -4,61 +4,64 @@
 checker blind, one that says it wrongly makes it cry wolf: where in doubt, `info`.
 
 Owns: the name under which a client appears (its process).
-Invariants: I-RECORDER-1 every invoke is followed by at most one completion.
-Source: Jepsen's histories (jepsen.history), whose words these are.
+Invariants: I-RECORDER-1 every invoke is followed by at most one end.
+Source: Jepsen's histories (jepsen.history), whose words these are; the fields are those of `minikafka.history`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
+from minikafka.sim.clients.metadata import Tp
 from minikafka.sim.clients.retry import Unsure
 
 
 class Operation:
-    """One operation that was invoked; the first completion counts, later ones say nothing."""
+    """One operation that was invoked; the first end counts, later ones say nothing."""
 
-    def __init__(self, recorder: Recorder, f: str, fields: dict[str, Any]) -> None:
-        self.recorder, self.f, self.fields = recorder, f, fields
-        self.open = True
+    def __init__(self, history: History | None, process: str, f: str, fields: dict[str, Any]) -> None:
+        self.history = history
+        self.invoked = history.invoke(process, f, **fields) if history is not None else None
 
-    def ok(self, **more: Any) -> None:
-        self._complete("ok", more)
+    def ok(self, **fields: Any) -> None:
+        self._end("ok", fields)
 
     def fail(self, error: object) -> None:
-        self._complete("fail", {"error": str(error)})
+        self._end("fail", {"error": str(error)})
 
     def info(self, error: object) -> None:
-        self._complete("info", {"error": str(error)})
+        self._end("info", {"error": str(error)})
 
     def ended(self, error: BaseException) -> None:
         """By an exception: only a KafkaError other than `Unsure` says that it did not happen."""
         if isinstance(error, KafkaError) and not isinstance(error, Unsure):
             self.fail(error)
         else:
-            self.info(error)
+            self.info(error or type(error).__name__)
 
-    def _complete(self, type_: str, more: dict[str, Any]) -> None:
-        if self.open:
-            self.open = False
-            self.recorder.record(type_, self.f, **self.fields, **more)
+    def _end(self, type_: str, fields: dict[str, Any]) -> None:
+        invoked, self.invoked = self.invoked, None
+        if self.history is not None and invoked is not None:
+            getattr(self.history, type_)(invoked, **fields)
 
 
 class Recorder:
     """The history as one client sees it; without a history everything here does nothing."""
 
-    def __init__(self, history: Any, process: str) -> None:
+    def __init__(self, history: History | None, process: str) -> None:
         self.history, self.process = history, process
 
-    def record(self, type_: str, f: str, **fields: Any) -> None:
-        if self.history is not None:
-            self.history.record(self.process, type_, f, **fields)
-
     def invoke(self, f: str, **fields: Any) -> Operation:
-        self.record("invoke", f, **fields)
-        return Operation(self, f, fields)
+        return Operation(self.history, self.process, f, fields)
 
     def fact(self, f: str, **fields: Any) -> None:
-        """Something that happened to us and has no beginning of its own: partitions assigned or taken."""
-        self.record("ok", f, **fields)
+        """Something without duration: partitions assigned or revoked, a seek."""
+        if self.history is not None:
+            self.history.record(self.process, "ok", f, **fields)
+
+
+def plain(offsets: dict[Tp, int]) -> dict[str, int]:
+    """Offsets as a history writes them: {"topic-0": 12}."""
+    return {f"{topic}-{partition}": offset for (topic, partition), offset in offsets.items()}

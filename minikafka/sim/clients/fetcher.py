@@ -1,0 +1,160 @@
+"""Fetching: for each leader at most one request under way, for all partitions that have nothing left to hand out.
+
+Owns: what was fetched and not handed out yet, the fetch sessions.
+Invariants: I-FETCHER-1 records are handed out in the order of their offsets, each once, from the position on; what was
+              fetched for a position that was moved since is dropped.
+Source: org.apache.kafka.clients.consumer.internals.Fetcher, FetchCollector, FetchBuffer.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from kafka.protocol.consumer import FetchRequest
+
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.clients.client import Client
+from minikafka.sim.clients.fetch_session import FetchSession, Key
+from minikafka.sim.clients.metadata import Leader, Tp
+from minikafka.sim.clients.positions import Position, Positions
+from minikafka.sim.clients.reading import Chunk, Record, visible
+from minikafka.sim.clients.retry import STALE_METADATA
+
+VERSION = 16  # by topic id; an error tells the new leader (KIP-951)
+PURPOSE = "fetch"
+PAUSE = 0.1  # seconds before a partition is asked for again after an error
+
+
+@dataclass
+class Fetched:
+    """What is left of one partition's answer; valid for one position."""
+
+    turn: int
+    chunks: deque[Chunk]
+
+
+class Fetcher:
+    """Of one consumer; `lost_track` is called where a position is outside of the log, or behind a truncation."""
+
+    def __init__(self, client: Client, positions: Positions, *, committed_only: bool, max_wait: float, max_bytes: int,
+                 diverging: bool, wake: Callable[[], None], stale: Callable[[], None],
+                 lost_track: Callable[[Tp, KafkaError, int, int], None]) -> None:
+        self.client, self.positions = client, positions
+        self.committed_only, self.max_wait, self.max_bytes, self.diverging = (
+            committed_only, max_wait, max_bytes, diverging)
+        self.wake, self.stale, self.lost_track = wake, stale, lost_track
+        self.fetched: dict[Tp, Fetched] = {}
+        self.sessions: dict[int, FetchSession] = {}
+        self.error: KafkaError | None = None
+        self._asked: dict[int, None] = {}  # nodes with a request, or a connection, under way
+
+    # --- asking -------------------------------------------------------------------------------------------------
+
+    def ask(self) -> None:
+        """Send what may be sent now."""
+        by_node: dict[int, list[Tp]] = {}
+        for tp in self.positions.fetchable(self.client.env.now()):
+            if tp not in self.fetched:
+                by_node.setdefault(self.positions.of[tp].leader.node, []).append(tp)
+        for node, tps in by_node.items():
+            if node < 0:
+                self.stale()
+            elif node not in self._asked:
+                self._asked[node] = None
+                self.client.env.spawn(self._fetch(node, tps), f"{self.client.client_id}: fetch from {node}")
+
+    async def _fetch(self, node: int, tps: list[Tp]) -> None:
+        session = self.sessions.setdefault(node, FetchSession())
+        ids = {(self._topic_id(tp), tp[1]): tp for tp in tps}
+        turns = {tp: self.positions.of[tp].turn for tp in tps}
+        wanted = {key: self._want(self.positions.of[tp]) for key, tp in ids.items()}
+        question = FetchRequest(max_wait_ms=int(self.max_wait * 1000), min_bytes=1, max_bytes=self.max_bytes,
+                                isolation_level=int(self.committed_only), rack_id="", **session.request(wanted))
+        answer = await self.client.ask(node, question, VERSION, self.max_wait + self.client.request_timeout, PURPOSE)
+        del self._asked[node]
+        if answer is None:
+            session.lost()
+            self.stale()
+        else:
+            session.answered(Err(answer.error_code), answer.session_id)
+            self._answered(answer, ids, turns)
+        self.wake()
+
+    def _topic_id(self, tp: Tp) -> UUID:
+        known = self.client.metadata.topics.get(tp[0])
+        return known.id if known and known.id else UUID(int=0)
+
+    def _want(self, position: Position) -> tuple[int, ...]:
+        last_epoch = position.epoch if self.diverging else -1
+        return position.leader.epoch, position.offset, last_epoch, self.max_bytes
+
+    # --- answers ------------------------------------------------------------------------------------------------
+
+    def _answered(self, answer: Any, ids: dict[Key, Tp], turns: dict[Tp, int]) -> None:
+        for topic in answer.responses:
+            for part in topic.partitions:
+                tp = ids.get((topic.topic_id or UUID(int=0), part.partition_index))
+                position = self.positions.same(tp, turns[tp]) if tp is not None else None
+                if tp is not None and position is not None:
+                    self._take(tp, position, part)
+
+    def _take(self, tp: Tp, position: Position, part: Any) -> None:
+        error = Err(part.error_code)
+        if error is not Err.NONE:
+            self._refused(tp, position, error, part)
+        elif part.diverging_epoch is not None and part.diverging_epoch.epoch >= 0:
+            why = KafkaError(Err.OFFSET_OUT_OF_RANGE, f"the log of {tp} was truncated")
+            self.lost_track(tp, why, part.diverging_epoch.end_offset, part.diverging_epoch.epoch)
+        elif part.records:
+            aborted = [(a.producer_id, a.first_offset) for a in part.aborted_transactions or ()]
+            try:
+                chunks = visible(tp, bytes(part.records), position.offset, aborted if self.committed_only else None)
+                self.fetched[tp] = Fetched(position.turn, deque(chunks))
+            except KafkaError as corrupt:
+                self.error = corrupt
+
+    def _refused(self, tp: Tp, position: Position, error: Err, part: Any) -> None:
+        position.not_before = self.client.env.now() + PAUSE
+        if error is Err.OFFSET_OUT_OF_RANGE:
+            self.lost_track(tp, KafkaError(error), -1, -1)
+        elif error in STALE_METADATA or error is Err.OFFSET_NOT_AVAILABLE:
+            leader = part.current_leader
+            told = leader is not None and self.client.metadata.moved(tp, Leader(leader.leader_id, leader.leader_epoch))
+            if not told:
+                self.stale()
+        elif error not in (Err.UNKNOWN_LEADER_EPOCH, Err.UNKNOWN_SERVER_ERROR):
+            self.error = KafkaError(error)
+
+    # --- handing out --------------------------------------------------------------------------------------------
+
+    def take(self, most: int) -> list[Record]:
+        """Up to `most` records; moves the positions behind them. Raises what no retry can mend."""
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        taken: list[Record] = []
+        for tp in list(self.fetched):
+            fetched, position = self.fetched[tp], self.positions.of.get(tp)
+            if position is None or position.turn != fetched.turn:
+                del self.fetched[tp]
+            elif not position.paused:
+                self._take_from(fetched, position, most, taken)
+                if not fetched.chunks:
+                    del self.fetched[tp]
+        return taken
+
+    def _take_from(self, fetched: Fetched, position: Position, most: int, taken: list[Record]) -> None:
+        while fetched.chunks and len(taken) < most:
+            chunk = fetched.chunks.popleft()
+            room = most - len(taken)
+            taken += chunk.records[:room]
+            if rest := chunk.records[room:]:
+                fetched.chunks.appendleft(chunk._replace(records=rest))
+                position.offset = rest[0].offset
+            else:
+                position.offset = chunk.next_offset
+            position.epoch = chunk.leader_epoch

@@ -1,0 +1,73 @@
+"""From the bytes of a fetch to the records that a consumer may see.
+
+A broker sends batches as they lie in the log: the first may begin before the offset asked for, control batches are among
+them, and so are records of aborted transactions. Of those the answer lists (producer id, first offset); a reader with
+read_committed drops each such producer's records from its first offset up to its abort marker.
+
+Owns: nothing; this is a function of the bytes.
+Invariants: I-READING-1 no record of an aborted transaction and no control record comes out (read_committed).
+Source: org.apache.kafka.clients.consumer.internals.CompletedFetch; KIP-98.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from minikafka.log.batch import batches, crc_ok, records
+from minikafka.protocol.errors import Err, KafkaError
+
+ABORT = 0  # type of a control record, in its key
+
+
+class Record(NamedTuple):
+    """One record as `poll` returns it; timestamp in ms, headers [(name, value), ...]."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+class Chunk(NamedTuple):
+    """What is visible of one batch: it may be nothing, and yet the position moves to `next_offset`."""
+
+    records: list[Record]
+    next_offset: int
+    leader_epoch: int
+
+
+def visible(tp: tuple[str, int], data: bytes | memoryview, offset: int, aborted: list[tuple[int, int]] | None
+            ) -> Iterator[Chunk]:
+    """The batches of one partition's answer from `offset` on; `aborted` is None for read_uncommitted.
+
+    Raises KafkaError(CORRUPT_MESSAGE) for a wrong checksum.
+    """
+    starts = sorted(aborted or (), key=lambda txn: txn[1])
+    aborting: dict[int, None] = {}  # producers inside an aborted transaction
+    for header, batch in batches(data):
+        if not crc_ok(batch, 0, header):
+            raise KafkaError(Err.CORRUPT_MESSAGE, f"{tp[0]}-{tp[1]}: wrong checksum at {header.base_offset}")
+        while starts and starts[0][1] <= header.last_offset:
+            aborting[starts.pop(0)[0]] = None
+        if header.is_control:
+            if aborted is not None and _is_abort(batch):
+                aborting.pop(header.producer_id, None)
+            seen: list[Record] = []
+        elif header.is_transactional and header.producer_id in aborting:
+            seen = []
+        else:
+            seen = [Record(*tp, *record) for record in records(batch) if record.offset >= offset]
+        if header.next_offset > offset:
+            yield Chunk(seen, header.next_offset, header.leader_epoch)
+
+
+def _is_abort(batch: memoryview) -> bool:
+    key = records(batch)[0].key or b""
+    return int.from_bytes(key[2:4], "big") == ABORT
+
+
+
