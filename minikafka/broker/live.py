@@ -103,7 +103,11 @@ class LiveFs:
         return sorted(os.listdir(path))
 
     def mkdir(self, path: str) -> None:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        if not os.path.isdir(path):
+            parent = os.path.dirname(os.path.abspath(path))
+            self.mkdir(parent)
+            os.mkdir(path, mode=0o700)
+            self.sync_dir(parent)
 
     def remove(self, path: str) -> None:
         os.remove(path)

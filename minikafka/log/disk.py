@@ -38,7 +38,8 @@ class Fs(Protocol):
     def listdir(self, path: str) -> list[str]: ...
 
     def mkdir(self, path: str) -> None:
-        """Make the folder and its parents; no error if it exists."""
+        """Make the folder and its parents, durably: what is synced inside must not go with the folder's own name. No
+        error if it exists."""
 
     def remove(self, path: str) -> None: ...
 

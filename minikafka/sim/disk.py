@@ -275,6 +275,7 @@ class Mount:
         if path not in self.disk.names:
             self.mkdir(posixpath.dirname(path))
             self.disk.change(posixpath.dirname(path), Change("make", path))
+            self.disk.sync_names(posixpath.dirname(path))
 
     def remove(self, path: str) -> None:
         self.check()

@@ -1,0 +1,80 @@
+"""The cluster as somebody sees it who can look into every process: who runs, what the controller has committed.
+
+Owns: the newest committed metadata, taken from the node that has replayed most of it.
+Invariants: I-SEEN-1 `image` never goes back, also when the node that was ahead dies: the dead one's is kept until another
+              has come as far.
+            I-SEEN-2 nothing here writes to the world, or reads through anything that can fail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.broker.broker import Broker
+from minikafka.core.image import MetadataImage, Partition
+
+Key = tuple[str, int]  # topic, partition
+
+
+class Cluster:
+    """`states`: what the newest committed metadata says of each partition."""
+
+    def __init__(self, world: Any) -> None:
+        self.world = world
+        self.nodes: list[int] = sorted(world.hosts)
+        self.brokers: dict[int, Broker] = {}  # the latest life of each, dead ones too
+        self.image: MetadataImage | None = None
+        self.offset = -1
+        self.states: dict[Key, Partition] = {}
+
+    def refresh(self) -> list[Key] | None:
+        """Look who runs and what is committed; the partitions that changed, None if no metadata came."""
+        newest = self.image
+        offset = self.offset
+        for node in self.nodes:
+            broker = self.world.broker(node)
+            if broker is None:
+                broker = self.brokers.get(node)
+                if broker is None:
+                    continue
+            else:
+                self.brokers[node] = broker
+            if broker.image.offset > offset:
+                newest, offset = broker.image, broker.image.offset
+        if offset == self.offset:
+            return None
+        self.image, self.offset = newest, offset
+        return self._changed()
+
+    def _changed(self) -> list[Key]:
+        assert self.image is not None
+        now = {(p.topic, p.index): p for p in self.image.partitions()}
+        before, self.states = self.states, now
+        changed = [key for key, state in now.items() if before.get(key) is not state]
+        return changed + [key for key in before if key not in now]
+
+    def running(self, node: int) -> Broker | None:
+        """The broker in its present life; None while it is dead."""
+        return self.world.broker(node)
+
+    def registered(self, node: int) -> Broker | None:
+        """The broker, if the life that runs is the one the controller knows: only then are its seats its own."""
+        broker = self.running(node)
+        known = self.image.brokers.get(node) if self.image is not None else None
+        if broker is None or known is None or known.incarnation != broker.lifecycle.incarnation:
+            return None
+        return broker
+
+    def replica(self, node: int, key: Key) -> Any:
+        """The hosted partition (broker.partition.Partition) of a registered broker, if it hosts it and its disk works."""
+        broker = self.registered(node)
+        partition = broker.replicas.partitions.get(key) if broker is not None else None
+        return None if partition is None or partition.failed else partition
+
+    def leads(self, seen: Any) -> bool:
+        """Does this replica (replica.Seen) lead in the newest leader epoch?"""
+        state = self.states.get(seen.truth.key)
+        return state is not None and state.leader == seen.node and state.leader_epoch == seen.core.leader_epoch
+
+    def disk(self, node: int) -> Any:
+        return self.world.hosts[node].disk

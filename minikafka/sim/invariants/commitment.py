@@ -1,0 +1,158 @@
+"""I2 to I5: what is committed stays, whoever may lead has it, and all agree on it.
+
+A batch is compared once per replica and life, when the replica's own high watermark passes it; the leader's passing it
+first is what makes it the truth.
+
+I2  the true high watermark never falls: no leader's falls within its epoch, no follower's is above the highest that a
+    leader has had, and somewhere there is a whole copy of what is committed.
+I3  LeaderCandidateCompleteness: every running member of ISR and ELR has all that is committed.
+I4  LeaderCompleteness: so has the leader, byte for byte; and nothing is acknowledged that is not committed.
+I5  LogMatching: below their high watermarks, logs are equal, byte for byte (compacted ones record for record).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minikafka.sim.invariants.invariant import CUT, MOVED, ROLE, Invariant
+from minikafka.sim.invariants.replica import Key, Seen, Truth
+
+
+class HighWatermarkStays(Invariant):
+    """I2. Also the keeper of the truth: a leader's high watermark is what moves it."""
+
+    id = "I2"
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        if why & CUT:
+            self._whole_copy(seen.truth)
+        if seen.core.is_leader:
+            self._leads(seen)
+        elif seen.core.high_watermark > seen.truth.end and not seen.truth.was_lost:
+            self.fail(f"{seen} follows with HW {seen.core.high_watermark}, the highest any leader has had is "
+                      f"{seen.truth.end}", str(seen))
+
+    def _leads(self, seen: Seen) -> None:
+        high = seen.core.high_watermark
+        if seen.leader_epoch == seen.core.leader_epoch and high < seen.high_watermark:
+            self.fail(f"{seen}: HW went back from {seen.high_watermark} to {high} in leader epoch {seen.leader_epoch}")
+        seen.leader_epoch, seen.high_watermark = seen.core.leader_epoch, high
+
+    def _whole_copy(self, truth: Truth) -> None:
+        ends = {node: self.watch.ends[node, truth.key] for node in self.cluster.nodes
+                if (node, truth.key) in self.watch.ends}
+        longest = max(ends.values(), default=0)
+        if longest < truth.end and not self.watch.permits(truth, longest, "no replica has them any more"):
+            self.fail(f"{truth.name}: the true HW is {truth.end}, but the longest copy ends at {longest}: {ends}",
+                      truth.name)
+
+    async def at_end(self) -> None:
+        for truth in list(self.watch.truths.values()):
+            self._whole_copy(truth)
+
+
+class CandidatesAreComplete(Invariant):
+    """I3."""
+
+    id = "I3"
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        if why & (CUT | ROLE) or (why & MOVED and seen.core.is_leader):
+            self.check(seen.truth)
+
+    def on_metadata(self, changed: Iterable[Key]) -> None:
+        for key in changed:
+            if key in self.watch.truths:
+                self.check(self.watch.truths[key])
+
+    def check(self, truth: Truth) -> None:
+        state = self.cluster.states.get(truth.key)
+        if state is None:
+            return
+        for node in (*state.isr, *state.elr):
+            replica = self.cluster.replica(node, truth.key)
+            if replica is None or replica.topic_id != truth.topic_id or replica.log.end_offset >= truth.end:
+                continue
+            if self.watch.permits(truth, replica.log.end_offset, f"broker {node} came into the ISR without them"):
+                continue
+            self.fail(f"{truth.name}: broker {node} is in ISR {list(state.isr)} / ELR {list(state.elr)} with LEO "
+                      f"{replica.log.end_offset}, true HW is {truth.end}", truth.name, node)
+
+
+class LeadersAreComplete(Invariant):
+    """I4."""
+
+    id = "I4"
+
+    def __init__(self, watch: Any) -> None:
+        super().__init__(watch)
+        self._acked = 0  # how much of the history was looked at
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        if why & (CUT | ROLE):
+            self.check(seen.truth)
+
+    def on_metadata(self, changed: Iterable[Key]) -> None:
+        for key in changed:
+            if key in self.watch.truths:
+                self.check(self.watch.truths[key])
+
+    def check(self, truth: Truth) -> None:
+        state = self.cluster.states.get(truth.key)
+        leader = self.cluster.replica(state.leader, truth.key) if state is not None and state.leader >= 0 else None
+        if state is None or leader is None or leader.log.end_offset >= truth.end:
+            return
+        if self.watch.permits(truth, leader.log.end_offset, f"broker {state.leader} leads without them"):
+            return
+        self.fail(f"{truth.name}: broker {state.leader} leads in epoch {state.leader_epoch} with LEO "
+                  f"{leader.log.end_offset}, true HW is {truth.end}", truth.name, state.leader_epoch)
+
+    def on_sample(self) -> None:
+        events = self.watch.client_events()
+        for event in events[self._acked :]:
+            if event.get("f") == "send" and event["type"] == "ok" and event.get("acks") == -1:
+                self._check_acked(event)
+        self._acked = len(events)
+
+    def _check_acked(self, event: dict[str, Any]) -> None:
+        truth = self.watch.truths.get((event["topic"], event["partition"]))
+        offset = event.get("offset")
+        if truth is None or offset is None or offset < truth.end or truth.was_lost or truth.key in self.watch.deleted:
+            return
+        self.fail(f"{truth.name}: {event['value']!r} was acknowledged at offset {offset}, true HW is {truth.end}")
+
+
+class LogsMatch(Invariant):
+    """I5; what it finds in the leader of the newest epoch is I4: the leader lacks committed bytes."""
+
+    id = "I5"
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        truth, end = seen.truth, seen.core.high_watermark
+        leads = seen.core.is_leader
+        current = leads and self.cluster.leads(seen)
+        if current:
+            end = max(end, min(truth.end, seen.log.end_offset))  # no matter how far its own has come: it must have all
+        if seen.cursor.offset >= end:
+            return
+        truth.compacted = truth.compacted or seen.log.config.compact
+        for header, raw in seen.cursor.read(end):
+            if header.base_offset >= truth.end:
+                if leads:
+                    self.watch.commit(truth, header, raw)
+            elif not truth.agrees(header, raw):
+                self._differs(seen, header.base_offset, current)
+        self.watch.keeper.healed(truth)
+
+    def _differs(self, seen: Seen, offset: int, current: bool) -> None:
+        truth = seen.truth
+        if current and self.watch.permits(truth, offset, f"broker {seen.node} leads with something else there"):
+            return
+        if not current and truth.lost_from is not None and offset >= truth.lost_from:
+            return  # what was lost, still there; it will be cut off
+        known = truth.batches.get(offset)
+        what = "nothing begins there" if known is None else f"{len(known)} other bytes"
+        text = f"{seen} (LEO {seen.log.end_offset}, HW {seen.core.high_watermark}) differs at offset {offset} from what " \
+               f"is committed: {what}"
+        self.watch.report("I4" if current else "I5", text, (str(seen), offset))

@@ -1,0 +1,74 @@
+"""I1 and I10: what one replica's offsets and epochs must be, looked at alone.
+
+I1   logStart <= LSO <= HW <= LEO; the log end is where the bytes end, and no offset is missing in between.
+I10  the leader epoch cache is strictly increasing and says of every batch the epoch that stands in the batch.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from minikafka.sim.invariants.invariant import CUT, GREW, ROLE, Invariant
+from minikafka.sim.invariants.replica import Cursor, Seen
+
+
+class OffsetsInOrder(Invariant):
+    """I1."""
+
+    id = "I1"
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        start, end, high = seen.log.start_offset, seen.log.end_offset, seen.core.high_watermark
+        stable = seen.partition.last_stable_offset
+        if not start <= stable <= high <= end:
+            self.fail(f"{seen}: log start {start} <= LSO {stable} <= HW {high} <= LEO {end} does not hold")
+        if seen.log.active.next_offset != end:
+            self.fail(f"{seen}: LEO is {end}, but the last segment ends at {seen.log.active.next_offset}")
+        if why & (CUT | ROLE):
+            self._segments(seen)
+
+    def _segments(self, seen: Seen) -> None:
+        for before, after in pairwise(seen.log.segments):
+            gap = after.base_offset > before.next_offset and not seen.log.config.compact
+            if gap or after.base_offset < before.next_offset:
+                self.fail(f"{seen}: a segment ends at {before.next_offset}, the next begins at {after.base_offset}")
+
+    async def at_end(self) -> None:
+        for seen in self.watch.replicas():
+            self._segments(seen)
+            self._bytes(seen)
+
+    def _bytes(self, seen: Seen) -> None:
+        expected = None
+        cursor = Cursor(seen.log)
+        for header, _ in cursor.read(seen.log.end_offset):
+            gap = expected is not None and header.base_offset > expected and not seen.log.config.compact
+            if gap or (expected is not None and header.base_offset < expected):
+                self.fail(f"{seen}: offset {expected} is missing, the next batch begins at {header.base_offset}")
+            expected = header.next_offset
+        if expected is not None and expected != seen.log.end_offset and not seen.log.config.compact:
+            self.fail(f"{seen}: its bytes end at {expected}, its LEO is {seen.log.end_offset}")
+
+
+class EpochsOfTheLog(Invariant):
+    """I10."""
+
+    id = "I10"
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        if seen.log.epochs.entries is not seen.epochs:
+            seen.epochs = seen.log.epochs.entries
+            if any(a[0] >= b[0] or a[1] >= b[1] for a, b in pairwise(seen.epochs)):
+                self.fail(f"{seen}: the epoch cache is not increasing: {seen.epochs}")
+            if seen.epochs and seen.epochs[-1][1] > seen.log.end_offset:
+                self.fail(f"{seen}: the epoch cache {seen.epochs} goes beyond LEO {seen.log.end_offset}")
+        if why & GREW and seen.log.end_offset > seen.log.start_offset and not seen.epochs:
+            self.fail(f"{seen}: the epoch cache is empty, the log ends at {seen.log.end_offset}")
+
+    async def at_end(self) -> None:
+        for seen in self.watch.replicas():
+            for header, _ in Cursor(seen.log).read(seen.log.end_offset):
+                cached = seen.log.epochs.epoch_for_offset(max(header.base_offset, seen.log.start_offset))
+                if cached != header.leader_epoch:
+                    self.fail(f"{seen}: the batch at {header.base_offset} is of epoch {header.leader_epoch}, the cache "
+                              f"says {cached}: {seen.log.epochs.entries}", str(seen))

@@ -1,0 +1,163 @@
+"""I8 and I9: the metadata quorum and what the brokers take from it.
+
+Nodes are looked at every few steps and whenever one changes its role: no event tells that a log grew.
+I8  one leader per quorum epoch; on disk, epochs never fall and a vote is never changed; what was known committed is on a
+    majority, the same everywhere, and never cut off; no node's high watermark falls.
+I9  MetadataLogMatching: no image is ahead of what is committed; images of the same offset are equal (at the end). In the
+    newest: a fenced broker is in no ISR of more than one, leaders are in their ISR, ISR and ELR are disjoint replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minikafka.broker.metadata_log import BALLOT_FILE, FOLDER
+from minikafka.broker.quorum_wire import decode_ballot
+from minikafka.core.raft_messages import Ballot
+from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.replica import Cursor, Key, log_on_disk
+
+
+class Voter:
+    """One node in one life, and what was last seen of it."""
+
+    def __init__(self, quorum: Any) -> None:
+        self.quorum, self.log = quorum, quorum.log.log
+        self.cursor = Cursor(self.log)
+        self.high_watermark = 0
+        self.truncations = self.log.truncations
+
+
+class QuorumIsSafe(Invariant):
+    """I8."""
+
+    id, events = "I8", ("raft",)
+
+    def __init__(self, watch: Any) -> None:
+        super().__init__(watch)
+        self.end = 0  # the highest high watermark of any node
+        self.batches: dict[int, bytes] = {}  # what is committed, by base offset
+        self._voters: dict[int, Voter] = {}
+        self._ends: dict[int, int] = {}  # log ends, of dead nodes as last seen
+        self._leaders: dict[int, int] = {}  # by epoch
+        self._ballots: dict[int, tuple[Any, Ballot]] = {}
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        if event["role"] != "leader":
+            return
+        other = self._leaders.setdefault(event["epoch"], event["b"])
+        if other != event["b"]:
+            self.fail(f"both {other} and {event['b']} lead the quorum in epoch {event['epoch']}")
+
+    def on_fault(self, event: dict[str, Any]) -> None:
+        if event["fault"] == "powerloss" and event["node"] in self._ends:
+            node = event["node"]
+            found = log_on_disk(self.cluster.disk(node), f"{self._metadata_dir(node)}/{FOLDER}")
+            self._ends[node] = min(self._ends[node], 0 if found is None else found[1])
+
+    def on_sample(self) -> None:
+        running = {node: broker.quorum for node in self.cluster.nodes
+                   if (broker := self.cluster.running(node)) is not None and hasattr(broker.quorum, "raft")}
+        for node, quorum in running.items():
+            self._ends[node] = quorum.log.end_offset
+        for node, quorum in running.items():
+            self._look_at_ballot(node)
+            self._look_at(node, quorum)
+
+    def _look_at(self, node: int, quorum: Any) -> None:
+        voter = self._voters.get(node)
+        if voter is None or voter.quorum is not quorum:
+            voter = self._voters[node] = Voter(quorum)
+        log, high = voter.log, quorum.raft.high_watermark
+        if voter.truncations != log.truncations:
+            voter.truncations = log.truncations
+            voter.cursor.back_to(log.end_offset)
+        if high == voter.high_watermark:
+            if log.end_offset < high:
+                self.fail(f"node {node}: its metadata log ends at {log.end_offset}, {high} was committed", node, high)
+            return
+        if high < voter.high_watermark:
+            self.fail(f"node {node}: the quorum's HW went back from {voter.high_watermark} to {high}")
+        voter.high_watermark = high
+        self._compare(node, voter, high)
+        if high > self.end:
+            self.end = high
+            self._majority()
+
+    def _compare(self, node: int, voter: Voter, high: int) -> None:
+        for header, raw in voter.cursor.read(min(high, voter.log.end_offset)):
+            if self.batches.setdefault(header.base_offset, raw) != raw:
+                self.fail(f"node {node}: its metadata log differs at offset {header.base_offset} (epoch "
+                          f"{header.leader_epoch}) from what another had committed", header.base_offset)
+
+    def _majority(self) -> None:
+        voters = next((sorted(b.voters) for b in self.cluster.brokers.values()), [])
+        having = [node for node in voters if self._ends.get(node, 0) >= self.end]
+        if len(having) * 2 <= len(voters):
+            ends = {node: self._ends.get(node, 0) for node in voters}
+            self.fail(f"offset {self.end - 1} of the metadata is committed, but the voters' logs end at {ends}", self.end)
+
+    def _look_at_ballot(self, node: int) -> None:
+        path = f"{self._metadata_dir(node)}/{FOLDER}/{BALLOT_FILE}"
+        file = self.cluster.disk(node).durable.get(path)
+        seen, before = self._ballots.get(node, (None, Ballot()))
+        if file is None or file is seen:
+            return
+        try:
+            now = decode_ballot(bytes(file.durable))
+        except ValueError:
+            return
+        self._ballots[node] = (file, now)
+        if now.epoch < before.epoch:
+            self.fail(f"node {node}: the epoch on its disk went back from {before.epoch} to {now.epoch}")
+        elif now.epoch == before.epoch:
+            for name in ("voted", "leader"):
+                old, new = getattr(before, name), getattr(now, name)
+                if old >= 0 and new != old:
+                    self.fail(f"node {node}: on its disk {name} of epoch {now.epoch} changed from {old} to {new}")
+
+    def _metadata_dir(self, node: int) -> str:
+        return str(self.cluster.world.hosts[node].config.metadata_dir)
+
+    async def at_end(self) -> None:
+        self.on_sample()
+        self._majority()
+
+
+class MetadataMatches(Invariant):
+    """I9."""
+
+    id = "I9"
+
+    def on_metadata(self, changed: Iterable[Key]) -> None:
+        image = self.cluster.image
+        for state in self.cluster.states.values():
+            fenced = [n for n in state.isr if n not in image.brokers or image.brokers[n].fenced] if image else []
+            if fenced and len(state.isr) > 1:
+                self._wrong(state, f"fenced brokers {fenced} are in an ISR of more than one")
+        for key in changed:
+            if key in self.cluster.states:
+                self._check(self.cluster.states[key])
+
+    def _check(self, state: Any) -> None:
+        members = {*state.isr, *state.elr}
+        if not members <= {*state.replicas}:
+            self._wrong(state, "ISR and ELR are not among the replicas")
+        if len(members) < len(state.isr) + len(state.elr):
+            self._wrong(state, "a broker is named twice in ISR and ELR")
+        if state.leader >= 0 and state.leader not in state.isr:
+            self._wrong(state, "the leader is not in the ISR")
+
+    def _wrong(self, state: Any, what: str) -> None:
+        self.fail(f"{state.topic}-{state.index}: {what}: leader {state.leader}, ISR {list(state.isr)}, ELR "
+                  f"{list(state.elr)}, replicas {list(state.replicas)} (partition epoch {state.partition_epoch})",
+                  state.topic_id, state.index, state.partition_epoch)
+
+    async def at_end(self) -> None:
+        images = {node: broker.image for node in self.cluster.nodes
+                  if (broker := self.cluster.running(node)) is not None}
+        newest = max((image.offset for image in images.values()), default=-1)
+        same = {node: sorted(map(repr, image.to_records())) for node, image in images.items() if image.offset == newest}
+        if len({tuple(records) for records in same.values()}) > 1:
+            self.fail(f"the images of nodes {sorted(same)} at metadata offset {newest} are not equal")

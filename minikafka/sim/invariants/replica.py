@@ -1,0 +1,152 @@
+"""What the watch remembers: of each partition what is committed, of each replica how far it was compared with that.
+
+Owns: Truth (the true high watermark and the batches below it), Seen (one replica in one life of its broker), Cursor.
+Invariants: I-TRUTH-1 the true high watermark is the highest that any leader has had: what is below it may have been
+              acknowledged or read, so it must never be lost (inv_true_hwm of Vanlightly's specification).
+            I-TRUTH-2 the bytes below it are those of the leader that first had it; they are kept though compaction or
+              retention take them out of the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minikafka.log.batch import Header, batches, crc_ok, frames, records
+from minikafka.log.log import Log
+
+Key = tuple[str, int]  # topic, partition
+
+
+class Truth:
+    """One partition of one topic id; `end` is its true high watermark (exclusive)."""
+
+    def __init__(self, key: Key, topic_id: Any, start: int) -> None:
+        self.key, self.topic_id, self.name = key, topic_id, f"{key[0]}-{key[1]}"
+        self.start = self.end = start
+        self.batches: dict[int, bytes] = {}  # by base offset
+        self.compacted = False
+        self.lossy: dict[int, None] = {}  # replicas whose disks lost part of it and have not got it back
+        self.lost_from: int | None = None  # from there on something was lost, with permission
+        self._records: dict[int, tuple[Any, ...]] = {}
+
+    @property
+    def was_lost(self) -> bool:
+        return self.lost_from is not None
+
+    def add(self, header: Header, raw: bytes) -> None:
+        self.batches[header.base_offset] = raw
+        self.end = header.next_offset
+        if self._records and not header.is_control:
+            self._records.update((r.offset, (r.key, r.value)) for r in records(raw))
+
+    def agrees(self, header: Header, raw: bytes) -> bool:
+        """Is this batch of a replica's log what is committed there? A compacted log may lack records, no more."""
+        if self.batches.get(header.base_offset) == raw:
+            return True
+        if not self.compacted or header.is_control:
+            return self.compacted or header.base_offset < self.start
+        return all(self.record(r.offset) in (None, (r.key, r.value)) for r in records(raw))
+
+    def record(self, offset: int) -> tuple[Any, ...] | None:
+        """(key, value) of a committed record; None for what we have not seen."""
+        if not self._records:
+            self._records = {r.offset: (r.key, r.value) for raw in self.batches.values()
+                             if not Header.parse(raw).is_control for r in records(raw)}
+        return self._records.get(offset)
+
+    def in_order(self) -> Iterator[tuple[Header, bytes]]:
+        """The committed batches."""
+        for raw in self.batches.values():
+            yield Header.parse(raw), raw
+
+    def lower(self, end: int) -> None:
+        """What is at or beyond `end` is lost, with permission."""
+        self.lost_from = end if self.lost_from is None else min(end, self.lost_from)
+        self.batches = {base: raw for base, raw in self.batches.items() if Header.parse(raw).next_offset <= end}
+        self.end = end
+        self._records = {}
+
+
+class Cursor:
+    """Reads a live log's batches one after the other, straight from the disk's bytes: no error can come of it."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.offset = log.start_offset  # of the next batch to read
+        self._segment: Any = None
+        self._at = 0
+
+    def back_to(self, offset: int) -> None:
+        """The log was cut: read again from there."""
+        if offset < self.offset:
+            self.offset, self._segment = offset, None
+
+    def read(self, end: int) -> Iterator[tuple[Header, bytes]]:
+        """Whole batches up to `end`; where the log begins later than the cursor stands, from its beginning."""
+        slot = self._slot()
+        while self.offset < end and slot < len(self.log.segments):
+            segment = self.log.segments[slot]
+            if segment is not self._segment:
+                self._segment, self._at = segment, 0
+            data = bytes(segment.log.inode.content[self._at : segment.size])
+            for at, header in frames(data):
+                if header.next_offset > end:
+                    return
+                self._at += header.size
+                if header.next_offset > self.offset:
+                    self.offset = header.next_offset
+                    yield header, data[at : at + header.size]
+            slot += 1
+
+    def _slot(self) -> int:
+        segments = self.log.segments
+        for slot in range(len(segments) - 1, 0, -1):
+            if segments[slot].base_offset <= self.offset:
+                return slot
+        return 0
+
+
+class Seen:
+    """One replica: broker `node`'s partition object, and what was last seen of it."""
+
+    def __init__(self, node: int, partition: Any, truth: Truth) -> None:
+        self.node, self.partition, self.truth = node, partition, truth
+        self.cursor = Cursor(partition.log)
+        self.leader_epoch = -1
+        self.high_watermark = -1  # as leader of `leader_epoch`; -1 when it followed
+        self.epochs: Any = None  # the entries that were found in order
+        self.truncations = partition.log.truncations
+
+    @property
+    def log(self) -> Log:
+        return self.partition.log
+
+    @property
+    def core(self) -> Any:
+        return self.partition.core
+
+    def __str__(self) -> str:
+        return f"broker {self.node}'s {self.partition.name}"
+
+
+def log_on_disk(disk: Any, folder: str) -> tuple[int, int] | None:
+    """(start, end) of the offsets that a recovery of this folder would find; None if there is no log."""
+    paths = [path for path in disk.files(folder) if path.endswith(".log")]
+    if not paths:
+        return None
+    start = end = int(paths[0].rpartition("/")[2][:-4])
+    for path in paths:
+        if int(path.rpartition("/")[2][:-4]) < end:
+            break
+        data = bytes(disk.names[path].content)
+        used = 0
+        for header, raw in batches(data):
+            if header.base_offset < end or not crc_ok(raw, 0, header):
+                return start, end
+            end, used = header.next_offset, used + len(raw)
+        if used < len(data):
+            break
+    return start, end
+
+

@@ -1,0 +1,26 @@
+"""What is reported when an invariant does not hold.
+
+Owns: Violation. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+
+class Violation(AssertionError):
+    """`id` as in simulation's list ("I1" ... "I17"), `text` with the brokers and numbers, `t` in virtual seconds."""
+
+    def __init__(self, id: str, text: str, t: float) -> None:
+        super().__init__(id, text, t)
+        self.id, self.text, self.t = id, text, t
+
+    def __str__(self) -> str:
+        return f"{self.id} at {self.t:.3f} s: {self.text}"
+
+
+class Loss(Violation):
+    """Committed records that are gone with permission: an unclean election that was allowed, or more disks that lost
+    data than min.insync.replicas promises to survive. Reported, not a failure: `start` to `end` (exclusive) of `name`."""
+
+    def __init__(self, name: str, start: int, end: int, text: str, t: float) -> None:
+        super().__init__("loss", text, t)
+        self.name, self.start, self.end = name, start, end

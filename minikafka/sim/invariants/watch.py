@@ -1,0 +1,211 @@
+"""The watch over one run: told of every event, it looks after the step at what has changed, and at nothing else.
+
+    watch = Watch(world)        before world.start()
+    ... run, with faults ...; await world.mend()
+    await watch.at_end()        wait for what must come after healing, then look at everything
+    watch.violations            [] if all is well
+
+A step is one callback of the loop: no await lies in it, so what a broker promises between its awaits holds after it.
+Owns: the invariants, what is known of partitions and replicas, the violations and permitted losses that were found.
+Invariants: I-WATCH-1 a run with a watch takes the same course as one without: nothing here draws, sends, writes or reads
+              through anything that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from minikafka.sim.invariants.cluster import Cluster, Key
+from minikafka.sim.invariants.commitment import LogsMatch
+from minikafka.sim.invariants.invariant import GREW, MOVED, REASONS, ROLE, Invariant
+from minikafka.sim.invariants.losses import Losses
+from minikafka.sim.invariants.replica import Seen, Truth
+from minikafka.sim.invariants.table import ALL
+from minikafka.sim.invariants.violation import Loss, Violation
+
+SAMPLE_EVERY = 64  # steps
+
+
+class Watch:
+    """Installs itself in `world`. `unclean`: loss is permitted (an unclean election); `raises`: at the first violation;
+    `only`, `without`: ids; `history`: the clients' (minikafka.history), for what only they know."""
+
+    def __init__(self, world: Any, unclean: bool = False, *, raises: bool = False, only: Collection[str] = (),
+                 without: Collection[str] = (), history: Any = None) -> None:
+        self.world, self.unclean, self.raises, self.history = world, unclean, raises, history
+        self.violations: list[Violation] = []
+        self.losses: list[Loss] = []
+        self.cluster = Cluster(world)
+        self.truths: dict[Key, Truth] = {}
+        self.seen: dict[tuple[int, Key], Seen] = {}
+        self.ends: dict[tuple[int, Key], int] = {}  # log end offsets, of dead brokers as last seen
+        self._told: set[tuple[Any, ...]] = set()
+        self._dirty: dict[tuple[int, str], int] = {}
+        self._keys: dict[str, Key] = {}
+        self._steps = 0
+        self.keeper = Losses(self)
+        self.deleted: dict[Key, None] = {}
+        self._chosen = {cls.id for cls in ALL if (not only or cls.id in only) and cls.id not in without}
+        self.invariants: list[Invariant] = [cls(self) for cls in ALL if cls.id in self._chosen or cls is LogsMatch]
+        self._sort_by_occasion()
+        world.listeners.append(self._on_event)
+        world.after_step.append(self._after_step)
+
+    def _sort_by_occasion(self) -> None:
+        def those(name: str) -> list[Any]:
+            has = [i for i in self.invariants if getattr(type(i), name) is not getattr(Invariant, name)]
+            return [getattr(i, name) for i in has]
+
+        self._on_replica, self._on_committed, self._on_lost = those("on_replica"), those("on_committed"), those("on_lost")
+        self._on_metadata, self._on_sample, self._on_fault = those("on_metadata"), those("on_sample"), those("on_fault")
+        self._by_kind: dict[str, list[Callable[[dict[str, Any]], None]]] = {}
+        for invariant in self.invariants:
+            for kind in invariant.events:
+                self._by_kind.setdefault(kind, []).append(invariant.on_event)
+
+    # --- findings -------------------------------------------------------------------------------------------------
+
+    def report(self, id: str, text: str, about: tuple[Any, ...] = ()) -> None:
+        """An invariant does not hold. The same about the same is told once."""
+        told = (id, *(about or (text,)))
+        if told in self._told or id not in self._chosen:
+            return
+        self._told.add(told)
+        violation = Violation(id, text, self.world.now())
+        self.violations.append(violation)
+        if self.raises:
+            raise violation
+
+    def permits(self, truth: Truth, end: int, why: str) -> bool:
+        """Where loss is permitted at all: take note that committed records from `end` on are gone."""
+        if self.unclean:
+            self.lose(truth, end, why)
+        return self.unclean
+
+    def lose(self, truth: Truth, end: int, why: str) -> None:
+        """Committed records from `end` on are gone, and that was permitted."""
+        if end >= truth.end:
+            return
+        text = f"{truth.name}: records {end} to {truth.end - 1} are lost: {why}"
+        self.losses.append(Loss(truth.name, end, truth.end, text, self.world.now()))
+        truth.lower(end)
+        for tell in self._on_lost:
+            tell(truth)
+
+    # --- occasions ------------------------------------------------------------------------------------------------
+
+    def _on_event(self, event: dict[str, Any]) -> None:
+        kind = event["k"]
+        why = REASONS.get(kind)
+        if why is not None:
+            key = (event["b"], event["tp"])
+            self._dirty[key] = self._dirty.get(key, 0) | why
+        elif kind == "fault":
+            self.keeper.on_fault(event)
+            for tell in self._on_fault:
+                tell(event)
+        for tell in self._by_kind.get(kind, ()):
+            tell(event)
+
+    def _after_step(self) -> None:
+        self._steps += 1
+        if self._dirty:
+            self._look()
+        elif not self._steps % SAMPLE_EVERY:
+            self.sample()
+
+    def sample(self) -> None:
+        """Look at what no event tells of."""
+        self._look_at_metadata()
+        self.keeper.look()
+        for look in self._on_sample:
+            look()
+
+    def _look(self) -> None:
+        dirty, self._dirty = self._dirty, {}
+        self._look_at_metadata()
+        self.keeper.look()
+        for (node, name), why in dirty.items():
+            key = self._keys.get(name)
+            if key is None:
+                topic, _, index = name.rpartition("-")
+                key = self._keys[name] = (topic, int(index))
+            self.look_at(node, key, why)
+
+    def _look_at_metadata(self) -> None:
+        changed = self.cluster.refresh()
+        if changed is None:
+            return
+        for key in changed:
+            if key not in self.cluster.states:
+                self._forget(key)
+        for look in self._on_metadata:
+            look(changed)
+
+    def look_at(self, node: int, key: Key, why: int) -> None:
+        """One replica has changed."""
+        broker = self.cluster.running(node)
+        partition = broker.replicas.partitions.get(key) if broker is not None else None
+        state = self.cluster.states.get(key)
+        if partition is None or partition.failed or state is None or state.topic_id != partition.topic_id:
+            return
+        seen = self.seen.get((node, key))
+        if seen is None or seen.partition is not partition:
+            seen = self.seen[node, key] = Seen(node, partition, self._truth(key, partition))
+            why |= GREW | MOVED | ROLE
+        if partition.log.truncations != seen.truncations:
+            seen.truncations = partition.log.truncations
+            seen.cursor.back_to(partition.log.end_offset)
+        self.ends[node, key] = partition.log.end_offset
+        for look in self._on_replica:
+            look(seen, why)
+
+    def commit(self, truth: Truth, header: Any, raw: bytes) -> None:
+        """A leader has this batch, the next one, below its high watermark."""
+        truth.add(header, raw)
+        for tell in self._on_committed:
+            tell(truth, header, raw)
+
+    # --- what is known ------------------------------------------------------------------------------------------------
+
+    def _truth(self, key: Key, partition: Any) -> Truth:
+        truth = self.truths.get(key)
+        if truth is None or truth.topic_id != partition.topic_id:
+            if truth is not None:
+                self._forget(key)
+            truth = self.truths[key] = Truth(key, partition.topic_id, partition.log.start_offset)
+        return truth
+
+    def _forget(self, key: Key) -> None:
+        """The topic is deleted."""
+        self.truths.pop(key, None)
+        self.deleted[key] = None
+        for node in self.cluster.nodes:
+            self.seen.pop((node, key), None)
+            self.ends.pop((node, key), None)
+
+    def replicas(self) -> list[Seen]:
+        """Every replica on a running broker."""
+        found = [seen for (node, key), seen in self.seen.items()
+                 if (b := self.cluster.running(node)) is not None and b.replicas.partitions.get(key) is seen.partition]
+        return [seen for seen in found if not seen.partition.failed]
+
+    def client_events(self) -> list[dict[str, Any]]:
+        """The clients' history so far."""
+        return self.history.events if self.history is not None else []
+
+    def look_at_everything(self) -> None:
+        """Every replica of every running broker, whether an event told of it or not."""
+        self._look_at_metadata()
+        for node in self.cluster.nodes:
+            broker = self.cluster.running(node)
+            for key in list(broker.replicas.partitions) if broker is not None else ():
+                self.look_at(node, key, GREW | MOVED | ROLE)
+
+    async def at_end(self) -> None:
+        """After healing: let each invariant wait for what must come, and look at all there is."""
+        self.look_at_everything()
+        self.sample()
+        for invariant in self.invariants:
+            await invariant.at_end()
