@@ -250,6 +250,8 @@ def test_many_requests_in_one_piece_do_not_hold_up_others() -> None:
 
     async def story(world: World) -> None:
         crowding, single = await world.connect(), await world.connect()
+        while len(world.broker.clients.connections) < 2:
+            await world.env.sleep(0.001)
         order: list[Any] = []
         write = {}
         for connection in world.broker.clients.connections:
