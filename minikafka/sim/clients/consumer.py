@@ -75,6 +75,7 @@ class Consumer:
         self.commits = Commits(self.client, group or "", self.membership, self.recorder)
         self._lost: KafkaError | None = None
         self._committed_at = env.now()
+        self._committed: dict[Tp, Committed] = {}
         self._looking = self._asking_group = False
         self._topics_at = float("-inf")
         for topic in self.topics:
@@ -176,14 +177,14 @@ class Consumer:
                 self._reset(tp, KafkaError(Err.OFFSET_OUT_OF_RANGE, f"{tp} has no position and no reset policy"))
         elif starting and not self._asking_group:
             self._asking_group = True
-            self.env.spawn(self._ask_group(starting), f"{self.name}: committed offsets")
+            turns = {tp: self.positions.of[tp].turn for tp in starting}
+            self.env.spawn(self._ask_group(turns), f"{self.name}: committed offsets")
         self.questions.ask()
 
-    async def _ask_group(self, tps: list[Tp]) -> None:
+    async def _ask_group(self, turns: dict[Tp, int]) -> None:
         """Where the group got to (a task)."""
-        turns = {tp: self.positions.of[tp].turn for tp in tps}
         try:
-            found = await self.commits.fetch(tps, self.client.request_timeout * 2)
+            found = await self.commits.fetch(list(turns), self.client.request_timeout * 2)
         except KafkaError:
             return  # poll asks again
         finally:
@@ -263,7 +264,9 @@ class Consumer:
     async def _commit_from_time_to_time(self) -> None:
         if self.auto_commit and self.env.now() >= self._committed_at + self.auto_commit_interval:
             self._committed_at = self.env.now()
-            self.commit_async()
+            if self.consumed() != self._committed:  # Kafka commits the same offsets again and again
+                self._committed = self.consumed()
+                self.commit_async()
 
     async def _commit_quietly(self) -> None:
         """Before the partitions go; if it does not work, their next owner reads some records again."""

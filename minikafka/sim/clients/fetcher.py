@@ -65,15 +65,19 @@ class Fetcher:
                 self.stale()
             elif node not in self._asked:
                 self._asked[node] = None
-                self.client.env.spawn(self._fetch(node, tps), f"{self.client.client_id}: fetch from {node}")
+                self.client.env.spawn(self._fetch(node, *self._question(node, tps)),
+                                      f"{self.client.client_id}: fetch from {node}")
 
-    async def _fetch(self, node: int, tps: list[Tp]) -> None:
+    def _question(self, node: int, tps: list[Tp]) -> tuple[FetchRequest, dict[Key, tuple[Tp, int]]]:
+        """The request, and whose answers belong to which turn of which position."""
         session = self.sessions.setdefault(node, FetchSession())
-        ids = {(self._topic_id(tp), tp[1]): tp for tp in tps}
-        turns = {tp: self.positions.of[tp].turn for tp in tps}
-        wanted = {key: self._want(self.positions.of[tp]) for key, tp in ids.items()}
-        question = FetchRequest(max_wait_ms=int(self.max_wait * 1000), min_bytes=1, max_bytes=self.max_bytes,
-                                isolation_level=int(self.committed_only), rack_id="", **session.request(wanted))
+        asked = {(self._topic_id(tp), tp[1]): (tp, self.positions.of[tp].turn) for tp in tps}
+        wanted = {key: self._want(self.positions.of[tp]) for key, (tp, _) in asked.items()}
+        return FetchRequest(max_wait_ms=int(self.max_wait * 1000), min_bytes=1, max_bytes=self.max_bytes,
+                            isolation_level=int(self.committed_only), rack_id="", **session.request(wanted)), asked
+
+    async def _fetch(self, node: int, question: FetchRequest, asked: dict[Key, tuple[Tp, int]]) -> None:
+        session = self.sessions[node]
         answer = await self.client.ask(node, question, VERSION, self.max_wait + self.client.request_timeout, PURPOSE)
         del self._asked[node]
         if answer is None:
@@ -81,7 +85,7 @@ class Fetcher:
             self.stale()
         else:
             session.answered(Err(answer.error_code), answer.session_id)
-            self._answered(answer, ids, turns)
+            self._answered(answer, asked)
         self.wake()
 
     def _topic_id(self, tp: Tp) -> UUID:
@@ -94,11 +98,11 @@ class Fetcher:
 
     # --- answers ------------------------------------------------------------------------------------------------
 
-    def _answered(self, answer: Any, ids: dict[Key, Tp], turns: dict[Tp, int]) -> None:
+    def _answered(self, answer: Any, asked: dict[Key, tuple[Tp, int]]) -> None:
         for topic in answer.responses:
             for part in topic.partitions:
-                tp = ids.get((topic.topic_id or UUID(int=0), part.partition_index))
-                position = self.positions.same(tp, turns[tp]) if tp is not None else None
+                tp, turn = asked.get((topic.topic_id or UUID(int=0), part.partition_index), (None, 0))
+                position = self.positions.same(tp, turn) if tp is not None else None
                 if tp is not None and position is not None:
                     self._take(tp, position, part)
 

@@ -43,18 +43,18 @@ class Questions:
                 if node < 0:
                     self.stale()
                 else:
-                    self.client.env.spawn(self._about(node, tps, asker), f"{self.client.client_id}: {phase.name}")
+                    turns = {tp: self.positions.of[tp].turn for tp in tps}
+                    for tp in tps:
+                        self.positions.of[tp].asking = True
+                    self.client.env.spawn(self._about(node, turns, *asker(tps)),
+                                          f"{self.client.client_id}: {phase.name}")
 
-    async def _about(self, node: int, tps: list[Tp], asker: Callable[[list[Tp]], tuple[ApiMessage, int]]) -> None:
-        turns = {tp: self.positions.of[tp].turn for tp in tps}
-        for tp in tps:
-            self.positions.of[tp].asking = True
-        message, version = asker(tps)
+    async def _about(self, node: int, turns: dict[Tp, int], message: ApiMessage, version: int) -> None:
         answer = await self.client.ask(node, message, version)
-        for tp in tps:
+        for tp in turns:
             if tp in self.positions.of:
                 self.positions.of[tp].asking = False
-        for tp, part in _partitions(answer, tps).items():
+        for tp, part in _partitions(answer, list(turns)).items():
             position = self.positions.same(tp, turns[tp])
             if position is not None:
                 self._answered(tp, position, part)

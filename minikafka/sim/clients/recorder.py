@@ -31,8 +31,8 @@ class Operation:
     def fail(self, error: object) -> None:
         self._end("fail", {"error": str(error)})
 
-    def info(self, error: object) -> None:
-        self._end("info", {"error": str(error)})
+    def info(self, error: object, **fields: Any) -> None:
+        self._end("info", {"error": str(error), **fields})
 
     def ended(self, error: BaseException) -> None:
         """By an exception: only a KafkaError other than `Unsure` says that it did not happen."""
