@@ -24,7 +24,7 @@ NUMBERS = ("epoch", "HW", "LEO")
 
 def replicas(world: Any, tp: str) -> list[str]:
     """The lines of the table of `tp` ("t-0"): every broker that has something of it."""
-    rows = [row for node in sorted(world.hosts) if (row := _row(world, node, tp))]
+    rows = [row for node in world.brokers if (row := _row(world, node, tp))]
     return layout(HEAD, rows)
 
 
@@ -65,12 +65,9 @@ def with_bar(records: list[tuple[int, str]], high_watermark: int) -> str:
 
 def stored(disk: Any, tp: str) -> Iterator[tuple[int, str]]:
     """(offset, text) of every record of `tp` in the log files of a disk."""
-    folders = sorted({path.rpartition("/")[0] for path in disk.files if path.endswith(".log")})
-    for folder in folders:
-        if folder.rpartition("/")[2] == tp:
-            for name in disk.listdir(folder):
-                if name.endswith(".log"):
-                    yield from _texts(disk.read(f"{folder}/{name}"))
+    for path in disk.files(f"/data/{tp}"):
+        if path.endswith(".log"):
+            yield from _texts(bytes(disk.names[path].content))
 
 
 def _texts(content: bytes) -> Iterator[tuple[int, str]]:
