@@ -239,12 +239,12 @@ class Mount:
     """A disk as one process sees it (see env.Fs): it holds locks while it lives, and nothing it does after its death
     reaches the disk."""
 
-    def __init__(self, disk: SimDisk | Mount, loop: ProcessLoop) -> None:
+    def __init__(self, disk: SimDisk | Mount, loop: ProcessLoop | None = None) -> None:
         self.disk: SimDisk = disk.disk if isinstance(disk, Mount) else disk
         self.loop = loop
 
     def check(self) -> None:
-        if self.loop.state is DEAD:
+        if self.loop is not None and self.loop.state is DEAD:
             raise Killed
 
     def open(self, path: str, create: bool = True) -> SimFile:

@@ -47,6 +47,11 @@ class Host:
     def state(self) -> str:
         return self.loop.state
 
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """Exceptions that nobody caught, in all incarnations."""
+        return [error for loop in [*self._past, self.loop] for error in loop.errors]
+
     # --- life ----------------------------------------------------------------------------------------------------------
 
     def boot(self) -> None:
@@ -101,6 +106,7 @@ class Host:
     def end(self, silent: bool = False) -> None:
         """The process is no more. `silent`: neither is its kernel, so that nobody is told."""
         self.loop.kill()
+        self.disk.on_change = None
         self.net.died(self.loop, silent)
         if silent:
             self.net.dark[self.name] = None

@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
+from minikafka.sim.hold import Hold, Message, read_frame
 from minikafka.sim.loop import DEAD, ProcessLoop, SimHandle
 
 HIGH_WATER, LOW_WATER = 64 * 1024, 16 * 1024  # bytes on their way at which a sender pauses, and goes on
@@ -59,6 +60,8 @@ class SimNetwork:
         self.links: dict[tuple[str, str], Link] = {}
         self.transports: dict[SimTransport, None] = {}
         self.dark: dict[str, None] = {}  # hosts without power: nothing comes from there, not even a refusal
+        self.holds: list[Hold] = []
+        self.taps: list[Callable[[Message], None]] = []  # called with every frame that is sent
         self.digest = 0  # of all bytes delivered, for comparing runs
 
     def link(self, source: str, target: str) -> Link:
@@ -87,6 +90,7 @@ class SimNetwork:
         target, accepting, accept = found
         near, far = SimTransport(self, loop, name), SimTransport(self, accepting, target)
         near.join(far)
+        near.caller = True
         near.protocol = factory()
         far.arrive_later(accept)
         near.protocol.connection_made(near)
@@ -131,7 +135,7 @@ class SimNetwork:
             transport.closing = True
             del self.transports[transport]
             if not silent:
-                transport.other.send(RST)
+                transport.pass_on(RST)
 
 
 async def _sleep(loop: ProcessLoop, seconds: float) -> None:
@@ -159,6 +163,9 @@ class SimTransport:
         self.reading, self.awake = True, False
         self.under_way = 0  # bytes written here that the other end has not taken
         self.paused = False
+        self.caller = False  # it opened the connection, so that what it sends are requests
+        self.asked: dict[int, tuple[int, int]] = {}  # correlation id -> api key and version of what it asked
+        self.dam: list[Piece] | None = None  # what was written since a frame of ours was held
 
     def join(self, other: SimTransport) -> None:
         """Make two ends a connection."""
@@ -187,8 +194,40 @@ class SimTransport:
         if self.under_way > HIGH_WATER and not self.paused:
             self.paused = True
             self.protocol.pause_writing()
-        for piece in self._pieces(data):
+        self.pass_on(data)
+
+    def pass_on(self, data: Piece) -> None:
+        """Send what was written, unless it is held back or behind something that is."""
+        if self.dam is not None:
+            self.dam.append(data)
+        elif isinstance(data, str):
+            self.other.send(data)
+        elif not self._held(data):
+            for piece in self._pieces(data):
+                self.other.send(piece)
+
+    def _held(self, data: bytes) -> bool:
+        """Note which request a frame is, or which it answers; whether somebody holds it."""
+        message = read_frame(self, data)
+        if message is None:
+            return False
+        for tap in self.net.taps:
+            tap(message)
+        for hold in self.net.holds:
+            if hold.wants(message):
+                self.dam = [data]
+                hold.take(message)
+                return True
+        return False
+
+    def undam(self) -> None:
+        """Let go what was held; frames behind it may meet holds of their own."""
+        first, *behind = self.dam or [b""]
+        self.dam = None
+        for piece in [first] if isinstance(first, str) else self._pieces(first):
             self.other.send(piece)
+        for data in behind:
+            self.pass_on(data)
 
     def _pieces(self, data: bytes) -> list[bytes]:
         """I-NET-1: a receiver must not count on the pieces."""
@@ -205,13 +244,13 @@ class SimTransport:
         """What was written still arrives."""
         if not self.closing:
             self._leave(None)
-            self.other.send(FIN)
+            self.pass_on(FIN)
 
     def abort(self) -> None:
         """Close without waiting for what is under way."""
         if not self.closing:
             self._leave(None)
-            self.other.send(RST)
+            self.pass_on(RST)
 
     def _leave(self, why: Exception | None) -> None:
         self.closing = True

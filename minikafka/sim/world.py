@@ -22,8 +22,9 @@ from minikafka.core.configs import BrokerConfig
 from minikafka.sim.clock import EPOCH_MS
 from minikafka.sim.disk import SimDisk
 from minikafka.sim.env import SimEnv
+from minikafka.sim.hold import Hold, Message
 from minikafka.sim.host import Host, host_name
-from minikafka.sim.loop import DEAD, PAUSED, RUNNING, SimLoop
+from minikafka.sim.loop import DEAD, PAUSED, RUNNING, Killed, SimLoop
 from minikafka.sim.net import SimNetwork
 
 T = TypeVar("T")
@@ -128,8 +129,8 @@ class World:
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """Exceptions that nobody caught, of the clients and of the brokers that live (see loop.errors)."""
-        return [*self.loop.errors, *(e for host in self.hosts.values() for e in host.loop.errors)]
+        """Exceptions that nobody caught, of the clients and of the brokers (see loop.errors)."""
+        return [*self.loop.errors, *(e for host in self.hosts.values() for e in host.errors)]
 
     # --- time ----------------------------------------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ class World:
         for host in self.hosts.values():
             host.disk.free = None
             host.disk.failures.clear()
-            host.disk.sync_delay = 0.0
+            host.disk.sync_delay, host.disk.on_change = 0.0, None
             host.hold_follower(False, 0.0)
 
     async def mend(self, timeout: float = 60.0) -> None:
@@ -278,6 +279,15 @@ class World:
             elif host.state is DEAD:
                 self.boot(node)
         await self.ready(timeout)
+
+    def hold(self, match: Callable[[Message], bool]) -> Hold:
+        """Hold single requests and answers on their way; see hold.py. Released by its own methods, not by `heal`."""
+        return Hold(match, self.net.holds)
+
+    def tap(self, look: Callable[[Message], None]) -> Callable[[], None]:
+        """Have every frame shown to `look` as it is sent; returns what ends it."""
+        self.net.taps.append(look)
+        return lambda: self.net.taps.remove(look)
 
     # --- faults inside brokers -------------------------------------------------------------------------------------------
 
@@ -315,6 +325,20 @@ class World:
         disk.flip_bit(path, offset, bit)
         self._fault("flip_bit", node=node, path=path, offset=offset, bit=bit)
         return path
+
+    def crash_at_write(self, node: int, nth: int, powerloss: bool = False) -> None:
+        """Let the process die right before the nth change it makes to its disk from now on, in the middle of whatever
+        it is doing; `heal` or a death before that calls it off."""
+        host, left = self.hosts[node], nth
+
+        def before_change() -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                host.disk.on_change = None
+                self.powerloss(node) if powerloss else self.kill(node)
+                raise Killed
+        host.disk.on_change = before_change
 
     def jump_clock(self, node: int, seconds: float) -> None:
         """Move a host's wall clock; what it measures durations with goes on undisturbed."""

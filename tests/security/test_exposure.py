@@ -19,7 +19,7 @@ from minikafka.broker.log_lines import OneLine, escaped
 from minikafka.cluster.plan import free_ports
 from minikafka.core.config_def import ConfigError
 from minikafka.core.configs import BrokerConfig
-from minikafka.sim.disk import SimDisk
+from minikafka.sim.disk import Mount, SimDisk
 
 
 def config(listeners: str, **more: str) -> BrokerConfig:
@@ -114,7 +114,7 @@ def test_two_brokers_never_share_a_folder(alone: Cluster, tmp_path: Path, shared
 
 def test_a_folder_of_another_cluster_or_node_is_refused() -> None:
     """Fails if a broker mixes its logs with somebody else's."""
-    disk = SimDisk()
+    disk = Mount(SimDisk())
     LogDir(disk, "/data", "cluster-a", 1).claim(UUID(int=7))
     LogDir(disk, "/data", "cluster-a", 1).claim(UUID(int=7))
     with pytest.raises(LogDirError, match="cluster.id=cluster-a, but this broker is configured with cluster-b"):
