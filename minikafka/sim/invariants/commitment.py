@@ -109,18 +109,16 @@ class LeadersAreComplete(Invariant):
                   f"{leader.log.end_offset}, true HW is {truth.end}", truth.name, state.leader_epoch)
 
     def on_sample(self) -> None:
-        events = self.watch.client_events()
-        for event in events[self._acked :]:
-            if event.get("f") == "send" and event["type"] == "ok" and event.get("acks") == -1:
-                self._check_acked(event)
-        self._acked = len(events)
+        start, self._acked = self._acked, len(self.watch.client_events())
+        for _, answered in self.watch.acked(start) if start < self._acked else ():
+            self._check_acked(answered)
 
-    def _check_acked(self, event: dict[str, Any]) -> None:
-        truth = self.watch.truths.get((event["topic"], event["partition"]))
-        offset = event.get("offset")
-        if truth is None or offset is None or offset < truth.end or truth.was_lost or truth.key in self.watch.deleted:
+    def _check_acked(self, answered: dict[str, Any]) -> None:
+        truth = self.watch.truths.get((answered["topic"], answered["partition"]))
+        if truth is None or answered["offset"] < truth.end or truth.was_lost or truth.key in self.watch.deleted:
             return
-        self.fail(f"{truth.name}: {event['value']!r} was acknowledged at offset {offset}, true HW is {truth.end}")
+        self.fail(f"{truth.name}: {answered['value']!r} was acknowledged at offset {answered['offset']}, true HW is "
+                  f"{truth.end}")
 
 
 class LogsMatch(Invariant):

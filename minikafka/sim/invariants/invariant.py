@@ -21,9 +21,11 @@ REASONS = {"append": GREW, "hw": MOVED, "truncate": CUT, "recover": CUT, "role":
 
 
 class Invariant:
-    """`events`: the kinds of trace events that `on_event` is called with."""
+    """`events`: the kinds of trace events that `on_event` is called with. A `patient` one may take its time at the end:
+    it waits before the others look."""
 
     id = ""
+    patient = False
     events: tuple[str, ...] = ()
 
     def __init__(self, watch: Watch) -> None:

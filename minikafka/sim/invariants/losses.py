@@ -26,12 +26,15 @@ class Losses:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.suspects: dict[int, None] = {}  # whose disk something was done to, ever
+        self.flipped: dict[int, None] = {}  # whose disk was damaged without telling
         self._look_at: dict[int, None] = {}
 
     def on_fault(self, event: dict[str, Any]) -> None:
         node = event.get("node")
         if event["fault"] in DISK_FAULTS and node in self.watch.cluster.nodes:
             self.suspects[node] = self._look_at[node] = None
+            if event["fault"] == "flip_bit":
+                self.flipped[node] = None
 
     def look(self) -> None:
         """After a step: what do the damaged disks hold now?"""

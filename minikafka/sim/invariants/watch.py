@@ -13,7 +13,7 @@ Invariants: I-WATCH-1 a run with a watch takes the same course as one without: n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from minikafka.sim.invariants.cluster import Cluster, Key
@@ -25,6 +25,7 @@ from minikafka.sim.invariants.table import ALL
 from minikafka.sim.invariants.violation import Loss, Violation
 
 SAMPLE_EVERY = 64  # steps
+LOOK_AGAIN = 0.25  # seconds
 
 
 class Watch:
@@ -40,12 +41,15 @@ class Watch:
         self.truths: dict[Key, Truth] = {}
         self.seen: dict[tuple[int, Key], Seen] = {}
         self.ends: dict[tuple[int, Key], int] = {}  # log end offsets, of dead brokers as last seen
+        self._sent: dict[int, dict[str, Any]] = {}  # the clients' sends by number, and how much of the history was read
+        self._read = 0
         self._told: set[tuple[Any, ...]] = set()
         self._dirty: dict[tuple[int, str], int] = {}
         self._keys: dict[str, Key] = {}
         self._steps = 0
         self.keeper = Losses(self)
         self.deleted: dict[Key, None] = {}
+        self.goals: list[tuple[str, Callable[[], bool]]] = []  # what else must come true after healing (I15)
         self._chosen = {cls.id for cls in ALL if (not only or cls.id in only) and cls.id not in without}
         self.invariants: list[Invariant] = [cls(self) for cls in ALL if cls.id in self._chosen or cls is LogsMatch]
         self._sort_by_occasion()
@@ -89,6 +93,8 @@ class Watch:
             return
         text = f"{truth.name}: records {end} to {truth.end - 1} are lost: {why}"
         self.losses.append(Loss(truth.name, end, truth.end, text, self.world.now()))
+        if self.history is not None:
+            self.history.fact("may-lose", topic=truth.key[0], partition=truth.key[1], why=text)
         truth.lower(end)
         for tell in self._on_lost:
             tell(truth)
@@ -195,6 +201,30 @@ class Watch:
         """The clients' history so far."""
         return self.history.events if self.history is not None else []
 
+    def acked(self, start: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """(invoke, ok with topic and value added) of each send with acks=all whose answer stands at `start` or later in
+        the history."""
+        events = self.client_events()
+        for event in events[start:]:
+            if event["type"] != "ok" or event["f"] != "send":
+                continue
+            sent = self._sent.get(event["op"])
+            while sent is None and self._read < len(events):
+                each = events[self._read]
+                self._read += 1
+                if each["type"] == "invoke" and each["f"] == "send":
+                    self._sent[each["op"]] = each
+                sent = self._sent.get(event["op"])
+            if sent is not None and sent.get("acks", -1) == -1 and event.get("offset", -1) >= 0:
+                yield sent, {**sent, **event}
+
+    async def wait(self, missing: Callable[[], list[str]], timeout: float) -> list[str]:
+        """Until nothing is missing; what still is after `timeout` seconds of virtual time."""
+        deadline = self.world.now() + timeout
+        while (left := missing()) and self.world.now() < deadline:
+            await self.world.sleep(LOOK_AGAIN)
+        return left
+
     def look_at_everything(self) -> None:
         """Every replica of every running broker, whether an event told of it or not."""
         self._look_at_metadata()
@@ -207,5 +237,5 @@ class Watch:
         """After healing: let each invariant wait for what must come, and look at all there is."""
         self.look_at_everything()
         self.sample()
-        for invariant in self.invariants:
+        for invariant in sorted(self.invariants, key=lambda each: not each.patient):
             await invariant.at_end()

@@ -1,0 +1,164 @@
+"""I12: groups, judged by what is committed in `__consumer_offsets`.
+
+The generation of a group never falls until the group is deleted; within a generation no partition has two owners; and
+what the coordinator answers as a group's committed offset is the last one committed in the log: plain commits at once,
+those of a transaction with its commit marker, where of two the one that stands later counts (rule 61).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.log.batch import Header, records
+from minikafka.log.markers import is_commit
+from minikafka.protocol import group_records as wire
+from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.replica import Seen, Truth
+
+Slot = tuple[str, str, int]  # group, topic, partition
+Commit = tuple[int, int]  # where the record stands, the offset it commits
+
+
+class Groups:
+    """What one partition of `__consumer_offsets` says."""
+
+    def __init__(self) -> None:
+        self.generations: dict[str, int] = {}
+        self.offsets: dict[Slot, Commit] = {}
+        self.pending: dict[int, dict[Slot, Commit]] = {}  # by producer id
+        self.changed: dict[Slot, None] = {}  # since the coordinator was compared
+        self.coordinator: Any = None  # the one that was compared
+
+    def put(self, slot: Slot, commit: Commit) -> None:
+        if commit[0] > self.offsets.get(slot, (-1, -1))[0]:
+            self.offsets[slot] = commit
+            self.changed[slot] = None
+
+    def remove(self, slot: Slot) -> None:
+        self.offsets.pop(slot, None)
+        self.changed[slot] = None
+        for offsets in self.pending.values():
+            offsets.pop(slot, None)
+
+    def settle(self, producer_id: int, commit: bool) -> None:
+        for slot, value in self.pending.pop(producer_id, {}).items():
+            if commit:
+                self.put(slot, value)
+
+
+class GroupsAreSound(Invariant):
+    """I12."""
+
+    id = "I12"
+
+    def __init__(self, watch: Any) -> None:
+        super().__init__(watch)
+        self._partitions: dict[int, Groups] = {}
+
+    # --- the log ------------------------------------------------------------------------------------------------
+
+    def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
+        if truth.key[0] != OFFSETS_TOPIC:
+            return
+        groups = self._partitions.setdefault(truth.key[1], Groups())
+        if header.is_control:
+            if header.count:
+                groups.settle(header.producer_id, is_commit(raw))
+            return
+        for record in records(raw):
+            key = wire.read_key(record.key) if record.key else None
+            if isinstance(key, wire.OffsetKey):
+                self._offset(groups, key, record, header)
+            elif isinstance(key, wire.GroupKey):
+                self._group(groups, key.group, record, truth)
+
+    def _offset(self, groups: Groups, key: Slot, record: Any, header: Header) -> None:
+        slot = (key[0], key[1], key[2])
+        if record.value is None:
+            groups.remove(slot)
+            return
+        commit = (record.offset, wire.read_offset(record.value).offset)
+        if header.is_transactional:
+            groups.pending.setdefault(header.producer_id, {})[slot] = commit
+        else:
+            groups.put(slot, commit)
+
+    def _group(self, groups: Groups, group: str, record: Any, truth: Truth) -> None:
+        if record.value is None:
+            groups.generations.pop(group, None)
+            return
+        stored = wire.read_group(record.value)
+        before = groups.generations.get(group, -1)
+        if stored.generation < before:
+            self.fail(f"group {group}: generation {stored.generation} at offset {record.offset} of {truth.name} follows "
+                      f"generation {before}")
+        groups.generations[group] = stored.generation
+        owners: dict[tuple[str, int], str] = {}
+        for member in stored.members:
+            for partition in assigned(member.assignment or b""):
+                other = owners.setdefault(partition, member.member_id)
+                if other != member.member_id:
+                    self.fail(f"group {group}, generation {stored.generation}: {partition[0]}-{partition[1]} belongs to "
+                              f"{other} and to {member.member_id}")
+
+    def on_lost(self, truth: Truth) -> None:
+        if truth.key[0] == OFFSETS_TOPIC:
+            self._partitions.pop(truth.key[1], None)
+            for header, raw in truth.in_order():
+                self.on_committed(truth, header, raw)
+
+    # --- the coordinator ----------------------------------------------------------------------------------------
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        if seen.truth.key[0] != OFFSETS_TOPIC or not seen.core.is_leader or not self.cluster.leads(seen):
+            return
+        broker = self.cluster.running(seen.node)
+        coordinator = broker.groups.partitions.get(seen.truth.key[1]) if broker is not None else None
+        if coordinator is None or coordinator.loading or coordinator.partition is not seen.partition:
+            return
+        groups = self._partitions.setdefault(seen.truth.key[1], Groups())
+        if groups.coordinator is not coordinator:
+            groups.coordinator, groups.changed = coordinator, dict.fromkeys([*groups.offsets, *_held(coordinator)])
+        if seen.core.high_watermark >= seen.truth.end:  # a new leader's may come up later
+            changed, groups.changed = groups.changed, {}
+            for slot in changed:
+                self._compare(seen, groups, coordinator, slot)
+
+    def _compare(self, seen: Seen, groups: Groups, coordinator: Any, slot: Slot) -> None:
+        held = coordinator.offsets.get(slot[0], (slot[1], slot[2]))
+        found = (held.record_offset, held.offset) if held is not None else None
+        logged = groups.offsets.get(slot)
+        if found != logged:
+            self.fail(f"group {slot[0]}, {slot[1]}-{slot[2]}: coordinator {seen.node} holds (record, offset) {found}, the "
+                      f"last commit in {seen.truth.name} is {logged}", *slot, logged)
+
+    async def at_end(self) -> None:
+        for seen in self.watch.replicas():
+            groups = self._partitions.get(seen.truth.key[1]) if seen.truth.key[0] == OFFSETS_TOPIC else None
+            if groups is not None:
+                groups.coordinator = None
+                self.on_replica(seen, 0)
+
+
+def _held(coordinator: Any) -> list[Slot]:
+    return [(group, topic, index) for group, known in coordinator.offsets.groups.items() for topic, index in known]
+
+
+def assigned(data: bytes) -> Iterator[tuple[str, int]]:
+    """The partitions in a member's assignment (ConsumerProtocolAssignment); nothing of what is none."""
+    try:
+        _, topics = struct.unpack_from(">hi", data)
+        at = 6
+        for _ in range(topics):
+            (size,) = struct.unpack_from(">h", data, at)
+            topic = data[at + 2 : at + 2 + size].decode()
+            (count,) = struct.unpack_from(">i", data, at + 2 + size)
+            at += 6 + size
+            for index in struct.unpack_from(f">{count}i", data, at):
+                yield topic, index
+            at += 4 * count
+    except (struct.error, UnicodeDecodeError):
+        return

@@ -1,0 +1,126 @@
+"""I16: at the end, what was acknowledged can be read, replicas are equal, and recovery neither loses nor changes anything.
+
+All bytes are read again, because what was right when it was written may have been damaged since. Hosts to which a run
+has done that (`flip_bit`) are left out. A restart after kill -9 is judged at once: what the page cache held is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.log import Log
+from minikafka.log.batch import crc_ok, records
+from minikafka.sim.disk import Inode, Mount, SimDisk
+from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.replica import Cursor, Key, Seen, Truth
+
+SHOWN = 5
+
+
+class LogsAreWhole(Invariant):
+    """I16."""
+
+    id, events = "I16", ("recover",)
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        topic, _, index = event["tp"].rpartition("-")
+        node, end = event["b"], self.watch.ends.get((event["b"], (topic, int(index))), 0)
+        if event["leo"] < end and node not in self.watch.keeper.suspects:
+            self.fail(f"broker {node} recovered {event['tp']} up to {event['leo']}, it ended at {end}, and its disk is sound")
+
+    async def at_end(self) -> None:
+        for seen in self.watch.replicas():
+            if seen.node not in self.watch.keeper.flipped:
+                self._bytes(seen)
+                self._recovery(seen)
+        self._acknowledged()
+
+    # --- equal replicas -------------------------------------------------------------------------------------------
+
+    def _bytes(self, seen: Seen) -> None:
+        truth, end = seen.truth, min(seen.core.high_watermark, seen.truth.end)
+        truth.compacted = truth.compacted or seen.log.config.compact
+        cursor = Cursor(seen.log)
+        for header, raw in cursor.read(end):
+            if not crc_ok(raw, 0, header) or not truth.agrees(header, raw):
+                self.fail(f"{seen}: the batch at offset {header.base_offset} is not what was committed there", str(seen))
+                return
+        if cursor.offset < end and not truth.compacted:
+            self.fail(f"{seen}: its bytes end at {cursor.offset}, HW is {end}", str(seen))
+
+    # --- recovery -------------------------------------------------------------------------------------------------
+
+    def _recovery(self, seen: Seen) -> None:
+        """As if the broker had been killed now, twice."""
+        copy, folder = self._copy(self.cluster.disk(seen.node), seen.log.path), seen.log.path
+        log = self._open(copy, seen)
+        once = contents(copy, folder)
+        if log.end_offset != seen.log.end_offset:
+            self.fail(f"{seen}: recovery ends at {log.end_offset}, LEO is {seen.log.end_offset}")
+        self._open(copy, seen)
+        twice = contents(copy, folder)
+        differ = [path for path in sorted({*once, *twice}) if once.get(path) != twice.get(path)]
+        if differ:
+            self.fail(f"{seen}: a second recovery changed {differ}", str(seen))
+
+    def _copy(self, disk: SimDisk, folder: str) -> SimDisk:
+        copy = SimDisk()
+        for path, inode in disk.names.items():
+            if path == folder or path.startswith(folder + "/") or folder.startswith(path.rstrip("/") + "/"):
+                copy.names[path] = twin(inode)
+        return copy
+
+    def _open(self, disk: SimDisk, seen: Seen) -> Log:
+        world = self.cluster.world
+        return Log.open(Mount(disk, world.loop), seen.log.path, seen.log.config, now_ms=world.hosts[seen.node].env.wall_ms(),
+                        topic=seen.log.topic, topic_id=seen.log.topic_id, recovery_point=0,
+                        start_offset=seen.log.start_offset)
+
+    # --- acknowledged records ---------------------------------------------------------------------------------------
+
+    def _acknowledged(self) -> None:
+        """acked is a subset of readable: every send with acks=all that was answered is in its leader's log."""
+        readable: dict[Key, dict[int, Any]] = {}
+        lost = 0
+        for sent, answered in self.watch.acked():
+            key = (answered["topic"], answered["partition"])
+            truth = self.watch.truths.get(key)
+            if truth is None or truth.compacted or key in self.watch.deleted or self._excused(truth, answered):
+                continue
+            if key not in readable:
+                readable[key] = self._read(key)
+            value = readable[key].get(answered["offset"], b"nothing")
+            if value != sent["value"] and answered["offset"] >= readable[key].get(-1, 0):
+                lost += 1
+                if lost <= SHOWN:
+                    self.fail(f"{truth.name}: {sent['value']!r} was acknowledged at {answered['t']:.3f} s at offset "
+                              f"{answered['offset']}, where there is {value!r}")
+
+    def _excused(self, truth: Truth, answered: dict[str, Any]) -> bool:
+        return any(loss.name == truth.name and answered["t"] <= loss.t and loss.start <= answered["offset"] < loss.end
+                   for loss in self.watch.losses)
+
+    def _read(self, key: Key) -> dict[int, Any]:
+        """Values by offset, as the leader has them; at -1 where its log begins."""
+        state = self.cluster.states.get(key)
+        replica = self.cluster.replica(state.leader, key) if state is not None else None
+        if replica is None:
+            return {}
+        values: dict[int, Any] = {-1: replica.log.start_offset}
+        for header, raw in Cursor(replica.log).read(replica.log.end_offset):
+            if not header.is_control:
+                values.update((r.offset, r.value.decode(errors="replace") if r.value is not None else None)
+                              for r in records(raw))
+        return values
+
+
+def twin(inode: Inode | None) -> Inode | None:
+    if inode is None:
+        return None
+    other = Inode()
+    other.content = bytearray(inode.content)
+    return other
+
+
+def contents(disk: SimDisk, folder: str) -> dict[str, bytes]:
+    return {path: bytes(inode.content) for path in disk.files(folder) if (inode := disk.names[path]) is not None}

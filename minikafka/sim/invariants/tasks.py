@@ -1,0 +1,107 @@
+"""I14: nothing is forgotten and nothing piles up inside the processes.
+
+No exception goes unhandled, no broker dies but of its disk. Whoever waits for something that has happened is awake in
+the same step (no lost wakeup). At rest nobody waits for an acknowledgement, and between two looks some seconds apart
+the tasks, connections and files of no broker grow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.broker.delayed import DelayedProduce
+from minikafka.broker.group_log import GroupLog
+from minikafka.broker.handlers.fetch import DelayedFetch
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.replica import Seen
+
+REST, LOOKS = 2.0, 4  # seconds between two looks at resting brokers, and how many
+TASKS_AT_REST = 200  # a broker of three with a dozen partitions has about 30
+
+
+class NothingIsForgotten(Invariant):
+    """I14."""
+
+    id, events, patient = "I14", ("crash",), True
+
+    def __init__(self, watch: Any) -> None:
+        super().__init__(watch)
+        self._errors: dict[str, int] = {}
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        node = event["b"]
+        error = self.cluster.world.hosts[node].error
+        disk = isinstance(error, OSError) or (isinstance(error, KafkaError) and error.code == Err.KAFKA_STORAGE_ERROR)
+        keeper = self.watch.keeper
+        if not (disk and node in keeper.suspects) and node not in keeper.flipped:
+            self.fail(f"broker {node} died of {event['error']}")
+
+    def on_sample(self) -> None:
+        world = self.cluster.world
+        for loop in (world.loop, *(host.loop for host in world.hosts.values())):
+            known = self._errors.get(loop.name, 0)
+            if len(loop.errors) > known:
+                self._errors[loop.name] = len(loop.errors)
+                for context in loop.errors[known:]:
+                    self.fail(f"{loop.name}: {context.get('message')}: {context.get('exception')!r}")
+
+    # --- lost wakeups ---------------------------------------------------------------------------------------------
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        partition = seen.partition
+        for waiting in partition.waiters:
+            if not waiting._done.done() and self._ready(waiting, partition):
+                self.fail(f"{seen} (HW {seen.core.high_watermark}, LEO {seen.log.end_offset}): a {type(waiting).__name__} "
+                          f"waits for what has happened", str(seen), type(waiting).__name__)
+
+    def _ready(self, waiting: Any, partition: Any) -> bool:
+        if isinstance(waiting, DelayedProduce):
+            return partition in waiting.pending and partition.ack(waiting.pending[partition]) is not None
+        if isinstance(waiting, GroupLog):
+            return bool(waiting.waiting) and partition.ack(waiting.waiting[0].required) is not None
+        if isinstance(waiting, DelayedFetch):
+            wanted = waiting.waiting[partition]
+            return waiting.fetch.min_bytes <= 1 and wanted.offset < partition.bound(waiting.fetch.isolation)
+        return False
+
+    # --- at rest --------------------------------------------------------------------------------------------------
+
+    async def at_end(self) -> None:
+        for text in await self.watch.wait(self._waiting, 40.0):
+            self.fail(text)
+        looks = []
+        for _ in range(LOOKS):
+            await self.cluster.world.sleep(REST)
+            looks.append(self._counts())
+        for what, last in looks[-1].items():
+            counts = [look.get(what, 0) for look in looks]
+            if all(a < b for a, b in zip(counts, counts[1:], strict=False)):
+                self.fail(f"{what} of a broker at rest grow: {counts} in {REST * LOOKS:.0f} s")
+            if "tasks" in what and last > TASKS_AT_REST:
+                self.fail(f"{what}: {last} at rest")
+        self.on_sample()
+
+    def _waiting(self) -> list[str]:
+        """Who waits for an acknowledgement or an answer of the controller."""
+        found = []
+        for seen in self.watch.replicas():
+            produces = [w for w in seen.partition.waiters if isinstance(w, DelayedProduce)]
+            logs = [w for w in seen.partition.waiters if isinstance(w, GroupLog) and w.waiting]
+            found += [f"{seen}: {len(produces)} produce requests wait for their acknowledgement"] if produces else []
+            found += [f"{seen}: its coordinator waits for {len(logs[0].waiting)} records"] if logs else []
+            if seen.core.is_leader and seen.core.isr.proposal is not None:
+                found.append(f"{seen}: an ISR of {list(seen.core.isr.proposal.members)} is still proposed")
+        return found
+
+    def _counts(self) -> dict[str, int]:
+        counts = {}
+        for node in self.cluster.nodes:
+            host, broker = self.cluster.world.hosts[node], self.cluster.running(node)
+            if broker is None:
+                continue
+            counts[f"tasks of broker {node}"] = len(host.env._tasks)
+            counts[f"files of broker {node}"] = len(host.disk.names)
+            open_here = [t for t in self.cluster.world.net.transports if t.loop is host.loop]
+            counts[f"connections of broker {node}"] = len(open_here)
+        return counts

@@ -1,0 +1,115 @@
+"""I13: transactions, judged by what is committed in `__transaction_state` and in the partitions.
+
+Each state of a transactional id follows from the one before it (transaction_state.NEXT); a producer id and epoch that
+KIP-890 gives to one transaction has one outcome; no partition has a marker that its coordinator had not prepared, for
+this partition and with this outcome; and some time after healing no transaction is open that has run out of time, nor
+half done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.broker.transaction_partition import stored_data
+from minikafka.broker.transactions import TRANSACTION_TOPIC
+from minikafka.core.transaction import EPOCH_BUMPS, TransactionData
+from minikafka.core.transaction_state import NEXT, PREPARED, State
+from minikafka.log.batch import Header, records
+from minikafka.log.markers import is_commit
+from minikafka.protocol import transaction_records as wire
+from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.replica import Key, Truth
+
+SLACK = 15.0  # seconds of virtual time after the last deadline
+# What may follow a state in the log: the fence is written together with the abort that carries it.
+MAY_FOLLOW = {state: {*events.values()} | ({State.PREPARE_ABORT} if "fence" in events else set())
+              for state, events in NEXT.items()}
+
+
+class TransactionsAreSound(Invariant):
+    """I13."""
+
+    id, patient = "I13", True
+
+    def __init__(self, watch: Any) -> None:
+        super().__init__(watch)
+        self.ids: dict[str, TransactionData] = {}
+        self._outcomes: dict[tuple[int, int], State] = {}  # of (producer id, epoch), with KIP-890
+        self._prepared: dict[tuple[int, int, bool], dict[Key, None]] = {}  # (id, epoch, commit) -> partitions
+
+    def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
+        if header.is_control:
+            if header.count and header.producer_id >= 0:
+                self._marker(truth, header, is_commit(raw))
+        elif truth.key[0] == TRANSACTION_TOPIC:
+            for record in records(raw):
+                name = wire.read_transaction_key(record.key) if record.key else None
+                if name is not None:
+                    self._decision(truth, name, record)
+
+    def _decision(self, truth: Truth, name: str, record: Any) -> None:
+        before = self.ids.get(name)
+        state = State.DEAD if record.value is None else None
+        data = None if record.value is None else stored_data(wire.read_transaction_value(record.value))
+        state = state or (data.state if data is not None else State.DEAD)
+        if before is not None and state not in MAY_FOLLOW[before.state]:
+            self.fail(f"transactional id {name}: {state.value} at offset {record.offset} of {truth.name} follows "
+                      f"{before.state.value}")
+        if data is None:
+            self.ids.pop(name, None)
+            return
+        self.ids[name] = data
+        if data.state in PREPARED:
+            self._decided(name, data)
+
+    def _decided(self, name: str, data: TransactionData) -> None:
+        who = data.producer_id, data.epoch
+        commit = data.state is State.PREPARE_COMMIT
+        self._prepared.setdefault((*who, commit), {}).update(dict.fromkeys(data.partitions))
+        if data.version < EPOCH_BUMPS:
+            return
+        other = self._outcomes.setdefault(who, data.state)
+        if other is not data.state:
+            self.fail(f"transactional id {name}, producer {who[0]}, epoch {who[1]}: {other.value}, then "
+                      f"{data.state.value}")
+
+    def _marker(self, truth: Truth, header: Header, commit: bool) -> None:
+        known = self._prepared.get((header.producer_id, header.producer_epoch, commit))
+        if known is not None and truth.key in known:
+            return
+        if any(t.was_lost for t in self.watch.truths.values() if t.key[0] == TRANSACTION_TOPIC):
+            return
+        outcome = "commit" if commit else "abort"
+        self.fail(f"{truth.name}: a {outcome} marker of producer {header.producer_id}, epoch {header.producer_epoch} at "
+                  f"offset {header.base_offset}, " + ("which nobody had prepared" if known is None else
+                  f"prepared for other partitions: {list(known)}"))
+
+    def on_lost(self, truth: Truth) -> None:
+        if truth.key[0] == TRANSACTION_TOPIC:
+            self.ids, self._outcomes = {}, {}
+            for other in self.watch.truths.values():
+                if other.key[0] == TRANSACTION_TOPIC:
+                    for header, raw in other.in_order():
+                        self.on_committed(other, header, raw)
+
+    # --- after healing --------------------------------------------------------------------------------------------
+
+    async def at_end(self) -> None:
+        if self.ids:
+            left = await self.watch.wait(self._left_open, self._longest() + SLACK)
+            for text in left:
+                self.fail(text)
+
+    def _longest(self) -> float:
+        """Until when the last open transaction must have been aborted, from now on, in seconds."""
+        broker = next(b for n in self.cluster.nodes if (b := self.cluster.running(n)) is not None)
+        check = broker.config["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
+        return (check + max(data.timeout_ms for data in self.ids.values())) / 1000
+
+    def _left_open(self) -> list[str]:
+        half = [f"transactional id {name} (producer {data.producer_id}, epoch {data.epoch}) is still {data.state.value}"
+                for name, data in self.ids.items() if data.state in (State.ONGOING, *PREPARED)]
+        leading = [s for s in self.watch.replicas() if s.core.is_leader and self.cluster.leads(s)]
+        return half + [f"{seen}: a transaction is open from offset {first} on, LSO {seen.partition.last_stable_offset}, "
+                       f"HW {seen.core.high_watermark}"
+                       for seen in leading if (first := seen.log.producers.first_undecided_offset) >= 0]
