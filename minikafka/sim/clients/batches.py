@@ -103,16 +103,19 @@ class Queue:
         self.waiting: deque[Batch] = deque()
         self.in_flight: list[Batch] = []
 
-    def add(self, entry: Entry, now: float) -> bool:
-        """Put a record into the batch that is being filled, or a new one; returns whether it is a new one."""
+    @property
+    def filling(self) -> Batch | None:
+        """The batch that still takes records."""
         last = self.waiting[-1] if self.waiting else None
-        fits = last is not None and not last.attempts and last.identity is None and last.size < BATCH_BYTES
-        if not fits:
-            last = Batch(self.tp, now)
-            self.waiting.append(last)
-        assert last is not None
-        last.add(entry)
-        return not fits
+        return last if last and not last.attempts and last.size < BATCH_BYTES else None
+
+    def add(self, entry: Entry, now: float) -> None:
+        """Put a record into the batch that is being filled, or a new one."""
+        batch = self.filling
+        if batch is None:
+            batch = Batch(self.tp, now)
+            self.waiting.append(batch)
+        batch.add(entry)
 
     def again(self, batch: Batch) -> None:
         """A batch that failed waits again, before everything younger (I-BATCHES-2)."""

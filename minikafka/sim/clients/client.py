@@ -46,6 +46,7 @@ class Client:
         self.closed = False
         self._connections: dict[tuple[int, str], Connection] = {}
         self._opening: dict[tuple[int, str], asyncio.Lock] = {}
+        self._preparing: dict[tuple[int, str], None] = {}
         self._failures: dict[int, tuple[int, float]] = {}  # node: failures in a row, when to try again
         self._refresh: asyncio.Task[None] | None = None
         self._refreshed_at = float("-inf")
@@ -76,6 +77,21 @@ class Client:
             self._failures.pop(node, None)
             self._connections[key] = opened
             return opened
+
+    def prepare(self, node: int, purpose: str, then: Callable[[bool], None]) -> None:
+        """Have a connection opened, unless somebody is at it; `then` is told whether it worked."""
+        if (node, purpose) not in self._preparing:
+            self._preparing[node, purpose] = None
+            self.env.spawn(self._prepare(node, purpose, then), f"{self.client_id}: connect to {node}")
+
+    async def _prepare(self, node: int, purpose: str, then: Callable[[bool], None]) -> None:
+        try:
+            await self.connection(node, purpose)
+            opened = True
+        except (ConnectionError, TimeoutError):
+            opened = False
+        del self._preparing[node, purpose]
+        then(opened)
 
     def _address(self, node: int) -> tuple[str, int]:
         if node == BOOTSTRAP:

@@ -18,6 +18,7 @@ from kafka.protocol.consumer import FetchRequest
 
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.clients.client import Client
+from minikafka.sim.clients.connection import Connection
 from minikafka.sim.clients.fetch_session import FetchSession, Key
 from minikafka.sim.clients.metadata import Leader, Tp
 from minikafka.sim.clients.positions import Position, Positions
@@ -50,7 +51,6 @@ class Fetcher:
         self.fetched: dict[Tp, Fetched] = {}
         self.sessions: dict[int, FetchSession] = {}
         self.error: KafkaError | None = None
-        self._asked: dict[int, None] = {}  # nodes with a request, or a connection, under way
 
     # --- asking -------------------------------------------------------------------------------------------------
 
@@ -63,10 +63,18 @@ class Fetcher:
         for node, tps in by_node.items():
             if node < 0:
                 self.stale()
-            elif node not in self._asked:
-                self._asked[node] = None
-                self.client.env.spawn(self._fetch(node, *self._question(node, tps)),
-                                      f"{self.client.client_id}: fetch from {node}")
+            elif (connection := self.client.ready(node, PURPOSE)) is None:
+                self.client.prepare(node, PURPOSE, self._connected)
+            elif not connection.in_flight:
+                self._send(connection, node, tps)
+
+    def _connected(self, opened: bool) -> None:
+        self.wake() if opened else self.stale()
+
+    def _send(self, connection: Connection, node: int, tps: list[Tp]) -> None:
+        question, asked = self._question(node, tps)
+        connection.send(question, VERSION, self.max_wait + self.client.request_timeout,
+                        lambda answer: self._answered(node, asked, answer))
 
     def _question(self, node: int, tps: list[Tp]) -> tuple[FetchRequest, dict[Key, tuple[Tp, int]]]:
         """The request, and whose answers belong to which turn of which position."""
@@ -75,18 +83,6 @@ class Fetcher:
         wanted = {key: self._want(self.positions.of[tp]) for key, (tp, _) in asked.items()}
         return FetchRequest(max_wait_ms=int(self.max_wait * 1000), min_bytes=1, max_bytes=self.max_bytes,
                             isolation_level=int(self.committed_only), rack_id="", **session.request(wanted)), asked
-
-    async def _fetch(self, node: int, question: FetchRequest, asked: dict[Key, tuple[Tp, int]]) -> None:
-        session = self.sessions[node]
-        answer = await self.client.ask(node, question, VERSION, self.max_wait + self.client.request_timeout, PURPOSE)
-        del self._asked[node]
-        if answer is None:
-            session.lost()
-            self.stale()
-        else:
-            session.answered(Err(answer.error_code), answer.session_id)
-            self._answered(answer, asked)
-        self.wake()
 
     def _topic_id(self, tp: Tp) -> UUID:
         known = self.client.metadata.topics.get(tp[0])
@@ -98,7 +94,13 @@ class Fetcher:
 
     # --- answers ------------------------------------------------------------------------------------------------
 
-    def _answered(self, answer: Any, asked: dict[Key, tuple[Tp, int]]) -> None:
+    def _answered(self, node: int, asked: dict[Key, tuple[Tp, int]], answer: Any) -> None:
+        self.wake()
+        if isinstance(answer, Exception):
+            self.sessions[node].lost()
+            self.stale()
+            return
+        self.sessions[node].answered(Err(answer.error_code), answer.session_id)
         for topic in answer.responses:
             for part in topic.partitions:
                 tp, turn = asked.get((topic.topic_id or UUID(int=0), part.partition_index), (None, 0))

@@ -7,6 +7,7 @@ Source: org.apache.kafka.common.utils.Utils.murmur2, BuiltInPartitioner (KIP-480
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 MASK = 0xFFFFFFFF
 M, R, SEED = 0x5BD1E995, 24, 0x9747B28C
@@ -27,19 +28,16 @@ def murmur2(data: bytes) -> int:
 
 
 class Partitioner:
-    """Of one producer."""
+    """Of one producer. `filling(p)` tells whether a batch of partition `p` still takes records."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self._sticky: dict[str, int] = {}
 
-    def choose(self, topic: str, key: bytes | None, partitions: list[int]) -> int:
+    def choose(self, topic: str, key: bytes | None, partitions: list[int], filling: Callable[[int], bool]) -> int:
+        """Without a key: stay with a partition until its batch is full or sent, then go to any."""
         if key is not None:
             return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
-        if topic not in self._sticky:
+        if topic not in self._sticky or not filling(self._sticky[topic]):
             self._sticky[topic] = self.rng.choice(partitions)
         return self._sticky[topic]
-
-    def batch_begins(self, topic: str) -> None:
-        """A new batch: records without a key may go elsewhere from now on."""
-        self._sticky.pop(topic, None)

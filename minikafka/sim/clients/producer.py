@@ -93,7 +93,8 @@ class Producer:
             self.transactions.check()
         partitions = await self.client.topic(topic, self.max_block)
         if partition is None:
-            partition = self.partitioner.choose(topic, as_bytes(key), partitions)
+            partition = self.partitioner.choose(topic, as_bytes(key), partitions,
+                                                lambda p: self.sender.queue((topic, p)).filling is not None)
         elif partition not in partitions:
             raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} has no partition {partition}")
         record = as_bytes(key), as_bytes(value), headers or [], timestamp or self.env.wall_ms()
@@ -112,8 +113,7 @@ class Producer:
         if self.transactions is not None:
             self.transactions.add(tp)
         entry = Entry(record, self.env.future(), operation)
-        if self.sender.queue(tp).add(entry, self.env.now()):
-            self.partitioner.batch_begins(tp[0])
+        self.sender.queue(tp).add(entry, self.env.now())
         self.sender.wake.set()
         return entry.promise
 
@@ -166,8 +166,10 @@ class Producer:
     async def _end(self, commit: bool, operation: Operation) -> None:
         transactions = self._transactional()
         try:
+            if commit and transactions.ending is None:
+                transactions.check()
             if not commit:
-                self._drop_unsent()
+                self.sender.drop_unsent(Err.TRANSACTION_ABORTABLE)
             await self.flush()
             await transactions.end(commit)
         except BaseException as error:
@@ -175,13 +177,6 @@ class Producer:
             raise
         operation.ok()
         self._txn = None
-
-    def _drop_unsent(self) -> None:
-        """Before an abort: what was never sent is not worth sending any more."""
-        for queue in self.sender.queues.values():
-            for batch in [batch for batch in queue.waiting if not batch.attempts]:
-                queue.drop(batch)
-                batch.fail(Err.TRANSACTION_ABORTABLE, "the transaction is aborted")
 
     # --- the end ------------------------------------------------------------------------------------------------
 

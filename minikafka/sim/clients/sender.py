@@ -60,7 +60,6 @@ class Sender:
         self.wake = asyncio.Event()
         self.flushing = 0
         self.closed = False
-        self._opening: dict[int, None] = {}
         self._asking = False
         self._refreshing = False
         self._refreshed_at = float("-inf")
@@ -85,6 +84,8 @@ class Sender:
         if self.transactions is not None:
             if holes:
                 self.transactions.failed(Err.REQUEST_TIMED_OUT)
+            if self.transactions.doomed:
+                self.drop_unsent(self.transactions.error, everything=self.transactions.dead)
             self.transactions.look()
             return
         numbers.raise_epoch()
@@ -138,7 +139,7 @@ class Sender:
             if node < 0:
                 self._refresh()
             elif (connection := self.client.ready(node, PURPOSE)) is None:
-                self._open(node)
+                self.client.prepare(node, PURPOSE, self._connected)
             elif connection.in_flight < self.settings.max_in_flight:
                 self._send(connection, [queue.take() for queue in queues])
 
@@ -176,19 +177,10 @@ class Sender:
                               timeout_ms=int(self.client.request_timeout * 1000),
                               topic_data=[named(name=name, partition_data=parts) for name, parts in topics.items()])
 
-    def _open(self, node: int) -> None:
-        if node not in self._opening:
-            self._opening[node] = None
-            self.env.spawn(self._connect(node), f"{self.client.client_id}: connect to {node}")
-
-    async def _connect(self, node: int) -> None:
-        try:
-            await self.client.connection(node, PURPOSE)
-        except (ConnectionError, TimeoutError):
+    def _connected(self, opened: bool) -> None:
+        self.wake.set()
+        if not opened:
             self._refresh()
-        finally:
-            del self._opening[node]
-            self.wake.set()
 
     def _refresh(self) -> None:
         """Look for leaders, but not more often than every REFRESH_EVERY."""
@@ -272,6 +264,15 @@ class Sender:
             for batch in [batch for batch in queue.all() if self._late(batch)]:
                 batch.unsure = batch.unsure or batch in queue.in_flight
                 self.give_up(batch, Err.REQUEST_TIMED_OUT, "delivery timeout", refused=batch.attempts == 0)
+
+    def drop_unsent(self, error: Err, everything: bool = False) -> None:
+        """The transaction will not be committed: what was never sent is not worth sending any more."""
+        for queue in self.queues.values():
+            for batch in list(queue.all()):
+                if everything or not batch.attempts:
+                    batch.unsure = batch.unsure or batch.attempts > 0
+                    queue.drop(batch)
+                    batch.fail(error, "the transaction is aborted")
 
     async def flush(self) -> None:
         """Wait until every batch that is here now is through or given up."""

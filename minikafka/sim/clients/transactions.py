@@ -66,7 +66,7 @@ class Transactions:
         self.started = False  # the coordinator may know of the transaction
         self.bump = False  # ask for a new epoch after the abort (version 1)
         self.ending: bool | None = None  # the end that was asked for: commit or not
-        self.wake: Callable[[], None] = lambda: None
+        self.wake: Callable[[], None] = lambda: None  # the sender's
         self._announcing = False
 
     # --- state --------------------------------------------------------------------------------------------------
@@ -85,10 +85,21 @@ class Transactions:
         elif self.state in (State.OPEN, State.ENDING):
             self.state = State.ABORT_ONLY
             self.bump = self.version == 1
+        self.wake()
+
+    @property
+    def doomed(self) -> bool:
+        """The open transaction can only be aborted."""
+        return self.state in (State.ABORT_ONLY, State.FATAL)
+
+    @property
+    def dead(self) -> bool:
+        """Nothing at all is possible any more."""
+        return self.state is State.FATAL
 
     def check(self) -> None:
         """Raise what forbids to write."""
-        if self.state in (State.FATAL, State.ABORT_ONLY):
+        if self.doomed:
             raise KafkaError(self.error)
         self._require(State.OPEN)
 
