@@ -1,0 +1,493 @@
+"""A cluster in the seeded world, and everything that can befall it: processes, links, disks, clocks, single frames."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.producer import ProduceRequest
+
+from minikafka.broker.partition import Partition
+from minikafka.broker.peer import Peer
+from minikafka.log.batch import batches, build, records
+from minikafka.protocol.errors import Err
+from minikafka.protocol.internal import BrokerHeartbeatRequest
+from minikafka.sim.world import World
+
+Story = Callable[["Shop"], Coroutine[Any, Any, None]]
+
+
+class Shop(World):
+    """A world with a topic `t` of one partition and three replicas, and a client that speaks to one broker at a time."""
+
+    async def begin(self) -> None:
+        await self.start()
+        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=3, assignments=[],
+                                                   configs=[])
+        answer = await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        assert answer.topics[0].error_code == 0
+        await self.until(lambda: all(self.partition(n) is not None for n in self.nodes) and self.leader is not None)
+
+    async def ask(self, node: int, request: Any, version: int, timeout: float = 10.0) -> Any:
+        """One question on a connection of its own."""
+        host, port = self.bootstrap[node - 1]
+        peer = Peer(self.client_env(), node, host, port, "test")
+        try:
+            return await peer.request(request, version, timeout)
+        finally:
+            peer.close()
+
+    def partition(self, node: int) -> Partition | None:
+        broker = self.broker(node)
+        return broker.replicas.partitions.get(("t", 0)) if broker is not None else None
+
+    @property
+    def leader(self) -> int | None:
+        leading = [(p.leader_epoch, n) for n in self.nodes if (p := self.partition(n)) is not None and p.is_leader]
+        return max(leading)[1] if leading else None
+
+    @property
+    def follower(self) -> int:
+        return next(n for n in self.nodes if n != self.leader)
+
+    async def send(self, value: bytes, node: int | None = None, timeout: float = 10.0) -> int:
+        """One record with acks=all; its offset."""
+        data = build([(None, value)], timestamp_ms=self.client_env().wall_ms())
+        named = ProduceRequest.TopicProduceData
+        request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=20_000, topic_data=[
+            named(name="t", partition_data=[named.PartitionProduceData(index=0, records=data)])])
+        answer = (await self.ask(node or self.leader or 0, request, 9, timeout)).responses[0].partition_responses[0]
+        if answer.error_code:
+            raise RuntimeError(Err(answer.error_code).name)
+        return int(answer.base_offset)
+
+    def values(self, node: int) -> list[bytes]:
+        """What a broker's log holds."""
+        partition = self.partition(node)
+        assert partition is not None
+        data = partition.log.read(0, 1 << 20, partition.log.end_offset)
+        return [bytes(r.value) for _, batch in batches(data) for r in records(batch)]
+
+
+class End(asyncio.Protocol):
+    """One end of a connection that speaks nothing in particular."""
+
+    def __init__(self) -> None:
+        self.received = bytearray()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+
+
+def play(story: Story, seed: int = 1, died: bool = False, **kind: Any) -> Shop:
+    """Run a story from a topic on; fails if anything in the world died unasked, unless `died`."""
+    world = Shop(seed, **kind)
+
+    async def whole() -> None:
+        await world.begin()
+        await story(world)
+
+    world.run(whole())
+    assert world.errors == [] and (died or world.crashes == [])
+    world.close()
+    return world
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_killed_leader_is_replaced_and_comes_back_with_its_page_cache() -> None:
+    """Fails if `kill` takes unsynced bytes, or the cluster does not go on without the dead."""
+    async def story(w: Shop) -> None:
+        assert await w.send(b"a") == 0
+        old = w.leader
+        assert old is not None
+        w.kill(old)
+        assert w.broker(old) is None and old not in w.alive
+        await w.until(lambda: w.leader not in (None, old))
+        assert await w.send(b"b") == 1
+        await w.restart(old)
+        await w.until(lambda: w.values(old) == [b"a", b"b"])
+        booted = [e for e in w.events if e["k"] == "recover" and e["b"] == old and e["tp"] == "t-0" and e["i"] == 2]
+        assert [e["leo"] for e in booted] == [1]
+    play(story)
+
+
+def test_a_killed_process_runs_no_finally() -> None:
+    """Fails if a task of a killed process gets another turn, be it to clean up (I-SIM-3)."""
+    async def story(w: Shop) -> None:
+        ran: list[str] = []
+
+        async def cleans_up() -> None:
+            try:
+                await w.hosts[1].env.sleep(1)  # type: ignore[union-attr]
+            finally:
+                ran.append("finally")
+
+        w.hosts[1].loop.create_task(cleans_up())
+        await w.sleep(0.1)
+        w.kill(1)
+        await w.sleep(5)
+        assert ran == []
+    play(story)
+
+
+def test_what_a_process_does_while_it_dies_reaches_no_disk() -> None:
+    """Fails if the code around a fatal write can still write: a dead process has no disk."""
+    async def story(w: Shop) -> None:
+        follower = w.follower
+        w.crash_at_write(follower, 1)
+        assert await w.send(b"a") == 0
+        assert w.hosts[follower].state == "dead" and w.crashes == []
+        await w.restart(follower)
+        await w.until(lambda: w.values(follower) == [b"a"])
+    play(story)
+
+
+def test_a_paused_broker_is_fenced_and_all_that_is_late_comes_at_once() -> None:
+    """Fails if a paused process acts, loses its timers, or is forgiven by the controller."""
+    async def story(w: Shop) -> None:
+        node = next(n for n in w.nodes if n != w.controller())
+        steps: list[float] = []
+        env = w.hosts[node].env
+        assert env is not None
+        for delay in (1.0, 2.0, 3.0):
+            env.later(delay, lambda: steps.append(w.now()))
+        w.pause(node)
+        started = w.now()
+        other = next(n for n in w.alive if n != node)
+        await w.until(lambda: w.broker(other).image.brokers[node].fenced)  # type: ignore[union-attr]
+        await w.sleep(2)
+        assert steps == []
+        w.resume(node)
+        await w.until(lambda: len(steps) == 3)
+        assert steps[0] == steps[2] > started + 3
+        await w.ready()
+    play(story)
+
+
+def test_a_stopped_broker_leaves_without_a_trace_of_a_crash() -> None:
+    """Fails if a controlled shutdown does not end clean, or its next start has to recover logs."""
+    async def story(w: Shop) -> None:
+        await w.send(b"a")
+        await w.stop(2)
+        assert w.hosts[2].disk.names["/data/.kafka_cleanshutdown"] is not None
+        await w.restart(2)
+        assert [e["truncated_bytes"] for e in w.events if e["k"] == "recover" and e["b"] == 2][-1] == 0
+        assert [e["k"] for e in w.events if e["b"] == 2 and e["k"] in ("start", "stop")] == ["start", "stop", "start"]
+    play(story)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_power_lost_by_one_broker_loses_nothing_acknowledged(seed: int) -> None:
+    """Fails if a broker that lost unsynced bytes leads with less than was acknowledged, or never catches up."""
+    async def story(w: Shop) -> None:
+        for number in range(10):
+            await w.send(b"%d" % number)
+        old = w.leader
+        assert old is not None
+        w.powerloss(old)
+        await w.until(lambda: w.leader not in (None, old))
+        assert await w.send(b"10") == 10
+        await w.mend()
+        await w.until(lambda: w.values(old) == [b"%d" % number for number in range(11)])
+    play(story, seed)
+
+
+def test_nobody_is_told_of_a_power_loss_until_the_machine_is_back() -> None:
+    """Fails if connections to a dark machine break at once: peers must find out by silence."""
+    async def story(w: Shop) -> None:
+        asked = w.send(b"a", timeout=6.0)
+        old = w.leader
+        assert old is not None
+        hold = w.hold(lambda m: m.api is ProduceRequest and m.is_response)
+        waiting = w.loop.create_task(asked)
+        await w.until(lambda: hold.frames)
+        started = w.now()
+        w.powerloss(old)
+        hold.stop()
+        with pytest.raises(TimeoutError):
+            await waiting
+        assert w.now() - started > 5
+    play(story)
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_leader_that_is_cut_off_acknowledges_nothing() -> None:
+    """Fails if a cut lets bytes through, or a minority acknowledges with acks=all."""
+    async def story(w: Shop) -> None:
+        old = w.leader
+        assert old is not None
+        others = [n for n in w.nodes if n != old]
+        for other in others:
+            w.cut(old, other)
+        with pytest.raises((RuntimeError, TimeoutError)):
+            await w.send(b"lost", node=old)
+        await w.until(lambda: w.leader in others)
+        assert await w.send(b"kept") == 0
+        w.heal()
+        await w.ready()
+        await w.until(lambda: all(w.values(n) == [b"kept"] for n in w.nodes))
+    play(story, seed=3)
+
+
+def test_a_one_way_cut_lets_the_other_way_through() -> None:
+    """Fails if one direction of a cut holds the other as well."""
+    async def story(w: Shop) -> None:
+        w.cut("clients", w.leader or 0, one_way=True)
+        with pytest.raises(TimeoutError):
+            await w.send(b"a", timeout=3)
+        w.heal()
+        w.cut(w.leader or 0, "clients", one_way=True)
+        with pytest.raises(TimeoutError):
+            await w.send(b"b", timeout=3)
+        w.heal()
+        assert w.values(w.leader or 0) in ([], [b"a"])  # neither connection was made
+    play(story)
+
+
+def test_bytes_that_waited_for_a_heal_arrive_in_order() -> None:
+    """Fails if a healed link delivers late bytes after younger ones, or twice (I-NET-1)."""
+    async def story(w: Shop) -> None:
+        ends: list[End] = []
+
+        def accept() -> End:
+            ends.append(End())
+            return ends[-1]
+
+        w.net.listen("sink", 1, accept, name="sink")
+        source = End()
+        await w.net.connect("sink", 1, lambda: source, name="clients")
+        await w.until(lambda: ends)
+        sent = bytearray()
+        for number in range(200):
+            if number == 50:
+                w.cut("clients", "sink", one_way=True)
+            if number == 150:
+                w.heal()
+            source.transport.write(b"%06d" % number)
+            sent += b"%06d" % number
+            await w.sleep(0.0005)
+        await w.until(lambda: len(ends[0].received) == len(sent))
+        assert ends[0].received == sent
+    play(story)
+
+
+def test_a_slow_link_takes_its_time() -> None:
+    """Fails if latency or bandwidth of a link change nothing."""
+    async def story(w: Shop) -> None:
+        async def took(size: int) -> float:
+            started = w.now()
+            await w.send(bytes(size))
+            return w.now() - started
+        quick = await took(100)
+        w.slow("clients", w.leader or 0, latency=0.1)
+        assert 0.4 < await took(100) < 0.4 + quick + 0.1  # two for the connection, two for the question
+        w.heal()
+        w.slow("clients", w.leader or 0, bandwidth=10_000)
+        assert await took(50_000) > 5
+        w.heal()
+        assert await took(100) < 0.1
+    play(story)
+
+
+def test_reset_breaks_what_is_under_way() -> None:
+    """Fails if a reset leaves a connection standing."""
+    async def story(w: Shop) -> None:
+        hold = w.hold(lambda m: m.api is ProduceRequest and not m.is_response and m.src == "clients")
+        waiting = w.loop.create_task(w.send(b"a"))
+        await w.until(lambda: hold.frames)
+        hold.stop()
+        w.reset("clients", w.leader or 0)
+        with pytest.raises(ConnectionError):
+            await waiting
+        assert w.values(w.leader or 0) == []
+    play(story)
+
+
+# --- single frames ------------------------------------------------------------------------------------------------------
+
+
+def test_a_held_request_arrives_when_it_is_released() -> None:
+    """Fails if a hold loses or doubles what it held, or holds what it was not asked for."""
+    async def story(w: Shop) -> None:
+        hold = w.hold(lambda m: m.api is ProduceRequest and m.src == "clients" and not m.is_response)
+        first = w.loop.create_task(w.send(b"first", timeout=20))
+        await w.until(lambda: hold.frames)
+        assert (hold.frames[0].dst, hold.frames[0].body.acks) == (w.leader, -1)
+        hold.stop()
+        assert await w.send(b"second") == 0
+        hold.release()
+        assert await first == 1
+    play(story)
+
+
+def test_a_dropped_answer_is_a_broken_connection() -> None:
+    """Fails if the request of a dropped answer was not served, or its client waits on."""
+    async def story(w: Shop) -> None:
+        hold = w.hold(lambda m: m.api is ProduceRequest and m.is_response)
+        waiting = w.loop.create_task(w.send(b"a"))
+        await w.until(lambda: hold.frames)
+        hold.drop()
+        with pytest.raises(ConnectionError):
+            await waiting
+        assert w.values(w.leader or 0) == [b"a"]
+    play(story)
+
+
+def test_frames_between_brokers_are_seen() -> None:
+    """Fails if a tap misses requests or answers between brokers, or cannot read them."""
+    async def story(w: Shop) -> None:
+        seen: list[tuple[Any, bool]] = []
+        end = w.tap(lambda m: seen.append((m.src, m.is_response)) if m.api is BrokerHeartbeatRequest and m.body else None)
+        await w.sleep(3)
+        end()
+        count = len(seen)
+        asked = {src for src, is_response in seen if not is_response}
+        assert asked == {n for n in w.nodes} and (w.controller(), True) in seen
+        await w.sleep(3)
+        assert len(seen) == count
+    play(story)
+
+
+# --- disks and clocks ---------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_ends_the_broker_and_room_brings_it_back() -> None:
+    """Fails if ENOSPC is survived in silence, costs acknowledged records, or outlives `heal`."""
+    async def story(w: Shop) -> None:
+        await w.send(b"a")
+        full = w.follower
+        w.fill_disk(full)
+        assert await w.send(b"b") == 1
+        await w.until(lambda: w.hosts[full].state == "dead")
+        assert [n for n, _ in w.crashes] == [full]
+        await w.mend()
+        await w.until(lambda: w.values(full) == [b"a", b"b"])
+    play(story, died=True)
+
+
+@pytest.mark.parametrize("what", ["write", "sync"])
+def test_a_failing_disk_ends_the_broker(what: str) -> None:
+    """Fails if a broker goes on after EIO: what it has is not what it thinks (rule 67)."""
+    async def story(w: Shop) -> None:
+        node = w.controller()
+        assert node is not None
+        w.fail_disk(node, what)
+        await w.until(lambda: w.hosts[node].state == "dead")
+        assert isinstance(w.hosts[node].error, Exception)
+        await w.mend()
+        assert await w.send(b"a") == 0
+    play(story, died=True)
+
+
+def test_a_wiped_broker_is_filled_again() -> None:
+    """Fails if `wipe` leaves data, or takes the metadata folder with it."""
+    async def story(w: Shop) -> None:
+        await w.send(b"a")
+        node = w.follower
+        w.kill(node)
+        w.wipe(node)
+        assert w.hosts[node].disk.files("/data") == [] != w.hosts[node].disk.files("/metadata")
+        await w.mend()
+        await w.until(lambda: w.values(node) == [b"a"])
+    play(story)
+
+
+def test_clocks_jump_and_drift_by_host() -> None:
+    """Fails if a jump moves what durations are measured with, or a drift does not show in both clocks."""
+    async def story(w: Shop) -> None:
+        env = w.hosts[1].env
+        assert env is not None
+        monotonic, wall = env.now(), env.wall_ms()
+        w.jump_clock(1, 3600)
+        assert env.now() == monotonic and env.wall_ms() - wall == 3_600_000
+        w.drift_clock(1, 1.1)
+        fired: list[float] = []
+        started = w.now()
+        env.later(11.0, lambda: fired.append(w.now()))
+        await w.sleep(10.5)
+        assert env.now() - monotonic == pytest.approx(11.55, abs=0.02)
+        assert env.wall_ms() - wall - 3_600_000 == pytest.approx(11_550, abs=20)
+        assert fired == [pytest.approx(started + 10.0, abs=0.02)]
+        assert await w.send(b"a") == 0
+    play(story)
+
+
+def test_a_held_follower_leaves_the_isr_and_stays_registered() -> None:
+    """Fails if hold_follower stops more than replication, or `heal` does not end it."""
+    async def story(w: Shop) -> None:
+        node, leader = w.follower, w.leader
+        assert leader is not None
+        w.hold_follower(node)
+        task = w.loop.create_task(w.send(b"a", timeout=20))
+        await w.until(lambda: node not in w.partition(leader).core.isr.committed)  # type: ignore[union-attr]
+        assert await task == 0
+        assert not w.broker(leader).image.brokers[node].fenced  # type: ignore[union-attr]
+        w.heal()
+        await w.until(lambda: node in w.partition(leader).core.isr.committed)  # type: ignore[union-attr]
+    play(story)
+
+
+# --- the world itself ---------------------------------------------------------------------------------------------------
+
+
+def test_controllers_of_their_own_and_racks() -> None:
+    """Fails if voters that are no brokers, or racks, are not set up as the live cluster sets them up."""
+    async def story(w: Shop) -> None:
+        assert w.nodes == [1, 2, 3, 101, 102, 103] and w.controller() in (101, 102, 103)
+        image = w.broker(1).image  # type: ignore[union-attr]
+        assert {n: b.rack for n, b in image.brokers.items()} == {1: "a", 2: "b", 3: "b"}
+        w.kill(w.controller() or 0)
+        assert await w.send(b"a") == 0
+
+    world = Shop(5, controllers=3, racks=["a", "b", "b"])
+
+    async def whole() -> None:
+        await world.start()
+        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=3, assignments=[],
+                                                   configs=[])
+        await world.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        await world.until(lambda: world.leader is not None)
+        await story(world)
+    world.run(whole())
+    world.close()
+
+
+def test_events_are_told_at_once_and_in_order() -> None:
+    """Fails if listeners miss events, or an incarnation's numbers have gaps (I-TRACE-1)."""
+    heard: list[dict[str, Any]] = []
+
+    async def story(w: Shop) -> None:
+        w.kill(2)
+        await w.restart(2)
+
+    world = Shop(2)
+    world.listeners.append(heard.append)
+
+    async def whole() -> None:
+        await world.begin()
+        await story(world)
+    world.run(whole())
+    assert heard == world.events and [e["t"] for e in heard] == sorted(e["t"] for e in heard)
+    for b, i in {(e["b"], e["i"]) for e in heard}:
+        numbers = [e["n"] for e in heard if (e["b"], e["i"]) == (b, i)]
+        assert numbers == list(range(1, len(numbers) + 1))
+    world.close()
+
+
+def test_metadata_names_addresses_that_clients_reach() -> None:
+    """Fails if what brokers advertise is not where the simulated network finds them."""
+    async def story(w: Shop) -> None:
+        answer = await w.ask(2, MetadataRequest(topics=[]), 12)
+        assert [(b.host, b.port) for b in sorted(answer.brokers, key=lambda b: b.node_id)] == w.bootstrap
+    play(story)
