@@ -194,14 +194,19 @@ class Cluster:
         with self._fault("resume", node):
             self._running(node).resume()
 
-    def restart(self, node: int) -> None:
-        """Start a node that ended (a running one is stopped first); returns when it is registered and unfenced."""
+    def restart(self, *nodes: int) -> None:
+        """Start nodes that ended, together (running ones are stopped first); returns when all are registered and unfenced.
+
+        A quorum that lost its majority comes back only if enough of its voters start together.
+        """
         with self._lock:
-            if self._runs(node):
-                self.stop(node)
-            with self._fault("restart", node):
-                self._start([self._node(node)])
-        self._await_ready([self._node(node)])
+            for node in nodes:
+                if self._runs(node):
+                    self.stop(node)
+            for node in nodes:
+                with self._fault("restart", node):
+                    self._start([self._node(node)])
+        self._await_ready([self._node(node) for node in nodes])
 
     def wipe(self, broker: int) -> None:
         """Empty the data folder of a broker that does not run: a new disk. The metadata folder stays."""
@@ -219,9 +224,7 @@ class Cluster:
         for node, child in list(self._children.items()):
             if child.paused and child.alive:
                 self.resume(node)
-        for node, child in list(self._children.items()):
-            if not child.alive:
-                self.restart(node)
+        self.restart(*(node for node, child in self._children.items() if not child.alive))
 
     def add_broker(self, rack: str | None = None) -> int:
         """One more broker, which does not vote; returns its id when it is ready."""

@@ -14,6 +14,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka import BrokerDied, Cluster, ClusterError, NotReady, NotSupported
+from tests.clients.kit import LIBRARIES, Record, make_topic
 
 OWNER = """
 import signal, sys, time
@@ -171,7 +172,6 @@ def test_a_paused_broker_is_fenced_and_returns(cluster: Cluster) -> None:
 
 def test_a_wiped_disk_is_filled_again_by_replication(cluster: Cluster, name: str) -> None:
     """Fails if wipe leaves data, takes the metadata too, or works on a running broker."""
-    from tests.clients.kit import LIBRARIES, Record, make_topic
     make_topic(cluster, name, assignments={0: [1, 2]})
     LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"kept")] * 10, acks="all")
     with pytest.raises(ClusterError, match="is running"):
@@ -184,6 +184,16 @@ def test_a_wiped_disk_is_filled_again_by_replication(cluster: Cluster, name: str
     cluster.wait(lambda: sorted(cluster.isr(name)) == [1, 2], 60)
     cluster.kill(1)
     cluster.wait(lambda: cluster.leader(name) == 2, 30)
+    assert len(LIBRARIES["confluent"].read(cluster.bootstrap, name, 10)) == 10
+
+
+def test_all_are_killed_and_come_back_together(cluster: Cluster, name: str) -> None:
+    """Fails if nodes are restarted one after the other, each waiting for a quorum that is not there, or records are lost."""
+    make_topic(cluster, name)
+    LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"kept")] * 10, acks="all")
+    for broker in cluster.ids:
+        cluster.kill(broker)
+    cluster.restart(*cluster.ids)
     assert len(LIBRARIES["confluent"].read(cluster.bootstrap, name, 10)) == 10
 
 
