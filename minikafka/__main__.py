@@ -1,4 +1,4 @@
-"""`python -m minikafka`: start a cluster, look at the machine, fetch jars, run the demo."""
+"""`python -m minikafka`: start a cluster, look at the machine, fetch jars, run the demo and the simulator."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["demo"]:  # has options of its own
         from .demo import main as demo
         return demo(given[1:])
+    if given[:1] == ["sim"]:
+        from .sim.command import main as sim
+        return sim(given[1:])
+    if given[:1] == ["chaos"]:
+        from .chaos.command import main as chaos
+        return chaos(given[1:])
     options = _parser().parse_args(given)
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
@@ -36,6 +42,8 @@ def _parser() -> argparse.ArgumentParser:
     fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
     fetch.set_defaults(run=_jars)
     commands.add_parser("demo", help="the whole pipeline on real flights (`demo --help` for its options)")
+    commands.add_parser("chaos", help="a live campaign: brokers killed under real clients (`chaos --help`)")
+    commands.add_parser("sim", help="the simulator's campaigns: run, replay, shrink, ablate (`sim --help`)")
     return parser
 
 

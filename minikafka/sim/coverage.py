@@ -1,0 +1,47 @@
+"""Coverage of chaos: how often a campaign met what it is there to meet, and how much of it is enough.
+
+A campaign that finds nothing has shown nothing unless elections, truncations, torn tails and the like really happened.
+So each run counts them, the sums are printed, and a campaign of enough seeds that met too little of something fails.
+
+Owns: the names of what is counted, and the least that a hundred seeds must show of it.
+Invariants: I-COV-1 what is counted follows from the trace and the requests that were answered, so it is the same
+              whenever the seed is run again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+ENOUGH = 100  # seeds from which on a campaign is judged by its coverage
+
+# Of each, what 100 seeds must show at least: about a third of what they did when this was written.
+LEAST: dict[str, dict[str, float]] = {
+    "raft": {
+        "leader": 100, "candidate": 120, "prospective": 250, "resigned": 60, "committed": 800, "truncations": 15,
+        "torn tail": 5, "torn quorum-state": 0.3, "ballot not replaced": 2, "power loss": 60, "kill": 50, "pauses": 40,
+        "cuts": 80, "lost": 100, "timed out": 20, "snapshot": 15, "snapshot loaded": 3, "crash while loading a snapshot": 1,
+        "FENCED_LEADER_EPOCH": 150, "NOT_LEADER_OR_FOLLOWER": 500,
+    },
+    "cluster": {},
+}  # fmt: skip
+
+
+def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
+    """What a campaign of that many seeds met too little of, as lines to print; empty if it was too small to judge."""
+    if seeds < ENOUGH:
+        return []
+    least = {name: int(number * seeds / 100) for name, number in LEAST[kind].items()}
+    return [f"too little chaos: {name} {coverage[name]}, wanted at least {number}"
+            for name, number in least.items() if coverage[name] < number]  # fmt: skip
+
+
+def layout(coverage: Counter[str], width: int = 110) -> str:
+    """The counts, as many in a line as fit."""
+    lines, line = [], ""
+    for name in sorted(coverage):
+        item = f"{name} {coverage[name]}"
+        if line and len(line) + len(item) + 3 > width:
+            lines.append(line)
+            line = ""
+        line += ("   " if line else "") + item
+    return "\n".join([*lines, line])
