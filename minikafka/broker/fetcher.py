@@ -10,8 +10,11 @@ Invariants
   I-FETCH-1  an answer counts only if the partition still follows the same leader epoch and its log ends where it ended
              when the request left.
   I-FETCH-2  the fetch offset is the log end offset: what is asked for tells the leader what is here.
+  I-FETCH-3  after an answer whose watermarks were not taken over the session begins anew: the leader believes them known
+             and would not repeat them before they move.
 What Kafka does differently: threads, several per leader if num.replica.fetchers says so; the first pause after an error
-is as long as the last. Source: kafka.server.AbstractFetcherThread, ReplicaFetcherThread, RemoteLeaderEndPoint.
+is as long as the last; a follower that diverged hears the high watermark only when it moves.
+Source: kafka.server.AbstractFetcherThread, ReplicaFetcherThread, RemoteLeaderEndPoint.
 """
 
 from __future__ import annotations
@@ -191,11 +194,16 @@ class Fetcher:
 
     async def _process(self, answer: Any, asked: dict[Key, Position]) -> None:
         out_of_range: list[Key] = []
+        unheard = False
         for topic in answer.responses:
             for data in topic.partitions:
                 key = (topic.topic_id, data.partition_index)
-                if self._current(key, asked) and self._take(key, data) == Err.OFFSET_OUT_OF_RANGE:
+                current = self._current(key, asked)
+                if current and self._take(key, data) == Err.OFFSET_OUT_OF_RANGE:
                     out_of_range.append(key)
+                unheard |= not current or _diverges(data)
+        if unheard:  # I-FETCH-3
+            self.session.reset(self.session.id)
         for key in out_of_range:
             if self._current(key, asked):
                 await self._find_range(key, asked)
@@ -210,7 +218,7 @@ class Fetcher:
         partition, error = self.partitions[key], Err(data.error_code)
         if error == Err.NONE:
             try:
-                if data.diverging_epoch is not None and data.diverging_epoch.end_offset >= 0:
+                if _diverges(data):
                     end = EpochEnd(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
                     partition.run(partition.core.on_diverging(end))
                 else:
@@ -253,6 +261,10 @@ class Fetcher:
             LIST_OFFSETS_VERSION, self._timeout)
         found = answer.topics[0].partitions[0]
         return found.offset if found.error_code == Err.NONE else None
+
+
+def _diverges(data: Any) -> bool:
+    return data.diverging_epoch is not None and data.diverging_epoch.end_offset >= 0
 
 
 def _size(answer: Any) -> int:
