@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from minikafka.broker.replicas import ReplicaManager
+from minikafka.core import alter_partition
 from minikafka.core.controller import Controller
+from minikafka.core.image import MetadataImage
 from minikafka.core.isr import Follower, Isr
 from minikafka.core.replica import Replica
 from minikafka.core.replica_effects import Effect, EpochEnd, HighWatermark, Truncate
@@ -43,6 +45,23 @@ def commits_alone() -> AbstractContextManager[object]:
         return [HighWatermark(offset)]
 
     return replaced(Replica, "_advance", advance)
+
+
+@ablation("4, 22", "a fetch counts whatever its leader epoch", falls="I2 I3 I4 lost-write",
+          script="a4_stale_epoch_fetch")
+def counts_fetches_of_any_epoch() -> AbstractContextManager[object]:
+    fetched = Replica.on_follower_fetch
+
+    def counted(self: Replica, replica: int, broker_epoch: int, epoch: int, *rest: Any) -> list[Effect]:
+        return fetched(self, replica, broker_epoch, self.leader_epoch, *rest)
+
+    def nothing(self: Replica, epoch: int) -> None:
+        return None
+
+    stack = ExitStack()
+    stack.enter_context(replaced(Replica, "on_follower_fetch", counted))
+    stack.enter_context(replaced(Replica, "check_epoch", nothing))
+    return stack
 
 
 @ablation("7", "a follower cuts its log to its high watermark", falls="I2 I3 I4 lost-write", script="a1_hw_truncation")
@@ -90,6 +109,16 @@ def expands_below_epoch_start() -> AbstractContextManager[object]:
             self.epoch_start = start
 
     return replaced(Replica, "_maybe_expand", anywhere)
+
+
+@ablation("15, 16", "a member of a proposed ISR is known by its id alone (before KIP-903)",
+          falls="I2 I3 I4 lost-write", script="a7_empty_disk_rejoins")
+def ignores_broker_epochs() -> AbstractContextManager[object]:
+    def eligible(image: MetadataImage, member: Any) -> bool:
+        broker = image.brokers.get(member.broker_id)
+        return broker is not None and broker.active
+
+    return replaced(alter_partition, "_eligible", eligible)
 
 
 @ablation("33", "the last member of an ISR may always lead, and nobody else (before KIP-966)",

@@ -2,8 +2,48 @@
 
 from __future__ import annotations
 
+from minikafka.protocol.internal import AlterPartitionRequest
 from minikafka.sim.scripts.script import script
 from minikafka.sim.scripts.story import CONTROLLER, Story
+
+
+@script("A4 a fetch of a former epoch moves the high watermark", rules="4, 22",
+        config={"controller.quorum.fetch.timeout.ms": 20000, "controller.quorum.request.timeout.ms": 20000})
+async def a4_stale_epoch_fetch(story: Story) -> None:
+    """1 leads, then 2, then 1 again; 3 hears of all that late. It still fetches from 1 as it did in the first of these
+    epochs, and 1 could be tempted to serve it: what 3 asks for fits into its log. But 3 will next hear that 2 leads, and
+    follow that: 2 is cut off, believes it, and does not have the new record. So what 3 has copied it will throw away
+    again. A fetch in another epoch than the leader's is refused, and moves no high watermark (rule 4; hachikuji's
+    Kip320FirstTry is the design that counted it)."""
+    world = story.world
+    await story.topic("t", 1, 2, 3, min_insync_replicas=2)
+    story.step("m1 is committed")
+    await story.send("m1", to=1)
+    await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
+    story.step("2 is made the leader; 3 hears nothing of it for now; then 2 is cut off, and 1 leads again")
+    await story.order(2, 1, 3, by=2)
+    late = story.hold_metadata(3)
+    await story.elect(by=2)
+    await story.until(lambda: late.frames and story.leads(2) and story.follows(1, 2))
+    for other in (1, CONTROLLER):
+        world.cut(2, other)
+    await story.until(lambda: story.leads(1))
+    story.show_controller()
+    story.show()
+    story.step("m2 is sent to 1")
+    await story.send("m2", to=1, timeout=2.0)
+    story.show()
+    story.step("3 hears of the first change")
+    late.release_one()
+    await story.until(lambda: story.follows(3, 2))
+    await world.sleep(0.3)
+    story.show()
+    story.step("1 dies, and 3 hears of everything")
+    world.kill(1)
+    late.release()
+    await world.sleep(5)
+    story.show()
+    await story.finish()
 
 
 @script("A5 no maximal ISR", rules="2")
@@ -71,6 +111,45 @@ async def a6_expand_below_epoch_start(story: Story) -> None:
     world.kill(2)
     world.kill(4)
     await world.sleep(5)
+    story.show()
+    await story.finish()
+
+
+@script("A7 an empty disk rejoins", rules="15, 16, 29")
+async def a7_empty_disk_rejoins(story: Story) -> None:
+    """2 has caught up, and 1 asks the controller to take it into the ISR. The request is slow. Meanwhile 2 dies, gets a
+    new disk and registers again: a broker of the same id that has nothing. Now the request arrives. It names the broker
+    epoch with which 2 fetched, and that incarnation is gone, so the controller refuses (KIP-903). Without that 2 could
+    be elected with an empty log."""
+    world = story.world
+    await story.topic("t", 1, 2, min_insync_replicas=1)
+    story.step("2 is away while m1 and m2 are committed by 1 alone")
+    world.kill(2)
+    await story.until(lambda: story.committed_isr() == (1,))
+    await story.send("m1", to=1)
+    await story.send("m2", to=1)
+    story.step("2 is back and catches up; the request of 1 to take it into the ISR is on its way for long")
+    late = world.hold(lambda m: m.api is AlterPartitionRequest and not m.is_response and m.src == 1)
+    world.boot(2)
+    await story.until(lambda: late.frames)
+    story.show()
+    story.step("2 dies, gets a new disk, and starts")
+    world.kill(2)
+    world.wipe(2)
+    world.hold_follower(2)
+    world.cut(2, 1, one_way=True)
+    await story.until(lambda: not story.knows_alive(CONTROLLER, 2))
+    world.boot(2)
+    await story.until(lambda: story.knows_alive(CONTROLLER, 2) and story.follows(2, 1))
+    story.show()
+    story.step("the request arrives")
+    late.release()
+    await world.sleep(0.5)
+    story.show_controller()
+    story.step("1 dies")
+    world.kill(1)
+    await world.sleep(5)
+    story.show_controller()
     story.show()
     await story.finish()
 

@@ -28,6 +28,7 @@ from minikafka.history.checker import check
 from minikafka.history.history import History
 from minikafka.log.batch import batches, build, records
 from minikafka.protocol.errors import Err
+from minikafka.sim.hold import Hold, Message
 from minikafka.sim.host import host_name
 from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.scripts import narrate, tables
@@ -192,15 +193,34 @@ class Story(Teller):
 
     async def prefer(self, *replicas: int, by: int, topic: str = "t") -> None:
         """An administrator puts the replicas into another order, and has the first of them elected."""
-        rows = [AlterPartitionReassignmentsRequest.ReassignableTopic(name=topic, partitions=[
-            AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition(
-                partition_index=0, replicas=list(replicas))])]
-        request = AlterPartitionReassignmentsRequest(timeout_ms=9000, topics=rows, allow_replication_factor_change=True)
+        await self.order(*replicas, by=by, topic=topic)
+        await self.elect(by=by, topic=topic)
+
+    async def order(self, *replicas: int, by: int, topic: str = "t") -> None:
+        """Put the replicas into another order; nobody's role changes."""
+        row = AlterPartitionReassignmentsRequest.ReassignableTopic
+        moved = row(name=topic, partitions=[row.ReassignablePartition(partition_index=0, replicas=list(replicas))])
+        request = AlterPartitionReassignmentsRequest(timeout_ms=9000, topics=[moved],
+                                                     allow_replication_factor_change=True)
         answer = await self.peer(by).request(request, 1, PATIENCE)
         assert answer.responses[0].partitions[0].error_code == 0
+
+    async def elect(self, by: int, topic: str = "t") -> None:
+        """Have the first of the replicas elected."""
         wanted = [ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[0])]
-        elect = ElectLeadersRequest(election_type=0, topic_partitions=wanted, timeout_ms=9000)
-        await self.peer(by).request(elect, 2, PATIENCE)
+        request = ElectLeadersRequest(election_type=0, topic_partitions=wanted, timeout_ms=9000)
+        await self.peer(by).request(request, 2, PATIENCE)
+
+    def hold_metadata(self, node: int) -> Hold:
+        """That broker hears nothing new of the controller; the first thing it misses can be let through by itself."""
+        controller = self.world.broker(CONTROLLER)
+        assert controller is not None
+        known = controller.quorum.applied
+
+        def is_news(m: Message) -> bool:
+            mine = m.api is FetchRequest and m.is_response and (m.src, m.dst) == (CONTROLLER, node)
+            return mine and m.body.responses[0].partitions[0].high_watermark > known
+        return self.world.hold(is_news)
 
     def send(self, value: str, to: int, acks: int = -1, topic: str = "t", timeout: float = 5.0) -> asyncio.Task[str]:
         """Produce one record to that broker; the task's result is what the client learns, which is also told."""
