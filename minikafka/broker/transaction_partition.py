@@ -110,15 +110,17 @@ class TransactionPartition:
         """Abort what has taken too long, forget what nobody uses."""
         for txn in list(self.transactions.values()):
             if txn.timed_out(now_ms):
-                log.info("the transaction of %r has run out of time", txn.id)
-                data = txn.fence(now_ms, self.coordinator.version)
-                self.env.spawn(self._try_to_write(txn, data), f"abort {txn.id}")
+                self.env.spawn(self._abort(txn, now_ms), f"abort {txn.id}")
             elif txn.expired(now_ms, self.coordinator.expiration_ms):
                 self._forget(txn)
 
-    async def _try_to_write(self, txn: Transaction, data: TransactionData) -> None:
+    async def _abort(self, txn: Transaction, now_ms: int) -> None:
+        """Decided only here: its producer may have ended the transaction before this task began (I-TCOORD-2)."""
+        if not txn.timed_out(now_ms):
+            return
+        log.info("the transaction of %r has run out of time", txn.id)
         try:
-            await self.write(txn, data)
+            await self.write(txn, txn.fence(now_ms, self.coordinator.version))
         except KafkaError as error:
             log.info("the transaction of %r is not aborted yet: %s", txn.id, error)
 

@@ -59,49 +59,50 @@ def _final_values(story: Story) -> dict[TP, set[str | None]]:
 
 
 def repeated_copy(story: Story) -> Iterator[Evidence]:
-    """By source record."""
-    for source, copies in _copies(story).items():
+    """By source record and target topic."""
+    for (*source, offset, target), copies in _copies(story).items():
         if len(copies) > 1:
             told = ", ".join(f"{copy.get('value')!r} in {story.txn_of[copy].name}" for copy in copies[:3])
-            yield Evidence(f"{tell.place(source[:2], source[2])} was copied {len(copies)} times: {told}", copies[1].tp,
-                           [event for copy in copies[:3] for event in copy.events])
+            yield Evidence(f"{tell.place(tuple(source), offset)} was copied {len(copies)} times to {target}: {told}",
+                           copies[1].tp, [event for copy in copies[:3] for event in copy.events])
 
 
 def missing_copy(story: Story) -> Iterator[Evidence]:
     """Records below the offset that a committed transaction moved its group to, from the first copied one on."""
     copies = _copies(story)
-    first: dict[TP, int] = {}
-    for topic, partition, offset in copies:
-        first[topic, partition] = min(offset, first.get((topic, partition), offset))
-    for tp, (reached, commit) in _copied_to(story).items():
+    first: dict[tuple[str, int, str], int] = {}  # by source partition and target
+    for topic, partition, offset, target in copies:
+        first[topic, partition, target] = min(offset, first.get((topic, partition, target), offset))
+    for (tp, target), (reached, commit) in _copied_to(story).items():
         for offset, op in sorted(story.seen_committed.get(tp, {}).items()):
-            if first.get(tp, reached) <= offset < reached and (*tp, offset) not in copies:
-                yield Evidence(f"{tell.place(tp, offset)}, read by {tell.reader(op)}, has no copy, though "
+            if first.get((*tp, target), reached) <= offset < reached and (*tp, offset, target) not in copies:
+                yield Evidence(f"{tell.place(tp, offset)}, read by {tell.reader(op)}, has no copy in {target}, though "
                                f"{commit.process} committed {reached}", tp, [*op.events[:1], *commit.events])
 
 
-def _copied_to(story: Story) -> dict[TP, tuple[int, Op]]:
-    """How far committed transactions moved their groups, and by which commit."""
-    reached: dict[TP, tuple[int, Op]] = {}
+def _copied_to(story: Story) -> dict[tuple[TP, str], tuple[int, Op]]:
+    """By source partition and target: how far committed transactions moved their groups, and by which commit."""
+    reached: dict[tuple[TP, str], tuple[int, Op]] = {}
     for txn in story.txns:
-        if txn.outcome == "committed":
+        targets = {send.get("topic") for send in txn.sends if send.get("source") is not None}
+        if txn.outcome == "committed" and len(targets) == 1:
+            (target,) = targets
             for commit in txn.commits:
                 for name, offset in (commit.get("offsets") or {}).items():
-                    tp = split(name)
-                    if offset > reached.get(tp, (-1, commit))[0]:
-                        reached[tp] = offset, commit
+                    if offset > reached.get((split(name), target), (-1, commit))[0]:
+                        reached[split(name), target] = offset, commit
     return reached
 
 
-def _copies(story: Story) -> dict[tuple[str, int, int], list[Op]]:
-    """By source record: the copies that count, of committed transactions or seen by read_committed readers."""
+def _copies(story: Story) -> dict[tuple[str, int, int, str], list[Op]]:
+    """By source record and target: the copies that count, committed or seen by read_committed readers."""
     seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets
             for value in story.seen[tp][offset]}
-    found: dict[tuple[str, int, int], list[Op]] = defaultdict(list)
+    found: dict[tuple[str, int, int, str], list[Op]] = defaultdict(list)
     for txn in story.txns:
         for send in txn.sends:
             if send.get("source") is not None and (txn.outcome == "committed" and send.ok or send.get("value") in seen):
-                found[tuple(send.fields["source"])].append(send)
+                found[*send.fields["source"], send.get("topic")].append(send)
     return found
 
 

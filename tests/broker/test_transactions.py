@@ -17,6 +17,7 @@ from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTx
 
 from minikafka.broker.peer import Peer
 from minikafka.broker.transaction_partition import stored_value
+from minikafka.core.transaction import Identity
 from minikafka.core.transaction_state import State
 from minikafka.log.batch import batches, build
 from minikafka.protocol.errors import Err
@@ -257,6 +258,22 @@ def test_rule_50_time_runs_out_on_a_silent_producer(seed: int) -> None:
         assert await world.end(node, who, True) is Err.PRODUCER_FENCED
 
     play(story, seed)
+
+
+def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
+    """Fails if the abort is decided before its turn to be written comes: then both decisions are, and the broker dies."""
+
+    async def story(world: Transactions) -> None:
+        node, _ = await world.begin()
+        who = await world.init(node, timeout_ms=3000)
+        await world.write(who, 0)
+        coordinator = world.brokers[node].transactions
+        coordinator.partitions[0].look_at_time(world.envs[node].wall_ms() + 4000)
+        await coordinator.end(ID, Identity(*who), True, 0)
+        await world.until(node, State.COMPLETE_COMMIT)
+        assert (await world.read(0))[2] == 2
+
+    play(story)
 
 
 def test_an_unused_id_is_forgotten_and_stays_forgotten() -> None:

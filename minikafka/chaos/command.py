@@ -1,0 +1,96 @@
+"""`python -m minikafka chaos`: run a live campaign, print what it did and found; or judge a history again.
+
+    python -m minikafka chaos --minutes 5 --seed 7          our brokers
+    python -m minikafka chaos --minutes 5 --engine apache   Apache's
+    python -m minikafka chaos --check FILE                  the history of an earlier campaign, or of anything else
+
+Owns: the options, what is printed, the row in tests/seeds/ledger.tsv. The exit status is 1 if anything was violated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from minikafka.history import History, check
+
+from .campaign import Campaign, Outcome
+
+ROOT = Path(__file__).parent.parent.parent
+LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
+HEAD = ("commit", "kind", "range", "seeds", "violations")  # of a live campaign: kills instead of seeds
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    if options.check:
+        report = check(History.load(options.check))
+        print(json.dumps(report.json()) if options.json else report)
+        return int(report.valid is not True)
+    say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+    outcome = Campaign(options.engine, options.minutes, options.seed, options.kills, options.rate, say).run()
+    print(json.dumps(outcome.json()) if options.json else told(outcome))
+    if options.ledger:
+        write_ledger(outcome)
+    if outcome.good and not options.keep:
+        shutil.rmtree(outcome.folder, ignore_errors=True)
+    elif not options.json:
+        print(how_to_look(outcome))
+    return int(not outcome.good)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m minikafka chaos", description="Live campaigns under real clients.")
+    parser.add_argument("--minutes", type=float, default=2.0, help="of breaking things; healing and reading come after")
+    parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
+    parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of faults")
+    parser.add_argument("--rate", type=float, default=25.0, help="records a second of each of the four producers")
+    parser.add_argument("--json", action="store_true", help="one line for machines")
+    parser.add_argument("--ledger", action="store_true", help=f"add a row to {LEDGER.relative_to(ROOT)}")
+    parser.add_argument("--keep", action="store_true", help="keep data, trace and history even if all is well")
+    parser.add_argument("--check", metavar="FILE", help="only judge a saved history")
+    return parser
+
+
+def told(outcome: Outcome) -> str:
+    """What a person wants to know, most important last."""
+    faults = ", ".join(f"{count} {fault}" for fault, count in outcome.faults.items())
+    errors = ", ".join(f"{what} {count}" for what, count in outcome.errors.items())
+    return "\n".join([
+        f"faults: {faults or 'none'}",
+        f"errors that clients met: {errors or 'none'}",
+        str(outcome.report),
+        *(f"PROBLEM   {problem}" for problem in outcome.problems),
+        f"{outcome.engine}, seed {outcome.seed}, {outcome.seconds:.0f} s: {outcome.kills} kills, "
+        f"{outcome.report.counts['acked']:,} acked, {outcome.lost} lost, "
+        f"{outcome.report['duplicate'].count} duplicates: {'all is well' if outcome.good else 'VIOLATED'}",
+    ])
+
+
+def how_to_look(outcome: Outcome) -> str:
+    return "\n".join([
+        f"history, one event a line:  {outcome.history}",
+        f"judge it again:             python -m minikafka chaos --check {outcome.history}",
+        f"data, logs, trace:          {outcome.folder / 'cluster'}",
+        "trace, merged:              python -c \"from minikafka.cluster.trace import Trace; "
+        f"[print(e) for e in Trace.open('{outcome.folder / 'cluster'}')]\"",
+    ])
+
+
+def write_ledger(outcome: Outcome, path: Path = LEDGER) -> None:
+    """Append what was run, under the commit that is checked out."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\t".join(HEAD) + "\n")
+    commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    kind = "live" if outcome.engine == "minikafka" else f"live-{outcome.engine}"
+    violations = sum(verdict.count for verdict in outcome.report if verdict.valid is False) + len(outcome.problems)
+    row = commit.strip(), kind, f"seed {outcome.seed}", str(outcome.kills), str(violations)
+    with path.open("a") as file:
+        file.write("\t".join(row) + "\n")

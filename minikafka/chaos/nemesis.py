@@ -1,0 +1,173 @@
+"""What is broken next, and where: faults that chase the leader, the controller and the coordinators.
+
+One round breaks something, waits a little, mends it, and waits until the cluster serves again. Chance is seeded; what
+the machine makes of it is not.
+
+Owns: the choice of faults, their count, and the limits of what a correct cluster may take to recover.
+Invariants: I-CHAOS-3 after every round all that was broken is mended, and the cluster must serve again within PATIENCE:
+              every partition led and enough replicas in sync; otherwise the round raises NotReady.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+from minikafka import Cluster
+from minikafka.cluster.errors import NotReady
+from minikafka.history import History
+
+PATIENCE = 60.0  # seconds until a mended cluster serves again
+COORDINATORS = ("__consumer_offsets", "__transaction_state")
+
+
+class Nemesis:
+    """Breaks `cluster` round by round; `partitions` of `topics` are what it chases."""
+
+    def __init__(self, cluster: Cluster, history: History, rng: Random, topics: dict[str, int]) -> None:
+        self.cluster, self.history, self.rng, self.topics = cluster, history, rng, topics
+        self.count: Counter[str] = Counter()
+        links = 2 if cluster._engine.link_faults else 0
+        self.rounds: list[tuple[Callable[[], None], int]] = [
+            (self.kill_one, 9), (self.kill_and_chase, 3), (self.kill_again, 2), (self.kill_all, 1), (self.pause_one, 3),
+            (self.pause_and_kill, 1), (self.stop_one, 1), (self.cut_off, links), (self.cut_one_way, links),
+            (self.hold_and_kill, links)]
+
+    def round(self) -> None:
+        """One fault or a short sequence, then its mending."""
+        fault = self.rng.choices([fault for fault, _ in self.rounds], [weight for _, weight in self.rounds])[0]
+        fault()
+        self.cluster.mend()
+        self.say("mend")
+        self.recover(everything=self.rng.random() < 0.6)
+
+    def recover(self, everything: bool) -> None:
+        """Wait until all partitions are led and two replicas (or all of them) are in sync. Raises NotReady."""
+        def serving() -> bool:
+            """every partition is led, and its replicas are in sync"""
+            found = self.cluster.partitions()
+            return bool(found) and all(p.leader >= 0 and len(p.isr) >= (len(p.replicas) if everything else 2)
+                                       for p in found.values())
+        self.cluster.wait(serving, PATIENCE)
+
+    # --- the victims ----------------------------------------------------------------------------------------------
+
+    def victim(self) -> int:
+        """A living broker: most often one that has a part to play."""
+        role = self.rng.choices(["leader", "controller", "coordinator", "any"], [4, 3, 2, 1])[0]
+        alive = self.cluster.alive
+        found: int | None = None
+        if role == "leader":
+            topic = self.rng.choice(sorted(self.topics))
+            found = self.cluster.leader(topic, self.rng.randrange(self.topics[topic]))
+        elif role == "controller":
+            found = self.cluster.controller()
+        elif role == "coordinator":
+            led = [p.leader for p in self.cluster.partitions(self.rng.choice(COORDINATORS)).values() if p.leader >= 0]
+            found = self.rng.choice(led) if led else None
+        return found if found in alive else self.rng.choice(alive)
+
+    def nap(self, least: float, most: float) -> None:
+        self.cluster.sleep(self.rng.uniform(least, most))
+
+    def say(self, fault: str, **fields: object) -> None:
+        self.count[fault] += 1
+        self.history.record("nemesis", "ok", fault, **fields)
+
+    def kill(self, node: int) -> None:
+        self.cluster.kill(node)
+        self.say("kill", node=node)
+
+    # --- the rounds -----------------------------------------------------------------------------------------------
+
+    def kill_one(self) -> None:
+        """kill -9; back before or after the others have noticed."""
+        self.kill(self.victim())
+        self.nap(0.0, 5.0)
+
+    def kill_and_chase(self) -> None:
+        """The second of three dies soon after the first: no majority, nobody may acknowledge, nothing may be lost."""
+        self.kill(self.victim())
+        self.nap(0.2, 6.0)
+        self.kill(self.victim())
+        self.nap(0.0, 3.0)
+
+    def kill_again(self) -> None:
+        """A broker that has just come back dies once more, before it has caught up."""
+        node = self.victim()
+        self.kill(node)
+        self.nap(0.5, 4.0)
+        self.cluster.restart(node)
+        self.say("restart", node=node)
+        self.nap(0.0, 0.5)
+        self.kill(node)
+
+    def kill_all(self) -> None:
+        """All at once: what the kernel has is kept."""
+        for node in self.cluster.alive:
+            self.kill(node)
+        self.nap(0.0, 1.0)
+
+    def pause_one(self) -> None:
+        """SIGSTOP for longer or shorter than a session: it wakes up as a zombie."""
+        node = self.victim()
+        self.cluster.pause(node)
+        self.say("pause", node=node)
+        self.nap(1.0, 8.0)
+        self.cluster.resume(node)
+        self.say("resume", node=node)
+        self.nap(0.0, 2.0)
+
+    def pause_and_kill(self) -> None:
+        """While one sleeps, another dies; then the sleeper wakes up."""
+        sleeper = self.victim()
+        self.cluster.pause(sleeper)
+        self.say("pause", node=sleeper)
+        self.nap(0.0, 5.0)
+        self.kill(self.victim())
+        self.nap(0.0, 1.0)
+        self.cluster.resume(sleeper)
+        self.say("resume", node=sleeper)
+
+    def stop_one(self) -> None:
+        """A controlled shutdown. It may wait long for the others, who have their own troubles: then it is killed."""
+        node = self.victim()
+        try:
+            self.cluster.stop(node)
+            self.say("stop", node=node)
+        except NotReady:
+            self.kill(node)
+        self.nap(0.0, 2.0)
+
+    def cut_off(self) -> None:
+        """One broker alone with the clients: it must acknowledge nothing (acks=all)."""
+        node = self.victim()
+        self.say("cut", node=node)
+        for other in self.cluster.ids:
+            if other != node:
+                self.cluster.cut(node, other)
+        self.nap(2.0, 8.0)
+        self.cluster.heal()
+
+    def cut_one_way(self) -> None:
+        """One direction between two, or the clients of one broker."""
+        node = self.victim()
+        other = self.rng.choice([n for n in self.cluster.ids if n != node] + ["clients"])
+        a, b = (node, other) if self.rng.random() < 0.5 else (other, node)
+        self.say("cut", node=node, a=a, b=b)
+        self.cluster.cut(a, b, one_way=True)
+        self.nap(2.0, 8.0)
+        self.cluster.heal()
+
+    def hold_and_kill(self) -> None:
+        """A follower falls behind while the leader lives; then the leader dies."""
+        leader = self.victim()
+        behind = self.rng.choice([n for n in self.cluster.ids if n != leader])
+        self.cluster.hold_follower(behind)
+        self.say("hold", node=behind)
+        self.nap(1.0, 8.0)
+        if leader in self.cluster.alive:
+            self.kill(leader)
+        self.nap(0.0, 4.0)
+        self.cluster.heal()
