@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
+from minikafka.broker.log_dir import CLEAN, LogDir
 from minikafka.broker.replicas import ReplicaManager
 from minikafka.core import alter_partition
 from minikafka.core.controller import Controller
@@ -12,6 +13,7 @@ from minikafka.core.image import MetadataImage
 from minikafka.core.isr import Follower, Isr
 from minikafka.core.replica import Replica
 from minikafka.core.replica_effects import Effect, EpochEnd, HighWatermark, Truncate
+from minikafka.log import segment
 from minikafka.sim.ablations.ablation import ablation, replaced
 
 
@@ -76,7 +78,7 @@ def truncates_to_high_watermark() -> AbstractContextManager[object]:
     return replaced(Replica, "_become_follower", cut_first)
 
 
-@ablation("21", "the leader never says that logs part", falls="I5 inconsistent-offsets", script="a2_double_power_loss")
+@ablation("21", "the leader never says that logs part", falls="I5 I16 inconsistent-offsets", script="a2_double_power_loss")
 def never_tells_divergence() -> AbstractContextManager[object]:
     def divergence(self: Replica, offset: int, last_epoch: int) -> EpochEnd | None:
         return None
@@ -125,6 +127,26 @@ def ignores_broker_epochs() -> AbstractContextManager[object]:
           falls="I2 I3 I4 lost-write", script="a8_last_replica_standing")
 def without_eligible_leaders() -> AbstractContextManager[object]:
     return replaced(Controller, "elr", property(lambda self: False))
+
+
+@ablation("63", "recovery believes every batch whose header makes sense", falls="I5 I10 I16",
+          script="a16_stale_clean_marker")
+def recovers_without_checksums() -> AbstractContextManager[object]:
+    return replaced(segment, "crc_ok", lambda batch, at, header: True)
+
+
+@ablation("64", "the clean-shutdown file is believed, and stays", falls="I5 I10 I16", script="a16_stale_clean_marker")
+def keeps_the_clean_marker() -> AbstractContextManager[object]:
+    take = LogDir._take_clean_marker
+
+    def keep(self: LogDir) -> None:
+        path = self._file(CLEAN)
+        content = self.fs.read(path) if self.fs.exists(path) else None
+        take(self)
+        if content is not None:
+            self.fs.write_atomic(path, content)
+
+    return replaced(LogDir, "_take_clean_marker", keep)
 
 
 @ablation("68", "a folder of the right name is believed to be of the right topic", falls="I3 I5 I10 misplaced unexpected",

@@ -29,6 +29,46 @@ async def a14_zombie_leader(story: Story) -> None:
     await story.finish()
 
 
+@script("A16 a crash after a clean start", rules="63, 64")
+async def a16_stale_clean_marker(story: Story) -> None:
+    """A broker that is shut down says so on its disk: its logs are whole, and the next start need not check them. That is
+    true of this next start only. The file must be gone before the first log is opened; if it outlives a start, the one
+    after a crash believes it too, and serves what the crash left (KAFKA-10471)."""
+    world = story.world
+    marker = "/data/.kafka_cleanshutdown"
+    story.narrated = (*story.narrated, "recover")
+
+    def say_marker() -> None:
+        there = marker in world.hosts[1].disk.names
+        story.say(f"disk of 1: {marker.rpartition('/')[2]} is {'there' if there else 'not there'}")
+
+    await story.topic("t", 2, 1, 3, min_insync_replicas=2)
+    story.step("m1 is written; 1 is shut down")
+    await story.send("m1", to=2)
+    await story.until(lambda: story.high_watermark(1) == 1)
+    await world.stop(1)
+    say_marker()
+    story.step("1 starts, and dies while it loads its logs")
+    story.at_once(lambda: world.events[-1]["k"] == "recover", lambda: world.kill(1))
+    world.boot(1)
+    await story.until(lambda: 1 not in world.alive)
+    say_marker()
+    story.step("1 starts again, and copies more")
+    await world.restart(1)
+    for value in ("m2", "m3", "m4"):
+        await story.send(value, to=2, key=b"k" * 2000)
+    await story.until(lambda: story.end(1) == 4 and story.committed_isr() == (1, 2, 3))
+    story.show()
+    story.step("its power fails: all that it wrote is on its disk, but for one sector in the middle of m3")
+    story.power_loss_but_for_a_sector(1, offset=2)
+    say_marker()
+    story.step("1 starts once more")
+    await world.restart(1)
+    await story.until(lambda: story.end(1) == 4 and story.committed_isr() == (1, 2, 3))
+    await story.send("m5", to=2)
+    await story.finish()
+
+
 @script("A18 a topic is created anew", rules="68")
 async def a18_recreated_topic(story: Story) -> None:
     """While 3 is away its topic is deleted, and another one of the same name is created. The folder on the disk of 3 has

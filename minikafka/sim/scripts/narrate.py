@@ -36,4 +36,8 @@ def _hw(e: dict[str, Any]) -> str:
     return f"{e['b']}: high watermark {e['hw']}"
 
 
-_TELL = {"role": _role, "isr": _isr, "truncate": _truncate, "hw": _hw}
+def _recover(e: dict[str, Any]) -> str:
+    return f"{e['b']} opens {e['tp']}: {e['truncated_bytes'] or 'no'} bytes cut off, log end {e['leo']}"
+
+
+_TELL = {"recover": _recover, "role": _role, "isr": _isr, "truncate": _truncate, "hw": _hw}

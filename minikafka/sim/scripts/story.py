@@ -26,7 +26,7 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.broker.peer import Peer
 from minikafka.history.checker import check
 from minikafka.history.history import History
-from minikafka.log.batch import batches, build, records
+from minikafka.log.batch import batches, build, frames, records
 from minikafka.protocol.errors import Err
 from minikafka.sim.hold import Hold, Message
 from minikafka.sim.host import host_name
@@ -35,6 +35,7 @@ from minikafka.sim.scripts import narrate, tables
 from minikafka.sim.scripts.teller import Teller
 from minikafka.sim.world import World
 
+SECTOR = 512  # bytes
 PATIENCE = 60.0  # seconds of virtual time that a story waits for anything
 CONTROLLER = 101
 # Answers after which nobody knows whether the record is or will be there.
@@ -103,6 +104,18 @@ class Story(Teller):
             disk.names[path].sync()  # type: ignore[union-attr]
         for folder in list(disk.pending):
             disk.sync_names(folder)
+
+    def power_loss_but_for_a_sector(self, node: int, offset: int, tp: str = "t-0") -> None:
+        """The power of that machine fails; all had arrived on its disk except one sector of the batch at `offset`."""
+        self.written_out(node)
+        self.world.powerloss(node)
+        disk = self.world.hosts[node].disk
+        inode = disk.names[next(path for path in disk.files(f"/data/{tp}") if path.endswith(".log"))]
+        assert inode is not None
+        at, header = next((at, h) for at, h in frames(bytes(inode.content)) if h.base_offset == offset)
+        assert header.size > 2 * SECTOR, "a batch that small has no sector to itself"
+        for content in (inode.content, inode.durable):
+            content[at + SECTOR : at + 2 * SECTOR] = bytes(SECTOR)
 
     def join(self, a: int | str, b: int | str) -> None:
         """End the cut between these two only; what was under way arrives."""
@@ -222,14 +235,15 @@ class Story(Teller):
             return mine and m.body.responses[0].partitions[0].high_watermark > known
         return self.world.hold(is_news)
 
-    def send(self, value: str, to: int, acks: int = -1, topic: str = "t", timeout: float = 5.0) -> asyncio.Task[str]:
+    def send(self, value: str, to: int, acks: int = -1, topic: str = "t", timeout: float = 5.0,
+             key: bytes | None = None) -> asyncio.Task[str]:
         """Produce one record to that broker; the task's result is what the client learns, which is also told."""
-        return self.env.spawn(self._send(value, to, acks, topic, timeout), f"send {value}")
+        return self.env.spawn(self._send(value, to, acks, topic, timeout, key), f"send {value}")
 
-    async def _send(self, value: str, to: int, acks: int, topic: str, timeout: float) -> str:
+    async def _send(self, value: str, to: int, acks: int, topic: str, timeout: float, key: bytes | None) -> str:
         asked = self.history.invoke(f"producer of {value}", "send", topic=topic, partition=0, value=value, acks=acks,
                                     idempotent=False)
-        data = build([(None, value.encode())], timestamp_ms=self.env.wall_ms())
+        data = build([(key, value.encode())], timestamp_ms=self.env.wall_ms())
         named = ProduceRequest.TopicProduceData
         request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
             named(name=topic, partition_data=[named.PartitionProduceData(index=0, records=data)])])

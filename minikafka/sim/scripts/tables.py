@@ -5,8 +5,8 @@
     2       follower      2   1    1         m1/1 |
     3       dead                             m1/1
 
-A record is its value and the leader epoch that wrote it; the bar stands where the high watermark does. What a dead
-broker has is read from its disk.
+A record is its value and the leader epoch that wrote it, with a ! if its batch is damaged; the bar stands where the high
+watermark does. What a dead broker has is read from its disk.
 
 Owns: the layout, and the reading of a log as it lies on a disk.
 """
@@ -74,4 +74,4 @@ def _texts(content: bytes) -> Iterator[tuple[int, str]]:
     for header, data in batches.batches(content):
         for record in batches.records(data):
             value = "marker" if header.is_control else bytes(record.value or b"").decode(errors="replace")
-            yield record.offset, f"{value}/{header.leader_epoch}"
+            yield record.offset, f"{value}/{header.leader_epoch}" + "!" * (not batches.crc_ok(data, 0, header))
