@@ -22,6 +22,7 @@ from minikafka.log.transactions import SUFFIX as TXN_SUFFIX
 from minikafka.log.transactions import TransactionIndex
 
 CHUNK = 1 << 20
+TAIL = 16  # batches at the end of the log that are found without the index
 SUFFIXES = (".log", ".index", ".timeindex")
 ALL_SUFFIXES = (*SUFFIXES, TXN_SUFFIX)
 
@@ -79,6 +80,7 @@ class Segment:
         self.max_timestamp = -1
         self.max_timestamp_offset = self.base_offset
         self._unindexed = 0  # bytes of log since the last index entry
+        self._tail: dict[int, int] = {}  # where the last few batches begin: offset -> position
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -143,6 +145,9 @@ class Segment:
         self._unindexed += header.size
         self.size = position + header.size
         self.next_offset = header.next_offset
+        self._tail[self.next_offset] = self.size
+        if len(self._tail) > TAIL:
+            del self._tail[next(iter(self._tail))]
 
     def _read_first_timestamp(self) -> int:
         head = self.log.pread(HEADER_SIZE, 0)
@@ -180,6 +185,7 @@ class Segment:
         for at, batch, _ in scan(self.log, self.size, position):
             self._note(batch, at, index=False)
         self.size, self.next_offset, self._unindexed = position, next_offset, 0
+        self._tail.clear()
         self.first_timestamp = self._read_first_timestamp()
         return next_offset
 
@@ -236,11 +242,18 @@ class Segment:
 
     # --- reading ------------------------------------------------------------------------------------------------
 
+    def _nearest(self, offset: int) -> tuple[int, int]:
+        """A position at or before the batch with `offset`, and how many bytes after it that batch begins at most. Who
+        reads at the end of the log, as followers do, is spared the walk from the last index entry."""
+        if offset in self._tail:
+            return self._tail[offset], 0
+        start, begun = self.index.lookup(offset)
+        return start, (begun if begun >= 0 else self.size) - start
+
     def locate(self, offset: int) -> tuple[int, Header | None]:
         """Position and header of the first batch whose last offset is at or above `offset`; (size, None) if none."""
-        start, begun = self.index.lookup(offset)
-        stop = (begun if begun >= 0 else self.size) + HEADER_SIZE
-        buf = self.log.pread(min(stop, self.size) - start, start)
+        start, slack = self._nearest(offset)
+        buf = self.log.pread(min(slack + HEADER_SIZE, self.size - start), start)
         at = 0
         while at + HEADER_SIZE <= len(buf):
             header = Header.parse(buf, at)
@@ -254,8 +267,7 @@ class Segment:
 
         One pread in all but two cases: the first batch is larger than `max_bytes`, or `end_offset` cuts the segment.
         """
-        start, begun = self.index.lookup(offset)
-        slack = (begun if begun >= 0 else self.size) - start
+        start, slack = self._nearest(offset)
         stop = self.size if end_offset >= self.next_offset else self.locate(end_offset)[0]
         buf = self.log.pread(min(stop - start, slack + max_bytes), start)
         first = next((at for at, header in frames(buf) if header.last_offset >= offset), None)

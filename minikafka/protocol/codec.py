@@ -30,6 +30,7 @@ API_VERSIONS = 18
 
 _START = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
 _CORRELATION = struct.Struct(">i")
+_SIZE = struct.Struct(">i")
 
 
 def _by_key(kind: str) -> dict[int, type[ApiMessage]]:
@@ -92,13 +93,17 @@ def correlation_id(frame: memoryview) -> int:
 
 def encode_request(request: ApiMessage, version: int, correlation: int, client_id: str) -> bytes:
     """A whole frame, size included."""
-    request.API_VERSION = version
-    request.with_header(correlation_id=correlation, client_id=client_id)
-    return bytes(request.encode(header=True, framed=True))
+    name = client_id.encode()
+    tags = b"\0" if request.flexible_version_q(version) else b""
+    return _frame(_START.pack(request.API_KEY, version, correlation, len(name)) + name + tags, request, version)
 
 
 def encode_response(response: ApiMessage, version: int, correlation: int) -> bytes:
     """A whole frame, size included."""
-    response.API_VERSION = version
-    response.with_header(correlation_id=correlation)
-    return bytes(response.encode(header=True, framed=True))
+    tagged = response.flexible_version_q(version) and response.API_KEY != API_VERSIONS
+    return _frame(_CORRELATION.pack(correlation) + (b"\0" if tagged else b""), response, version)
+
+
+def _frame(head: bytes, message: ApiMessage, version: int) -> bytes:
+    body = bytes(message.encode(version=version))
+    return _SIZE.pack(len(head) + len(body)) + head + body

@@ -64,6 +64,7 @@ class Timeline:
         self._timers: list[tuple[float, int, SimHandle]] = []
         self._count = 0
         self._random = random.Random(f"{seed}:loop").random
+        self._current: ProcessLoop | None = None  # whose callback ran last
 
     def at(self, when: float, handle: SimHandle) -> None:
         """Have a callback ready at a time of this clock."""
@@ -73,6 +74,7 @@ class Timeline:
     def run_until(self, done: Callable[[], bool]) -> None:
         """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2)."""
         before = events._get_running_loop()
+        self._current = None
         try:
             while not done():
                 self.step()
@@ -86,20 +88,15 @@ class Timeline:
             self._advance()
         count = len(ready)
         handle = ready.pop(int(self._random() * count)) if count > 1 else ready.pop()
-        if handle._cancelled:
-            return
         loop = handle.loop
-        if loop.state is not RUNNING:
+        if handle._cancelled or loop.state is not RUNNING:
             if loop.state is PAUSED:
                 loop.parked.append(handle)
             return
         self.steps += 1
-        self._call(loop, handle)
-        for look in self.after_step:
-            look()
-
-    def _call(self, loop: ProcessLoop, handle: SimHandle) -> None:
-        events._set_running_loop(loop)
+        if loop is not self._current:
+            events._set_running_loop(loop)
+            self._current = loop
         try:
             if handle.context is None:
                 handle.callback(*handle.args)
@@ -111,6 +108,8 @@ class Timeline:
             pass
         except BaseException as error:
             loop.call_exception_handler({"message": f"exception in {handle.callback!r}", "exception": error})
+        for look in self.after_step:
+            look()
 
     def _advance(self) -> None:
         timers = self._timers
