@@ -23,6 +23,7 @@ from pathlib import Path
 
 from minikafka.sim import coverage as chaos
 from minikafka.sim.raft_campaign import RaftRun, run_raft_seed
+from minikafka.sim.swarm import Run, run_seed
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
@@ -53,12 +54,13 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
         raft = run_raft_seed(seed, faults, keep)
         return Outcome(kind, seed, [f"{raft.violation[0]} at {raft.time:.3f} s: {raft.violation[1]}"]
                        if raft.violation else [], raft.coverage)  # fmt: skip
-    raise NotImplementedError(kind)
+    cluster = run_seed(seed, faults, keep)
+    return Outcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage)
 
 
 def count_faults(kind: str, seed: int) -> int:
     """How many faults the seed's plan has."""
-    return len(RaftRun(seed).plan)
+    return len(RaftRun(seed).plan if kind == "raft" else Run(seed).plan)
 
 
 def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[Outcome]:

@@ -6,6 +6,7 @@ Owns: the commands and their options; 0 if all is well, 1 if something was found
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from minikafka.sim import campaign as campaigns
 from minikafka.sim.ablations.command import add_arguments as add_ablate
 from minikafka.sim.raft_campaign import RaftRun
 from minikafka.sim.shrink import shrink
+from minikafka.sim.swarm import Run
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -71,7 +73,24 @@ def _run(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace) -> int:
     if options.raft:
         return _replay_raft(options)
-    raise NotImplementedError
+    run = Run(options.seed, options.faults, options.keep)
+    result = run.execute()
+    folder = Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    trace, history = folder / f"{options.seed}.trace.jsonl", folder / f"{options.seed}.history.jsonl"
+    with trace.open("w") as file:
+        file.writelines(json.dumps(event, default=str) + "\n" for event in result.events)
+    result.history.save(history)
+    print(f"{trace}: {len(result.events)} events, hash {result.trace_hash[:16]}\n{history}: {len(result.history)} events")
+    print(f"config {run.config}\nwork {' '.join(work.name for work in run.work)}")
+    for place, fault in enumerate(run.plan):
+        print(f"  {place:3}  {fault}")
+    for loss in result.losses:
+        print(f"permitted: {loss}")
+    for violation in result.violations:
+        print(violation)
+    print(f"{len(result.violations)} violations")
+    return 1 if result.violations else 0
 
 
 def _replay_raft(options: argparse.Namespace) -> int:

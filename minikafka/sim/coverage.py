@@ -11,6 +11,7 @@ Invariants: I-COV-1 what is counted follows from the trace and the requests that
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 ENOUGH = 100  # seeds from which on a campaign is judged by its coverage
 
@@ -45,3 +46,52 @@ def layout(coverage: Counter[str], width: int = 110) -> str:
             line = ""
         line += ("   " if line else "") + item
     return "\n".join([*lines, line])
+
+
+# --- what a cluster's run met ---------------------------------------------------------------------------------------
+
+
+def of_cluster(world: Any, history: Any, watch: Any) -> Counter[str]:
+    """Counted from the trace, the history and the disks."""
+    counts: Counter[str] = Counter()
+    isrs: dict[str, int] = {}
+    for event in world.events:
+        _count_event(event, counts, isrs)
+    for event in history:
+        if event["type"] != "invoke":
+            counts[f"{event['f']} {event['type']}"] += 1
+        if event["f"] == "end" and event["type"] == "invoke":
+            counts["commits asked" if event["commit"] else "aborts asked"] += 1
+    for host in world.hosts.values():
+        logs = [path for path in host.disk.files("/data") if path.endswith(".log")]
+        counts["segments rolled"] += sum(not path.endswith("/00000000000000000000.log") for path in logs)
+    counts["permitted losses"] = len(watch.losses)
+    counts["steps"] = world.loop.timeline.steps
+    return counts
+
+
+def _count_event(event: dict[str, Any], counts: Counter[str], isrs: dict[str, int]) -> None:
+    kind = event["k"]
+    if kind == "fault":
+        counts[f"fault {event['fault']}"] += 1
+    elif kind == "role" and event["role"] == "leader":
+        counts["leaders elected"] += 1
+    elif kind == "raft" and event["role"] == "leader":
+        counts["controllers elected"] += 1
+    elif kind == "truncate" and event["records"]:
+        counts["truncations"] += 1
+    elif kind == "isr":
+        before, now = isrs.get(event["tp"], 3), len(event["isr"])
+        counts["ISR shrinks"] += now < before
+        counts["ISR expands"] += now > before
+        isrs[event["tp"]] = now
+    elif kind == "recover" and event["truncated_bytes"]:
+        counts["torn tails"] += 1
+    elif kind == "crash":
+        counts["brokers died of their disk"] += 1
+    elif kind == "group" and event["state"] == "PreparingRebalance":
+        counts["rebalances"] += 1
+    elif kind == "transaction":
+        counts[f"transaction {event['state']}"] += 1
+    elif kind == "compact":
+        counts["compactions"] += 1

@@ -1,0 +1,263 @@
+"""The faults of a swarm: drawn from the seed before anything runs, each with its time, its target and its end.
+
+Which kinds a seed has, and how often, is drawn too (swarm testing: runs with few kinds reach states that runs with all
+of them never do). A fault's target is a broker's number or a role, looked up when the fault strikes: whoever leads the
+busiest partition, the active controller, a coordinator.
+
+Owns: the plan; how each kind begins and ends. The faults themselves are the world's.
+Invariants: I-FAULT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
+            I-FAULT-2 every fault ends by itself, or with the healing that comes after the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from minikafka.sim.host import host_name
+from minikafka.sim.loop import DEAD, PAUSED, RUNNING
+from minikafka.sim.world import CLIENTS, World
+
+LEADER, CONTROLLER, COORDINATOR = "leader", "controller", "coordinator"
+ROLES = (LEADER, CONTROLLER, COORDINATOR)
+SECONDS = 30.0  # of faults
+# How often a kind is among a seed's, and how long it lasts (seconds, from and to).
+KINDS: dict[str, tuple[float, float, float]] = {
+    "kill": (0.5, 0.1, 8.0), "powerloss": (0.4, 0.1, 8.0), "stop": (0.35, 0.1, 6.0), "kill_all": (0.1, 0.1, 3.0),
+    "pause": (0.4, 0.2, 8.0), "cut": (0.35, 0.2, 8.0), "cut_one_way": (0.3, 0.2, 8.0), "isolate": (0.35, 0.2, 10.0),
+    "cut_clients": (0.25, 0.2, 6.0), "slow": (0.3, 1.0, 8.0), "reset": (0.4, 0.0, 0.0), "hold_follower": (0.3, 1.0, 14.0),
+    "slow_follower": (0.2, 1.0, 8.0), "slow_disk": (0.25, 0.5, 6.0), "jump_clock": (0.2, 0.0, 0.0),
+    "drift_clock": (0.2, 1.0, 10.0), "fail_disk": (0.2, 0.5, 4.0), "fill_disk": (0.15, 0.5, 4.0), "wipe": (0.15, 0.2, 4.0),
+}  # fmt: skip
+DESTRUCTIVE = ("powerloss", "fail_disk", "fill_disk", "wipe")  # a disk may lose committed records
+
+
+class Fault(NamedTuple):
+    """`target` is a node or a role; `lasts` seconds from `at` on."""
+
+    at: float
+    kind: str
+    target: int | str
+    lasts: float
+    detail: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        who = f"broker {self.target}" if isinstance(self.target, int) else f"the {self.target}"
+        detail = f" {' '.join(map(str, self.detail))}" if self.detail else ""
+        return f"{self.at:7.3f} s  {self.kind} {who} for {self.lasts:.3f} s{detail}"
+
+
+def draw(rng: Random, brokers: Sequence[int]) -> list[Fault]:
+    """The plan of one seed."""
+    kinds = [kind for kind, (often, _, _) in KINDS.items() if rng.random() < often]
+    every = rng.choice((1.0, 2.0, 4.0, 8.0))
+    plan, now = [], rng.uniform(0.0, 4.0)
+    while kinds and now < SECONDS:
+        plan.append(_draw_one(rng, brokers, now, rng.choice(kinds)))
+        now += rng.expovariate(1 / every)
+    return plan
+
+
+def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str) -> Fault:
+    _, shortest, longest = KINDS[kind]
+    target: int | str = rng.choice(ROLES) if rng.random() < 0.5 else rng.choice(brokers)
+    lasts = min(shortest + rng.expovariate(3.0 / max(longest - shortest, 1e-9)), longest) if longest else 0.0
+    other = rng.choice([*brokers, CLIENTS])
+    detail: tuple[Any, ...] = {
+        "cut": (other,), "cut_one_way": (other, rng.random() < 0.5), "reset": (other,),
+        "slow": (other, rng.choice((0.02, 0.1, 0.4)), rng.choice((0.0, 20_000.0, 400_000.0))),
+        "slow_follower": (rng.choice((1.0, 8.0)),), "slow_disk": (rng.choice((0.05, 0.5, 2.0)),),
+        "jump_clock": (rng.choice((-3600.0, -2.0, 2.0, 3600.0)),), "drift_clock": (rng.choice((0.9, 1.1)),),
+        "fail_disk": (rng.choice(("read", "write", "sync")), rng.choice((1, 1, 3))),
+        "fill_disk": (rng.choice((0, 100, 5000)),),
+    }.get(kind, ())  # fmt: skip
+    return Fault(at, kind, target, lasts, detail)
+
+
+class Striker:
+    """Strikes a world with the faults of a plan; `busy` names the topic whose leader is meant by the role."""
+
+    def __init__(self, world: World, busy: str) -> None:
+        self.world, self.busy, self.over = world, busy, False
+        self.rng = world.rng("striker")
+        self._stopping: dict[int, asyncio.Task[None]] = {}
+
+    async def strike_all(self, plan: Sequence[Fault]) -> None:
+        """All of them, each at its time from now."""
+        env, began = self.world.client_env(), self.world.now()
+        for number, fault in enumerate(plan):
+            await self.world.sleep(max(0.0, began + fault.at - self.world.now()))
+            env.spawn(self._strike(fault), f"fault {number}")
+        await self.world.sleep(max(0.0, began + SECONDS - self.world.now()))
+        self.over = True
+        for node, stopping in self._stopping.items():  # nobody waits for a shutdown that does not come to its end
+            if not stopping.done():
+                stopping.cancel()
+                self._kill(node)
+
+    async def _strike(self, fault: Fault) -> None:
+        node = self._node(fault.target)
+        undo = getattr(self, f"_{fault.kind}")(node, *fault.detail)
+        if undo is None:
+            return
+        await self.world.sleep(fault.lasts)
+        if not self.over:
+            undo()
+
+    def _node(self, target: int | str) -> int:
+        if isinstance(target, int):
+            return target
+        found = self.world.controller() if target == CONTROLLER else None
+        if target != CONTROLLER:
+            found = self._leader("__consumer_offsets" if target == COORDINATOR else self.busy)
+        return found if found is not None else self.rng.choice(self.world.brokers)
+
+    def _leader(self, topic: str) -> int | None:
+        for node in self.world.alive:
+            broker = self.world.broker(node)
+            known = broker.image.topics.get(topic) if broker is not None else None
+            leaders = [p.leader for p in known.partitions.values() if p.leader >= 0] if known is not None else []
+            if leaders:
+                return int(self.rng.choice(leaders))
+        return None
+
+    # --- processes -------------------------------------------------------------------------------------------------
+
+    def _boot(self, *nodes: int) -> Any:
+        def boot() -> None:
+            for node in nodes:
+                if self.world.hosts[node].state is DEAD:
+                    self.world.boot(node)
+        return boot
+
+    def _kill(self, node: int) -> Any:
+        if self.world.hosts[node].state is DEAD:
+            return None
+        self.world.kill(node)
+        return self._boot(node)
+
+    def _kill_all(self, node: int) -> Any:
+        for each in self.world.nodes:
+            self._kill(each)
+        return self._boot(*self.world.nodes)
+
+    def _powerloss(self, node: int) -> Any:
+        if self.world.hosts[node].state is DEAD:
+            return None
+        self.world.powerloss(node)
+        return self._boot(node)
+
+    def _stop(self, node: int) -> Any:
+        """A controlled shutdown; one that does not come to its end is killed when the time is up."""
+        if self.world.hosts[node].state is not RUNNING:
+            return None
+        stopping = self.world.client_env().loop.create_task(self._stop_quietly(node))
+        self._stopping[node] = stopping
+
+        def boot() -> None:
+            if not stopping.done():
+                stopping.cancel()
+                self._kill(node)
+            self._boot(node)()
+        return boot
+
+    async def _stop_quietly(self, node: int) -> None:
+        try:
+            await self.world.stop(node)
+        except (ConnectionError, OSError):
+            pass  # it died on its way
+
+    def _wipe(self, node: int) -> Any:
+        if self.world.hosts[node].state is not DEAD:
+            self.world.kill(node)
+        self.world.wipe(node)
+        return self._boot(node)
+
+    def _pause(self, node: int) -> Any:
+        if self.world.hosts[node].state is not RUNNING:
+            return None
+        self.world.pause(node)
+
+        def resume() -> None:
+            if self.world.hosts[node].state is PAUSED:
+                self.world.resume(node)
+        return resume
+
+    # --- links -----------------------------------------------------------------------------------------------------
+
+    def _join(self, *pairs: tuple[Any, Any]) -> Any:
+        def join() -> None:
+            for a, b in pairs:
+                self.world.net.heal(host_name(a), host_name(b))
+                self.world.net.heal(host_name(b), host_name(a))
+        return join
+
+    def _cut(self, node: int, other: int | str) -> Any:
+        if node == other:
+            return None
+        self.world.cut(node, other)
+        return self._join((node, other))
+
+    def _cut_one_way(self, node: int, other: int | str, back: bool) -> Any:
+        if node == other:
+            return None
+        self.world.cut(*((other, node) if back else (node, other)), one_way=True)
+        return self._join((node, other))
+
+    def _isolate(self, node: int) -> Any:
+        others = [each for each in self.world.nodes if each != node]
+        for each in others:
+            self.world.cut(node, each)
+        return self._join(*((node, each) for each in others))
+
+    def _cut_clients(self, node: int) -> Any:
+        self.world.cut(CLIENTS, node)
+        return self._join((CLIENTS, node))
+
+    def _slow(self, node: int, other: int | str, latency: float, bandwidth: float) -> Any:
+        if node == other:
+            return None
+        self.world.slow(node, other, latency, bandwidth)
+        return self._join((node, other))
+
+    def _reset(self, node: int, other: int | str) -> Any:
+        if node != other:
+            self.world.reset(node, other)
+
+    # --- inside --------------------------------------------------------------------------------------------------------
+
+    def _hold_follower(self, node: int) -> Any:
+        self.world.hold_follower(node)
+        return lambda: self.world.hosts[node].hold_follower(False, 0.0)
+
+    def _slow_follower(self, node: int, rate: float) -> Any:
+        self.world.slow_follower(node, rate)
+        return lambda: self.world.hosts[node].hold_follower(False, 0.0)
+
+    def _slow_disk(self, node: int, seconds: float) -> Any:
+        self.world.slow_disk(node, seconds)
+        return lambda: self._good_disk(node)
+
+    def _fail_disk(self, node: int, what: str, count: int) -> Any:
+        self.world.fail_disk(node, what, count)
+        return lambda: self._good_disk(node)
+
+    def _fill_disk(self, node: int, free: int) -> Any:
+        self.world.fill_disk(node, free)
+        return lambda: self._good_disk(node)
+
+    def _good_disk(self, node: int) -> None:
+        """The disk works again; a broker that ended for its sake is started again."""
+        disk = self.world.hosts[node].disk
+        disk.free, disk.sync_delay = None, 0.0
+        disk.failures.clear()
+        self._boot(node)()
+
+    def _jump_clock(self, node: int, seconds: float) -> Any:
+        self.world.jump_clock(node, seconds)
+
+    def _drift_clock(self, node: int, rate: float) -> Any:
+        self.world.drift_clock(node, rate)
+        return lambda: self.world.drift_clock(node, 1.0)

@@ -1,0 +1,170 @@
+"""One seed of the swarm: a cluster, clients at work, thirty seconds of faults, healing, and the verdict.
+
+    result = run_seed(7)
+    result.violations         what the invariants and the history's checker found; [] if all is well
+
+The faults stop, the clients stop, everything is mended; then whatever was acknowledged must be there for a reader from
+the first record to the last, and the invariants have their last look.
+
+Owns: the course of a run, and what is drawn for it.
+Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to the hash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from minikafka.history import History
+from minikafka.protocol.errors import KafkaError
+from minikafka.sim import coverage, faults, workload
+from minikafka.sim.clients.admin import Admin
+from minikafka.sim.clients.reader import read_all
+from minikafka.sim.invariants.violation import Violation
+from minikafka.sim.invariants.watch import Watch
+from minikafka.sim.world import World
+
+MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
+CLIENTS_END_S, READ_S = 60.0, 40.0
+
+
+@dataclass
+class Result:
+    """What one seed came to; `plan` are the faults that struck."""
+
+    seed: int
+    violations: list[Violation]
+    coverage: Counter[str]
+    trace_hash: str
+    history: History
+    events: list[dict[str, Any]]
+    plan: list[faults.Fault] = field(default_factory=list)
+    losses: list[Any] = field(default_factory=list)
+
+
+class Endless(RuntimeError):
+    """The run does not come to an end."""
+
+
+class Run:
+    """One seed on its way. `kinds`: only faults of these kinds; `keep`: only these of the plan, by their place in it."""
+
+    def __init__(self, seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> None:
+        self.seed = seed
+        rng = Random(f"swarm {seed}")
+        self.config = draw_config(rng)
+        self.world = World(seed, brokers=3, config=self.config)
+        self.history = History(self.world.now)
+        self.watch = Watch(self.world, history=self.history)
+        chosen = workload.draw(rng)
+        self.work = [kind(self.world, self.history, 1 / len(chosen)) for kind in chosen]
+        plan = faults.draw(Random(f"swarm {seed}:faults"), self.world.brokers)
+        self.plan = [fault for place, fault in enumerate(plan)
+                     if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
+        self.topics = [topic for work in self.work for topic in work.topics]
+        self.world.after_step.append(self._count)
+
+    def execute(self) -> Result:
+        """Run it to its end."""
+        try:
+            self.world.run(self._story())
+        except Endless as error:
+            self._violated("I14", str(error))
+        except Exception as error:
+            self._violated("I14", f"{type(error).__name__}: {error}")
+        counted = coverage.of_cluster(self.world, self.history, self.watch)
+        result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,
+                        self.world.events, self.plan, self.watch.losses)
+        self.world.close()
+        return result
+
+    def _violated(self, id: str, text: str) -> None:
+        self.watch.violations.append(Violation(id, text, self.world.now()))
+
+    def _count(self) -> None:
+        if self.world.loop.timeline.steps > MAX_STEPS:
+            raise Endless(f"more than {MAX_STEPS:,} steps by {self.world.now():.1f} s")
+
+    # --- the story -------------------------------------------------------------------------------------------------
+
+    async def _story(self) -> None:
+        world = self.world
+        await world.start()
+        admin = Admin(world.client_env(), world.bootstrap, history=self.history, name="setup")
+        for work in self.work:
+            await work.setup(admin)
+        await admin.close()
+        tasks = {f"{work.name} {number}": world.client_env().spawn(client(), f"{work.name} {number}")
+                 for work in self.work for number, client in enumerate(work.clients())}
+        await faults.Striker(world, self.topics[0]).strike_all(self.plan)
+        for work in self.work:
+            work.stopped = True
+        await world.mend()
+        await self._end(tasks)
+        await self._read_everything()
+        self._tell_losses()
+        await self.watch.at_end()
+        self._tell_clients_errors()
+
+    async def _end(self, tasks: dict[str, asyncio.Task[None]]) -> None:
+        """Every client comes to its end."""
+        deadline = self.world.now() + CLIENTS_END_S
+        while not all(task.done() for task in tasks.values()) and self.world.now() < deadline:
+            await self.world.sleep(0.1)
+        for name, task in tasks.items():
+            if not task.done():
+                self._violated("I15", f"{name} has not ended {CLIENTS_END_S:.0f} s after healing")
+                task.cancel()
+
+    async def _read_everything(self) -> None:
+        """The last word on every partition, for the history."""
+        transactional = [topic for work in self.work for topic in work.transactional]
+        admin = Admin(self.world.client_env(), self.world.bootstrap, name="last look")
+        for topic, partitions in sorted((await admin.topics()).items()):
+            if topic.startswith("__"):
+                continue
+            for partition in sorted(partitions):
+                for isolation in ["read_uncommitted", *["read_committed"] * (topic in transactional)]:
+                    await self._read(topic, partition, isolation)
+        await admin.close()
+
+    async def _read(self, topic: str, partition: int, isolation: str) -> None:
+        try:
+            await read_all(self.world.client_env(), self.world.bootstrap, topic, partition, isolation=isolation,
+                           timeout=READ_S, history=self.history)
+        except KafkaError as error:
+            self._violated("I15", f"{topic}-{partition} cannot be read ({isolation}): {error}")
+
+    def _tell_losses(self) -> None:
+        """What was lost with permission excuses what readers miss."""
+        for loss in self.watch.losses:
+            topic, _, partition = loss.name.rpartition("-")
+            self.history.fact("may-lose", topic=topic, partition=int(partition), why=loss.text)
+
+    def _tell_clients_errors(self) -> None:
+        crashed = self.world.client_env().crashed
+        if crashed.done():
+            self._violated("I14", f"a client died of {crashed.exception()!r}")
+
+
+def draw_config(rng: Random) -> dict[str, Any]:
+    """Settings that differ from seed to seed."""
+    config: dict[str, Any] = {
+        "min.insync.replicas": 2, "group.min.session.timeout.ms": 1000, "auto.create.topics.enable": False,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000, "log.cleaner.backoff.ms": 1000,
+        "replica.lag.time.max.ms": rng.choice((3000, 6000)),
+    }  # fmt: skip
+    if rng.random() < 0.3:
+        config["log.flush.interval.messages"] = 1
+    if rng.random() < 0.4:
+        config["metadata.log.max.record.bytes.between.snapshots"] = 3000
+    return config
+
+
+def run_seed(seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> Result:
+    """Run one seed, with its own plan of faults or with a part of it."""
+    return Run(seed, kinds, keep).execute()

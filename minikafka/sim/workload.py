@@ -1,0 +1,286 @@
+"""What clients do while a swarm strikes: six kinds of work, of which each seed has some, about 40 records a second in all.
+
+    plain    acks=all without idempotence, one request at a time; read by a consumer on its own
+    idem     idempotent, several requests under way; read by a consumer on its own
+    copy     a consumer's records copied in transactions, with its offsets (classic and KIP-890); some are aborted
+    group    members that come, go, crash and return, static ones too, committing by hand and by the clock
+    compact  few keys written over and over, in a compacted topic
+    admin    topics made, filled, grown, moved, deleted and made again under the same name
+
+Every client may die at any time and be replaced by a new one: that is part of the work, not of the faults.
+
+Owns: the topics and the clients of each kind. What they do and are told goes to the run's history.
+Invariants: I-WORK-1 every value is sent once: the history's checker tells records apart by their values.
+            I-WORK-2 when told to stop, every client ends within its own timeouts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+from minikafka.history import History
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.clients.admin import Admin
+from minikafka.sim.clients.consumer import READ_COMMITTED, Consumer
+from minikafka.sim.clients.producer import Producer
+from minikafka.sim.clients.retry import Unsure
+from minikafka.sim.world import World
+
+RATE = 40.0  # records a second, of all together
+
+
+class Workload:
+    """One kind of work; `share` of the records are its own."""
+
+    name = ""
+    topics: dict[str, tuple[int, dict[str, str]]] = {}  # name -> (partitions, configs)
+    transactional: tuple[str, ...] = ()  # topics that are read as committed too, in the end
+
+    def __init__(self, world: World, history: History, share: float) -> None:
+        self.world, self.history, self.rate = world, history, RATE * share
+        self.env, self.rng = world.client_env(), Random(f"{world.seed}:work {self.name}")
+        self.stopped = False
+        self._numbers: dict[str, int] = {}
+
+    async def setup(self, admin: Admin) -> None:
+        for name, (partitions, configs) in self.topics.items():
+            await admin.create_topic(name, partitions, 3, configs)
+
+    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+        """What runs side by side until it is stopped."""
+        raise NotImplementedError
+
+    # --- for all kinds ---------------------------------------------------------------------------------------------
+
+    def number(self, what: str) -> str:
+        """A name that was not used before."""
+        self._numbers[what] = self._numbers.get(what, 0) + 1
+        return f"{what}-{self._numbers[what]}"
+
+    async def rest(self, mean: float) -> None:
+        await self.world.sleep(self.rng.expovariate(1 / mean))
+
+    async def produce(self, topic: str, keys: int = 0, in_flight: int = 20, **settings: Any) -> None:
+        """Write records one after the other, by producers that die now and then."""
+        while not self.stopped:
+            producer = Producer(self.env, self.world.bootstrap, history=self.history,
+                                name=self.number(f"{self.name}-producer"), **settings)
+            dies = self.world.now() + self.rng.expovariate(1 / 20)
+            await self._produce_with(producer, topic, keys, in_flight, dies)
+            if self.stopped or self.rng.random() < 0.4:
+                await producer.close(timeout=30.0)
+            else:
+                producer.kill()
+
+    async def _produce_with(self, producer: Producer, topic: str, keys: int, in_flight: int, dies: float) -> None:
+        promises: list[asyncio.Future[Any]] = []
+        while not self.stopped and self.world.now() < dies:
+            await self.rest(1 / self.rate)
+            promises = [promise for promise in promises if not promise.done()]
+            if len(promises) >= in_flight:
+                continue
+            key = f"k{self.rng.randrange(keys)}" if keys else None
+            try:
+                promise = await producer.post(topic, self.number(f"{self.name}-{topic}"), key)
+            except KafkaError:
+                continue
+            promise.add_done_callback(_look)
+            promises.append(promise)
+
+    async def consume(self, **settings: Any) -> None:
+        """Read, by consumers that die or leave now and then; a static member comes back under its name."""
+        commits = settings.get("group") is not None and not settings.get("auto_commit")
+        while not self.stopped:
+            consumer = Consumer(self.env, self.world.bootstrap, history=self.history,
+                                name=self.number(f"{self.name}-consumer"), **settings)
+            ends = self.world.now() + self.rng.expovariate(1 / 12)
+            while not self.stopped and self.world.now() < ends:
+                try:
+                    records = await consumer.poll(0.5)
+                    if commits and records:
+                        await self._commit(consumer)
+                except KafkaError:
+                    break
+            await (consumer.close() if self.stopped or self.rng.random() < 0.5 else consumer.kill())
+            await self.rest(0.5)
+
+    async def _commit(self, consumer: Consumer) -> None:
+        if self.rng.random() < 0.5:
+            consumer.commit_async()
+            return
+        try:
+            await consumer.commit()
+        except KafkaError:
+            pass  # a rebalance, or a coordinator that is gone: the records are read again
+
+
+def _look(promise: asyncio.Future[Any]) -> None:
+    """Nobody waits for the outcome; the history has it."""
+    if not promise.cancelled():
+        promise.exception()
+
+
+class Plain(Workload):
+    name, topics = "plain", {"plain": (2, {})}
+
+    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+        return [lambda: self.produce("plain", idempotent=False, max_in_flight=1), lambda: self.consume(topics=["plain"])]
+
+
+class Idempotent(Workload):
+    name = "idem"
+
+    def __init__(self, world: World, history: History, share: float) -> None:
+        super().__init__(world, history, share)
+        small = {"internal.segment.bytes": "2000"} if self.rng.random() < 0.5 else {}
+        self.topics = {"idem": (2, small)}
+
+    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+        linger = self.rng.choice((0.0, 0.05))
+        return [lambda: self.produce("idem", linger=linger), lambda: self.consume(topics=["idem"])]
+
+
+class Compacted(Workload):
+    name = "compact"
+    topics = {"compact": (1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1",
+                              "internal.segment.bytes": "1500", "delete.retention.ms": "2000"})}  # fmt: skip
+
+    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+        return [lambda: self.produce("compact", keys=5), lambda: self.consume(topics=["compact"])]
+
+
+class Groups(Workload):
+    name, topics = "group", {"jobs": (4, {})}
+
+    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+        assignor = self.rng.choice(("range", "cooperative-sticky"))
+        about: dict[str, Any] = {"group": "workers", "topics": ["jobs"], "assignor": assignor}
+        members = [lambda: self.consume(**about), lambda: self.consume(**about, auto_commit=True)]
+        static = [lambda: self.consume(**about, instance_id="static-1")] if self.rng.random() < 0.7 else []
+        return [lambda: self.produce("jobs"), *members, *static]
+
+
+class Copies(Workload):
+    """Consume, transform, produce: each record of `in` once in `out`, whatever happens in between."""
+
+    name, topics, transactional = "copy", {"in": (2, {}), "out": (2, {})}, ("out",)
+
+    def __init__(self, world: World, history: History, share: float) -> None:
+        super().__init__(world, history, share)
+        self.version = self.rng.choice((1, 2, 2))
+
+    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+        copiers = [lambda number=number: self.copy(number) for number in range(self.rng.choice((1, 2)))]
+        return [lambda: self.produce("in"), *copiers, lambda: self.consume(topics=["out"], isolation=READ_COMMITTED)]
+
+    async def copy(self, number: int) -> None:
+        while not self.stopped:
+            producer = Producer(self.env, self.world.bootstrap, transactional_id=f"copier-{number}",
+                                transaction_version=self.version, transaction_timeout=8.0, history=self.history,
+                                name=self.number(f"copier-{number}-producer"))
+            consumer = Consumer(self.env, self.world.bootstrap, "copiers", ["in"], isolation=READ_COMMITTED,
+                                max_records=30, history=self.history, name=self.number(f"copier-{number}-consumer"))
+            dies = self.world.now() + self.rng.expovariate(1 / 12)
+            try:
+                await producer.init()
+                while not self.stopped and self.world.now() < dies:
+                    await self._copy_some(producer, consumer)
+            except KafkaError:
+                pass  # fenced, or nobody knows: a new producer under the same id settles what the old one left
+            if self.rng.random() < 0.4:
+                await producer.close()
+                await consumer.close()
+            producer.kill()
+            await consumer.kill()
+            await self.rest(0.3)
+
+    async def _copy_some(self, producer: Producer, consumer: Consumer) -> None:
+        records = await consumer.poll(0.5)
+        if not records:
+            return
+        await producer.begin()
+        try:
+            for record in records:
+                value = self.number(f"{record.value.decode()}.copy") if record.value is not None else None
+                promise = await producer.post("out", value, partition=record.partition,
+                                              source=(record.topic, record.partition, record.offset))
+                promise.add_done_callback(_look)
+            await producer.send_offsets({(r.topic, r.partition): r.offset + 1 for r in records}, consumer)
+            if self.rng.random() < 0.15:
+                raise KafkaError(Err.TRANSACTION_ABORTABLE, "the copier changed its mind")
+            await self._commit_transaction(producer)
+        except Unsure:
+            raise
+        except KafkaError:
+            await producer.abort()
+            await self._rewind(consumer)
+
+    async def _commit_transaction(self, producer: Producer) -> None:
+        """Ask a few times before giving up."""
+        for _ in range(3):
+            try:
+                return await producer.commit()
+            except Unsure as error:
+                unsure = error
+        raise unsure
+
+    async def _rewind(self, consumer: Consumer) -> None:
+        """After an abort: go back to what is committed."""
+        for tp, offset in (await consumer.committed()).items():
+            if tp in consumer.assignment:
+                consumer.seek(tp, max(offset, 0))
+
+
+class Administration(Workload):
+    """Topics that come and go under clients, and partitions of others that move."""
+
+    name, topics = "admin", {"churn": (2, {}), "moving": (2, {})}
+
+    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+        return [self.administer, lambda: self.produce("churn", delivery_timeout=5.0), lambda: self.produce("moving"),
+                lambda: self.consume(topics=["moving"])]
+
+    async def administer(self) -> None:
+        admin = Admin(self.env, self.world.bootstrap, timeout=15.0, history=self.history)
+        acts = [self._recreate, self._grow, self._move, self._elect, self._configure, self._trim]
+        while not self.stopped:
+            await self.rest(1.5)
+            try:
+                await self.rng.choice(acts)(admin)
+            except KafkaError:
+                pass  # refused, or nobody answers; the next act may fare better
+        await admin.close()
+
+    async def _recreate(self, admin: Admin) -> None:
+        await admin.delete_topic("churn")
+        await self.rest(0.3)
+        await admin.create_topic("churn", self.rng.randint(1, 3), 3)
+
+    async def _grow(self, admin: Admin) -> None:
+        await admin.create_partitions("moving", self.rng.randint(3, 5))
+
+    async def _move(self, admin: Admin) -> None:
+        brokers = self.world.brokers
+        replicas = self.rng.sample(brokers, self.rng.randint(min(2, len(brokers)), min(3, len(brokers))))
+        await admin.reassign(("moving", self.rng.randrange(2)), None if self.rng.random() < 0.2 else replicas)
+
+    async def _elect(self, admin: Admin) -> None:
+        await admin.elect_leader((self.rng.choice(("moving", "churn")), 0))
+
+    async def _configure(self, admin: Admin) -> None:
+        await admin.alter_configs("moving", {"segment.ms": self.rng.choice(("500", "5000", None))})
+
+    async def _trim(self, admin: Admin) -> None:
+        await admin.delete_records(("churn", 0), -1)
+
+
+KINDS: tuple[type[Workload], ...] = (Plain, Idempotent, Copies, Groups, Compacted, Administration)
+
+
+def draw(rng: Random) -> list[type[Workload]]:
+    """Two to four kinds of work."""
+    chosen = rng.sample(range(len(KINDS)), rng.randint(2, 4))
+    return [KINDS[number] for number in sorted(chosen)]
