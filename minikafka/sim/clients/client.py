@@ -185,6 +185,8 @@ class Client:
         """The node that coordinates a group (GROUP) or a transactional id (TRANSACTION); asks until it is told."""
         attempts = 0
         while (kind, key) not in self._coordinators:
+            if self.closed:
+                raise KafkaError(Err.NETWORK_EXCEPTION, "this client is closed")
             if attempts:
                 await self.env.sleep(self.backoff.pause(attempts))
             attempts += 1

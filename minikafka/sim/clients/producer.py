@@ -89,6 +89,8 @@ class Producer:
                    partition: int | None = None, headers: Headers | None = None,
                    timestamp: int | None = None, source: Source = None) -> asyncio.Future[tuple[int, int]]:
         """Hand a record over and return at once with the promise of what `send` returns."""
+        if self.sender.closed:
+            raise RuntimeError("this producer is closed")
         if self.transactions is not None:
             self.transactions.check()
         partitions = await self.client.topic(topic, self.max_block)

@@ -6,6 +6,7 @@ crashed, and what the clients told the history must be free of anomalies, unless
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from minikafka.history import History, check
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.clients import Admin, Consumer, Producer, Record, read_all
 from minikafka.sim.world import World
+
+LIMIT = 300.0  # virtual seconds that a story may take
 
 
 class Stage:
@@ -48,7 +51,8 @@ class Stage:
 
     async def everything(self, topic: str = "t", partition: int = 0, **kw: Any) -> list[Record]:
         """The partition's records, told to the history as final."""
-        return await read_all(self.env, self.world.bootstrap, topic, partition, history=self.history, **kw)
+        kw = {"history": self.history} | kw
+        return await read_all(self.env, self.world.bootstrap, topic, partition, **kw)
 
     async def values(self, topic: str = "t", partition: int = 0, **kw: Any) -> list[str]:
         return [(r.value or b"").decode() for r in await self.everything(topic, partition, **kw)]
@@ -82,7 +86,8 @@ def play(seed: int, story: Callable[[Stage], Awaitable[Any]], **kw: Any) -> Stag
         await world.start()
         stage = Stage(world)
         await stage.admin.create_topics(topics)
-        await story(stage)
+        async with asyncio.timeout(LIMIT):
+            await story(stage)
         return stage
 
     try:
