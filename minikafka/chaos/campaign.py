@@ -41,8 +41,9 @@ SETTINGS = {  # fast times, so that a campaign sees many deaths
     "min.insync.replicas": 2,
 }
 TOPIC_SETTINGS = {"segment.ms": "10000"}  # so that segments roll, and recovery has more than one
-STUCK_AFTER = 90.0  # seconds without a sign of life; librdkafka hangs now and then (its issues 5511 and 5456)
-END_WITHIN = 90.0  # seconds for clients to send what they still have, or give up
+STUCK_AFTER = 45.0  # seconds without a sign of life: copiers of both libraries hang now and then, on either engine
+END_WITHIN = 75.0  # seconds for producers to send what they still have, or give up
+LEAVE_WITHIN = 20.0  # seconds for the others
 
 
 @dataclass
@@ -146,12 +147,16 @@ class Campaign:
     def _replace_stuck(self) -> None:
         """A client that hangs is given up, and another takes its place under its name, as an operator would."""
         for place, worker in enumerate(self.workers):
-            if time.monotonic() - worker.alive_at > STUCK_AFTER:
-                worker.errors["hung"] += 1
+            if not _is_producer(worker) and time.monotonic() - worker.alive_at > STUCK_AFTER:
+                self._tell_stuck(worker, "hung")
                 worker.finish()
                 self.gone.append(worker)
                 self.workers[place] = worker.successor()
                 self.workers[place].start()
+
+    def _tell_stuck(self, worker: Worker, how: str) -> None:
+        worker.errors[how] += 1
+        self.history.record(worker.name, "ok", "stuck", how=how, where=worker.where())
 
     def _mend(self, cluster: Cluster, nemesis: Nemesis) -> None:
         cluster.mend()
@@ -159,13 +164,15 @@ class Campaign:
 
     def _finish(self) -> None:
         """Producers first, so that copiers and members can read what they sent."""
-        until = time.monotonic() + END_WITHIN
-        for kind in (_is_producer, lambda worker: not _is_producer(worker)):
-            for worker in filter(kind, self.workers):
+        producers = [worker for worker in self.workers if _is_producer(worker)]
+        others = [worker for worker in self.workers if not _is_producer(worker)]
+        for workers, patience in ((producers, END_WITHIN), (others, LEAVE_WITHIN)):
+            until = time.monotonic() + patience
+            for worker in workers:
                 worker.finish()
-            for worker in filter(kind, self.workers):
+            for worker in workers:
                 if not worker.wait(until - time.monotonic()):
-                    worker.errors["did not end"] += 1
+                    self._tell_stuck(worker, "did not end")
             time.sleep(2)
 
     def _guard(self, what: str, act: Callable[[], None]) -> None:

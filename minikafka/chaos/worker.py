@@ -9,8 +9,10 @@ Invariants: I-CHAOS-1 an error of a library ends neither the campaign nor the cl
 from __future__ import annotations
 
 import copy
+import sys
 import threading
 import time
+import traceback
 from collections import Counter
 from typing import Any
 
@@ -74,6 +76,11 @@ class Worker:
         """Has it ended within that time?"""
         self._thread.join(max(0.0, timeout))
         return not self._thread.is_alive()
+
+    def where(self) -> str:
+        """The stack of its thread."""
+        frame = sys._current_frames().get(self._thread.ident or 0)
+        return "".join(traceback.format_stack(frame)) if frame is not None else "ended"
 
     def nap(self, seconds: float) -> None:
         """Wait, unless the end comes first."""
