@@ -30,8 +30,8 @@ class Nemesis:
         self.count: Counter[str] = Counter()
         links = 2 if cluster._engine.link_faults else 0
         self.rounds: list[tuple[Callable[[], None], int]] = [
-            (self.kill_one, 9), (self.kill_and_chase, 3), (self.kill_again, 2), (self.kill_all, 1), (self.pause_one, 3),
-            (self.pause_and_kill, 1), (self.stop_one, 1), (self.cut_off, links), (self.cut_one_way, links),
+            (self.kill_one, 9), (self.kill_and_chase, 6), (self.kill_again, 4), (self.kill_all, 2), (self.pause_one, 2),
+            (self.pause_and_kill, 2), (self.stop_one, 1), (self.cut_off, links), (self.cut_one_way, links // 2),
             (self.hold_and_kill, links)]
 
     def round(self) -> None:
@@ -40,7 +40,7 @@ class Nemesis:
         fault()
         self.cluster.mend()
         self.say("mend")
-        self.recover(everything=self.rng.random() < 0.6)
+        self.recover(everything=self.rng.random() < 0.4)
 
     def recover(self, everything: bool) -> None:
         """Wait until all partitions are led and two replicas (or all of them) are in sync. Raises NotReady."""
@@ -84,12 +84,12 @@ class Nemesis:
     def kill_one(self) -> None:
         """kill -9; back before or after the others have noticed."""
         self.kill(self.victim())
-        self.nap(0.0, 5.0)
+        self.nap(0.0, 4.0)
 
     def kill_and_chase(self) -> None:
         """The second of three dies soon after the first: no majority, nobody may acknowledge, nothing may be lost."""
         self.kill(self.victim())
-        self.nap(0.2, 6.0)
+        self.nap(0.2, 5.0)
         self.kill(self.victim())
         self.nap(0.0, 3.0)
 
@@ -114,7 +114,7 @@ class Nemesis:
         node = self.victim()
         self.cluster.pause(node)
         self.say("pause", node=node)
-        self.nap(1.0, 8.0)
+        self.nap(1.0, 6.0)
         self.cluster.resume(node)
         self.say("resume", node=node)
         self.nap(0.0, 2.0)
@@ -147,7 +147,7 @@ class Nemesis:
         for other in self.cluster.ids:
             if other != node:
                 self.cluster.cut(node, other)
-        self.nap(2.0, 8.0)
+        self.nap(2.0, 6.0)
         self.cluster.heal()
 
     def cut_one_way(self) -> None:
@@ -157,7 +157,7 @@ class Nemesis:
         a, b = (node, other) if self.rng.random() < 0.5 else (other, node)
         self.say("cut", node=node, a=a, b=b)
         self.cluster.cut(a, b, one_way=True)
-        self.nap(2.0, 8.0)
+        self.nap(2.0, 6.0)
         self.cluster.heal()
 
     def hold_and_kill(self) -> None:
@@ -166,7 +166,7 @@ class Nemesis:
         behind = self.rng.choice([n for n in self.cluster.ids if n != leader])
         self.cluster.hold_follower(behind)
         self.say("hold", node=behind)
-        self.nap(1.0, 8.0)
+        self.nap(1.0, 6.0)
         if leader in self.cluster.alive:
             self.kill(leader)
         self.nap(0.0, 4.0)
