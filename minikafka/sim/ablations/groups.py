@@ -1,0 +1,79 @@
+"""Rules of consumer groups switched off (58, 60, 62)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from minikafka.broker.group_log import GroupLog
+from minikafka.broker.group_partition import GroupPartition
+from minikafka.core.group import Group
+from minikafka.core.group_messages import Store
+from minikafka.log.producers import UNGUARDED
+from minikafka.protocol.errors import Err
+from minikafka.sim.ablations.ablation import ablation, replaced
+
+
+def answered_at_once(write: Callable[..., Any]) -> Callable[..., Any]:
+    """GroupLog.write, but what is written counts as soon as it is in the coordinator's own log."""
+    def hasty(self: GroupLog, data: bytes, apply: Callable[[int], None] | None = None,
+              guard: object = UNGUARDED) -> Any:
+        todo = [apply] if apply is not None else []
+
+        def once(base: int) -> None:
+            while todo:
+                todo.pop()(base)
+
+        outcome = write(self, data, once, guard)
+        if not outcome.done():
+            once(self.waiting[-1].base)
+            outcome.set_result(Err.NONE)
+        return outcome
+
+    return hasty
+
+
+def anybody(*_: Any, **__: Any) -> Err:
+    """Nobody is refused."""
+    return Err.NONE
+
+
+@ablation("60", "a commit of a member that is out is taken", falls="lost-commit zombie-commit",
+          script="a15_zombie_consumer")
+def anybody_commits() -> AbstractContextManager[object]:
+    return replaced(Group, "check_commit", anybody)
+
+
+@ablation("59, 60", "a commit of a static member's predecessor is taken", falls="lost-commit zombie-commit",
+          script="a15_zombie_static_member")
+def any_instance_commits() -> AbstractContextManager[object]:
+    return replaced(Group, "check_commit", anybody)
+
+
+@ablation("60", "a commit is answered, and shown, before it is replicated", falls="lost-commit I12",
+          script="r60_commits_last")
+def commits_at_once() -> AbstractContextManager[object]:
+    return replaced(GroupLog, "write", answered_at_once(GroupLog.write))
+
+
+@ablation("62", "a coordinator serves without having read its partition", falls="lost-commit I12",
+          script="r60_commits_last")
+def unread_partition() -> AbstractContextManager[object]:
+    async def load(self: GroupPartition) -> None:
+        self._loaded()
+
+    return replaced(GroupPartition, "load", load)
+
+
+@ablation("58", "an assignment is handed out before it is in the log", falls="two-owners I12", script="r58_one_owner")
+def assignments_at_once() -> AbstractContextManager[object]:
+    carry_out = GroupPartition._carry_out
+
+    def hasty(self: GroupPartition, group: Group, effects: list[Any]) -> None:
+        carry_out(self, group, effects)
+        for effect in effects:
+            if isinstance(effect, Store) and effect.then is not None:
+                self.run(group, group.stored(effect.then, Err.NONE, self.env.now()))
+
+    return replaced(GroupPartition, "_carry_out", hasty)

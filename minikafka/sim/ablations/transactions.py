@@ -1,0 +1,99 @@
+"""Rules of transactions switched off (48, 49, 52, 55), and of what read_committed may see (10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import minikafka.broker.handlers.produce as produce
+import minikafka.core.transaction as transaction
+from minikafka.broker.group_log import GroupLog
+from minikafka.broker.partition import LAST_STABLE, Partition
+from minikafka.broker.transaction_partition import TransactionPartition
+from minikafka.core.transaction_state import State
+from minikafka.protocol.errors import Err
+from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.groups import answered_at_once
+from minikafka.sim.scripts.writer import Writer
+
+NEVER = 1 << 15
+
+
+@ablation("52", "the client speaks the protocol before KIP-890: one epoch for all transactions",
+          falls="aborted-read torn-txn", script="a11_torn_transaction")
+def classic_end() -> AbstractContextManager[object]:
+    return replaced(Writer, "classic", True)
+
+
+@ablation("52", "the coordinator gives no new epoch at the end of a transaction",
+          falls="aborted-read torn-txn", script="a11_torn_transaction")
+def same_epoch() -> AbstractContextManager[object]:
+    return replaced(transaction, "EPOCH_BUMPS", NEVER)
+
+
+@ablation("52", "the client speaks the protocol before KIP-890, a record of the last transaction comes late",
+          falls="aborted-read", script="a12_late_record")
+def classic_record() -> AbstractContextManager[object]:
+    return replaced(Writer, "classic", True)
+
+
+@ablation("52", "a leader takes the first record of a transaction whatever the coordinator says",
+          falls="I13 unseen", script="a12_hanging_transaction")
+def unverified() -> AbstractContextManager[object]:
+    ask = produce.join_transaction
+
+    async def yes(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        guards, errors = await ask(*args, **kwargs)
+        return guards, dict.fromkeys(errors, Err.NONE)
+
+    return replaced(produce, "join_transaction", yes)
+
+
+@ablation("52", "everything as before KIP-890: one epoch, and no leader asks the coordinator",
+          falls="I13 unseen", script="a12_hanging_transaction")
+@contextmanager
+def before_kip_890() -> Iterator[None]:
+    with unverified(), classic_end():
+        yield
+
+
+@ablation("10", "the last stable offset is taken for inclusive", falls="aborted-read", script="a13_last_stable_offset")
+def inclusive_last_stable_offset() -> AbstractContextManager[object]:
+    bound = Partition.bound
+
+    def one_more(self: Partition, isolation: str) -> int:
+        found = bound(self, isolation)
+        return min(found + 1, self.high_watermark) if isolation == LAST_STABLE else found
+
+    return replaced(Partition, "bound", one_more)
+
+
+@ablation("48", "the coordinator answers, and acts, before its decision is replicated", falls="lost-write",
+          script="r48_write_first")
+def decided_at_once() -> AbstractContextManager[object]:
+    return replaced(GroupLog, "write", answered_at_once(GroupLog.write))
+
+
+@ablation("49", "a coordinator that finds PrepareCommit in its log takes the transaction for open", falls="torn-txn",
+          script="r49_decision_stays")
+def forgets_decisions() -> AbstractContextManager[object]:
+    loaded = TransactionPartition._loaded
+
+    def forgetful(self: TransactionPartition) -> None:
+        for txn in self.transactions.values():
+            if txn.data.state is State.PREPARE_COMMIT:
+                txn.data = replace(txn.data, state=State.ONGOING)
+        loaded(self)
+
+    return replaced(TransactionPartition, "_loaded", forgetful)
+
+
+@ablation("55", "a new coordinator does not see to what it finds prepared", falls="I13 unseen torn-txn",
+          script="r49_decision_stays")
+def leaves_prepared() -> AbstractContextManager[object]:
+    def idle(self: TransactionPartition) -> None:
+        self.loading = False
+
+    return replaced(TransactionPartition, "_loaded", idle)

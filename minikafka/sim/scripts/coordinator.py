@@ -1,0 +1,68 @@
+"""What a transaction's coordinator owes: to write down what it decides, to stay with it, and to see it through."""
+
+from __future__ import annotations
+
+from minikafka.sim.scripts.ending import STATE, CoordinatedStory
+from minikafka.sim.scripts.script import script
+from minikafka.sim.scripts.writer import Writer
+
+
+@script("Written down before it is answered", rules="48", stage=CoordinatedStory)
+async def r48_write_first(story: CoordinatedStory) -> None:
+    """A commit is done when the coordinator's decision is replicated, not before. A coordinator that answers first, and
+    dies, leaves a successor who knows of an open transaction only: it runs out of time, and is aborted.
+    """
+    await story.topic("t", 3, 2)
+    await story.coordinator(STATE, 1, 2)
+    story.step("p writes a to t in a transaction; broker 1 coordinates it, broker 2 is its only follower")
+    p = Writer(story, "p", home=1)
+    await p.init()
+    p.begin()
+    await p.send("a", "t", to=3)
+
+    story.step("nothing passes between broker 1 and the others; p commits; broker 1 dies")
+    story.world.cut(1, 2)
+    story.world.cut(1, 3)
+    await p.end(commit=True, timeout=2.0)
+    story.world.kill(1)
+    story.world.reset(1, 2)
+    story.world.reset(1, 3)
+    story.world.heal()
+
+    story.step("broker 2 coordinates; the transaction may take 20 seconds")
+    await story.until(lambda: story.leads(2, STATE))
+    await story.world.sleep(40.0)
+    await story.judge("t")
+
+
+@script("A decision stays", rules="49, 55", stage=CoordinatedStory)
+async def r49_decision_stays(story: CoordinatedStory) -> None:
+    """Once PrepareCommit is in the coordinator's log the transaction is committed, whoever dies. The markers say so to
+    every partition; if some have theirs when the coordinator dies, its successor finds PrepareCommit and sends the
+    others, under its own epoch. Anything else would tear the transaction, or leave it open for ever.
+    """
+    await story.topic("t", 2, 3)
+    await story.topic("u", 3, 2)
+    await story.coordinator(STATE, 1, 2)
+    story.step("p writes a1 to t and a2 to u in a transaction; broker 1 coordinates it, 2 leads t, 3 leads u")
+    p = Writer(story, "p", home=1)
+    await p.init()
+    p.begin()
+    await p.send("a1", "t", to=2)
+    await p.send("a2", "u", to=3)
+
+    story.step("p commits; the marker reaches t, that for u is lost, for broker 1 dies")
+    story.world.cut(1, 3)
+    await p.end(commit=True)
+    await story.until(lambda: story.end(2, "t") == 2)
+    story.world.kill(1)
+    story.show("t-0")
+    story.show("u-0")
+    story.world.reset(1, 3)
+    story.world.heal()
+
+    story.step("broker 2 coordinates")
+    await story.until(lambda: story.leads(2, STATE))
+    await story.world.sleep(40.0)
+    story.show("u-0")
+    await story.judge("t", "u")

@@ -1,0 +1,237 @@
+"""A producer that a story leads by the hand: one request at a time, to the broker that the story names.
+
+A real client hides what these stories are about: which request went out twice, on which connection the first of them
+hangs, under which epoch. It speaks the protocol of today (KIP-890: Produce 12 brings the partition into the
+transaction, EndTxn 5 gives a new epoch) or, with `classic`, the one before: AddPartitionsToTxn first, Produce 11,
+EndTxn 3, and one epoch for all transactions.
+
+Owns: the producer's identity, its sequences, its connections; and what the history says of it.
+Invariants: I-STORY-4 a value is one `send` in the history however often it goes out; an end of a transaction likewise.
+Source: TransactionManager, Sender; KIP-98, KIP-890.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest
+
+from minikafka.broker.peer import Peer
+from minikafka.core.transaction import Identity
+from minikafka.log.batch import build
+from minikafka.protocol.errors import Err
+from minikafka.sim.host import host_name
+from minikafka.sim.scripts.ending import CoordinatedStory
+from minikafka.sim.scripts.story import PATIENCE
+
+NO_ANSWER = "no answer"
+TRIES = 5
+PAUSE = 0.05  # seconds before a question is put again
+NOT_YET = (Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.COORDINATOR_NOT_AVAILABLE,
+           Err.NOT_COORDINATOR)
+
+
+class Stuck:
+    """What a producer has sent to a broker over one connection, and the network keeps."""
+
+    def __init__(self, story: CoordinatedStory, host: str, node: int) -> None:
+        self.story, self.host, self.node = story, host, node
+        story.world.cut(host, node, one_way=True)
+
+    def release(self) -> None:
+        """It arrives."""
+        self.story.world.net.heal(self.host, host_name(self.node))
+
+
+class Writer:
+    """One producer. `home` is the broker that coordinates its transactions; without one it is merely idempotent."""
+
+    classic = False  # the protocol before KIP-890; an ablation of rule 52 sets it
+
+    def __init__(self, story: CoordinatedStory, name: str, home: int | None = None, node: int = 1) -> None:
+        """`node`: who gives an identity to one that has no home."""
+        self.story, self.name, self.home, self.node = story, name, home, home or node
+        self.who = Identity(-1, -1)
+        self.txn: str | None = None  # the transaction's name in the history
+        self._transactions = 0
+        self._next: dict[str, int] = {}  # the next sequence, by topic
+        self._added: dict[str, None] = {}
+        self._batches: dict[str, bytes] = {}
+        self._open: dict[str, Any] = {}  # operations of the history that have no end yet, by value
+        self._ending: Any = None
+        self._host = name
+        self._peers: dict[tuple[str, int], Peer] = {}
+        story.at_last.append(self._give_up)
+
+    def _give_up(self) -> None:
+        """Nothing is waited for any more: what had no answer has none."""
+        for operation in [*self._open.values(), *([self._ending] if self._ending else [])]:
+            self.story.history.info(operation)
+        self._open.clear()
+        self._ending = None
+
+    @property
+    def transactional_id(self) -> str | None:
+        return self.name if self.home is not None else None
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
+    async def hang(self, node: int) -> Stuck:
+        """From now on nothing arrives at that broker that this producer sends over its present connection."""
+        await self._peer(node).request(MetadataRequest(topics=[]), 12, PATIENCE)  # now there is one
+        return Stuck(self.story, self._host, node)
+
+    def reconnect(self) -> None:
+        """Give up on what is under way, and use new connections, over another path, from now on."""
+        self._host += "'"
+
+    def _peer(self, node: int) -> Peer:
+        key = self._host, node
+        if key not in self._peers:
+            world = self.story.world
+            host, port = dict(zip(world.brokers, world.bootstrap, strict=True))[node]
+            self._peers[key] = Peer(world.client_env(self._host), node, host, port, self.name)
+        return self._peers[key]
+
+    async def _ask(self, request: Any, version: int, timeout: float = PATIENCE,
+                   error: Callable[[Any], int] = lambda answer: int(answer.error_code)) -> Any:
+        """The coordinator's first answer that is one: while it is busy, or loading, it is asked again."""
+        peer = self._peer(self.node)
+        while True:
+            answer = await peer.request(request, version, timeout)
+            if Err(error(answer)) not in NOT_YET:
+                return answer
+            await self.story.env.sleep(PAUSE)
+
+    # --- who am I -------------------------------------------------------------------------------------------------
+
+    async def init(self) -> None:
+        """Get an identity, of the coordinator or (idempotent) of any broker."""
+        request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=20_000,
+                                        producer_id=-1, producer_epoch=-1)
+        answer = await self._ask(request, 4)
+        assert answer.error_code == 0, Err(answer.error_code).name
+        self._become(Identity(answer.producer_id, answer.producer_epoch))
+
+    def _become(self, who: Identity) -> None:
+        if who != self.who:
+            self.who = who
+            self._next.clear()  # sequences begin anew in a new epoch
+            self.story.say(f"{self.name}: epoch {who.epoch}")
+
+    # --- records --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """The next transaction; nothing is sent."""
+        self._transactions += 1
+        self.txn = f"{self.name}-{self._transactions}"
+        self._added.clear()
+        self.story.history.record(self.name, "ok", "begin", txn=self.txn, producer=self.name)
+
+    def send(self, value: str, topic: str, to: int, timeout: float = PATIENCE) -> asyncio.Task[str]:
+        """Produce one record; a value that was sent before goes out again as it was. The result is what is answered."""
+        if value not in self._batches:
+            fields = {"topic": topic, "partition": 0, "value": value, "acks": -1}
+            fields |= {"txn": self.txn} if self.txn else {}
+            self._open[value] = self.story.history.invoke(self.name, "send", **fields)
+            self._batches[value] = self._build(value, topic)
+        return self.story.env.spawn(self._send(value, topic, self._peer(to), timeout), f"{self.name} sends {value}")
+
+    def _build(self, value: str, topic: str) -> bytes:
+        sequence = self._next.get(topic, 0)
+        self._next[topic] = sequence + 1
+        return build([(None, value.encode())], timestamp_ms=self.story.env.wall_ms(), producer_id=self.who.producer_id,
+                     producer_epoch=self.who.epoch, base_sequence=sequence, transactional=self.home is not None)
+
+    async def _send(self, value: str, topic: str, leader: Peer, timeout: float) -> str:
+        if self.home is not None and self.classic:
+            await self.add(topic)
+        named = ProduceRequest.TopicProduceData
+        partition = named.PartitionProduceData(index=0, records=self._batches[value])
+        request = ProduceRequest(transactional_id=self.transactional_id, acks=-1, timeout_ms=int(timeout * 1000),
+                                 topic_data=[named(name=topic, partition_data=[partition])])
+        host = self._host
+        try:
+            answer = await leader.request(request, 11 if self.classic else 12, timeout)
+        except (OSError, TimeoutError):
+            self.story.say(f"{self.name}: no answer for {value}")
+            return NO_ANSWER
+        found = answer.responses[0].partition_responses[0]
+        error = Err(found.error_code)
+        if host != self._host:
+            return self._too_late(value, error)
+        return self._sent(value, error, found.base_offset)
+
+    async def insist(self, value: str, topic: str) -> None:
+        """Send it to whoever leads the topic, again and again until it is acknowledged, or enough is enough."""
+        for _ in range(TRIES):
+            await self.story.until(lambda: any(self.story.leads(n, topic) for n in self.story.world.brokers))
+            leader = next(n for n in self.story.world.brokers if self.story.leads(n, topic))
+            if await self.send(value, topic, to=leader) == Err.NONE.name:
+                return
+            await self.story.env.sleep(1.0)
+
+    def _too_late(self, what: str, error: Err) -> str:
+        """An answer on a connection that was given up: the producer does not hear it, the reader of the story does."""
+        self.story.say(f"(to a connection given up: {what} {'done' if error is Err.NONE else error.name})")
+        return NO_ANSWER
+
+    def _sent(self, value: str, error: Err, offset: int) -> str:
+        if error is Err.NONE:
+            self.story.say(f"{self.name}: {value} acknowledged at offset {offset}")
+            if (operation := self._open.pop(value, None)) is not None:
+                self.story.history.ok(operation, offset=offset)
+        else:
+            self.story.say(f"{self.name}: {value} {error.name}")
+        return error.name
+
+    async def add(self, topic: str) -> None:
+        """AddPartitionsToTxn, as the classic client does before its first record to a partition; nothing today."""
+        if not self.classic or topic in self._added:
+            return
+        self._added[topic] = None
+        named = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[0])
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name, v3_and_below_producer_id=self.who.producer_id,
+            v3_and_below_producer_epoch=self.who.epoch, v3_and_below_topics=[named])
+        answer = await self._ask(request, 3, error=_first_error)
+        error = Err(_first_error(answer))
+        self.story.say(f"{self.name}: {topic} added to the transaction" if error is Err.NONE else
+                       f"{self.name}: {topic} not added, {error.name}")
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    def end(self, commit: bool, timeout: float = PATIENCE) -> asyncio.Task[str]:
+        """Ask for the end of this transaction; asked again, it is the same question."""
+        word = "commit" if commit else "abort"
+        if self._ending is None:
+            self._ending = self.story.history.invoke(self.name, "end", txn=self.txn, commit=commit, producer=self.name)
+        return self.story.env.spawn(self._end(self._ending, commit, word, timeout), f"{self.name}: {word}")
+
+    async def _end(self, asked: Any, commit: bool, word: str, timeout: float) -> str:
+        request = EndTxnRequest(transactional_id=self.name, producer_id=self.who.producer_id,
+                                producer_epoch=self.who.epoch, committed=commit)
+        host = self._host
+        try:
+            answer = await self._ask(request, 3 if self.classic else 5, timeout)
+        except (OSError, TimeoutError):
+            self.story.say(f"{self.name}: no answer to {word}")
+            return NO_ANSWER
+        error = Err(answer.error_code)
+        if host != self._host:
+            return self._too_late(word, error)
+        self.story.say(f"{self.name}: {word} {'done' if error is Err.NONE else error.name}")
+        if self._ending is asked:
+            self._ending = None
+            (self.story.history.ok if error is Err.NONE else self.story.history.info)(asked)
+        if error is Err.NONE and not self.classic:
+            self._become(Identity(answer.producer_id, answer.producer_epoch))
+        return error.name
+
+
+def _first_error(answer: Any) -> int:
+    return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
