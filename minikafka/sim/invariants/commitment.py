@@ -141,7 +141,8 @@ class LogsMatch(Invariant):
                     self.watch.commit(truth, header, raw)
             elif not truth.agrees(header, raw):
                 self._differs(seen, header.base_offset, current)
-        self.watch.keeper.healed(truth)
+        if truth.suspects:
+            self.watch.keeper.heal(truth)
 
     def _differs(self, seen: Seen, offset: int, current: bool) -> None:
         truth = seen.truth
@@ -149,6 +150,8 @@ class LogsMatch(Invariant):
             return
         if not current and truth.lost_from is not None and offset >= truth.lost_from:
             return  # what was lost, still there; it will be cut off
+        if seen.node in self.watch.keeper.flipped:
+            return
         known = truth.batches.get(offset)
         what = "nothing begins there" if known is None else f"{len(known)} other bytes"
         text = f"{seen} (LEO {seen.log.end_offset}, HW {seen.core.high_watermark}) differs at offset {offset} from what " \

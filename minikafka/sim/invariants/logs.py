@@ -25,14 +25,13 @@ class LogsAreWhole(Invariant):
     def on_event(self, event: dict[str, Any]) -> None:
         topic, _, index = event["tp"].rpartition("-")
         node, end = event["b"], self.watch.ends.get((event["b"], (topic, int(index))), 0)
-        if event["leo"] < end and node not in self.watch.keeper.suspects:
+        if event["leo"] < end and node not in self.watch.keeper.troubled:
             self.fail(f"broker {node} recovered {event['tp']} up to {event['leo']}, it ended at {end}, and its disk is sound")
 
     async def at_end(self) -> None:
-        for seen in self.watch.replicas():
-            if seen.node not in self.watch.keeper.flipped:
-                self._bytes(seen)
-                self._recovery(seen)
+        for seen in self.watch.undamaged():
+            self._bytes(seen)
+            self._recovery(seen)
         self._acknowledged()
 
     # --- equal replicas -------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class OffsetsInOrder(Invariant):
                 self.fail(f"{seen}: a segment ends at {before.next_offset}, the next begins at {after.base_offset}")
 
     async def at_end(self) -> None:
-        for seen in self.watch.replicas():
+        for seen in self.watch.undamaged():
             self._segments(seen)
             self._bytes(seen)
 
@@ -66,7 +66,7 @@ class EpochsOfTheLog(Invariant):
             self.fail(f"{seen}: the epoch cache is empty, the log ends at {seen.log.end_offset}")
 
     async def at_end(self) -> None:
-        for seen in self.watch.replicas():
+        for seen in self.watch.undamaged():
             for header, _ in Cursor(seen.log).read(seen.log.end_offset):
                 cached = seen.log.epochs.epoch_for_offset(max(header.base_offset, seen.log.start_offset))
                 if cached != header.leader_epoch:

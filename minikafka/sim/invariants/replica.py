@@ -26,7 +26,7 @@ class Truth:
         self.start = self.end = start
         self.batches: dict[int, bytes] = {}  # by base offset
         self.compacted = False
-        self.lossy: dict[int, None] = {}  # replicas whose disks lost part of it and have not got it back
+        self.suspects: dict[int, None] = {}  # replicas whose disks may have lost part of it (losses.py)
         self.lost_from: int | None = None  # from there on something was lost, with permission
         self._records: dict[int, tuple[Any, ...]] = {}
 

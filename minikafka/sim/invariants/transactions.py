@@ -95,16 +95,16 @@ class TransactionsAreSound(Invariant):
     # --- after healing --------------------------------------------------------------------------------------------
 
     async def at_end(self) -> None:
-        if self.ids:
-            left = await self.watch.wait(self._left_open, self._longest() + SLACK)
-            for text in left:
-                self.fail(text)
+        for text in await self.watch.wait(self._left_open, self._longest() + SLACK):
+            self.fail(text)
 
     def _longest(self) -> float:
         """Until when the last open transaction must have been aborted, from now on, in seconds."""
+        if not self.ids:
+            return 0.0
         broker = next(b for n in self.cluster.nodes if (b := self.cluster.running(n)) is not None)
         check = broker.config["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
-        return (check + max(data.timeout_ms for data in self.ids.values())) / 1000
+        return float(check + max(data.timeout_ms for data in self.ids.values())) / 1000
 
     def _left_open(self) -> list[str]:
         half = [f"transactional id {name} (producer {data.producer_id}, epoch {data.epoch}) is still {data.state.value}"

@@ -83,9 +83,10 @@ class Watch:
 
     def permits(self, truth: Truth, end: int, why: str) -> bool:
         """Where loss is permitted at all: take note that committed records from `end` on are gone."""
-        if self.unclean:
+        permitted = self.keeper.permitted(truth)
+        if permitted:
             self.lose(truth, end, why)
-        return self.unclean
+        return permitted
 
     def lose(self, truth: Truth, end: int, why: str) -> None:
         """Committed records from `end` on are gone, and that was permitted."""
@@ -146,6 +147,8 @@ class Watch:
         for key in changed:
             if key not in self.cluster.states:
                 self._forget(key)
+            elif key in self.truths and self.truths[key].suspects:
+                self.keeper.heal(self.truths[key])
         for look in self._on_metadata:
             look(changed)
 
@@ -196,6 +199,10 @@ class Watch:
         found = [seen for (node, key), seen in self.seen.items()
                  if (b := self.cluster.running(node)) is not None and b.replicas.partitions.get(key) is seen.partition]
         return [seen for seen in found if not seen.partition.failed]
+
+    def undamaged(self) -> list[Seen]:
+        """Those of them on disks in which the run has flipped no bit."""
+        return [seen for seen in self.replicas() if seen.node not in self.keeper.flipped]
 
     def client_events(self) -> list[dict[str, Any]]:
         """The clients' history so far."""

@@ -36,6 +36,7 @@ class Kit:
         request = CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False)
         assert (await self.client.request(-1, request, 7)).topics[0].error_code == 0
         await self.world.until(lambda: self.leader(name) > 0)
+        await self.client.topic(name, 10.0)
 
     async def send(self, count: int = 1, topic: str = "t") -> None:
         """Produce one after the other; what fails, fails."""

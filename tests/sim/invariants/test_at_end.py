@@ -1,0 +1,206 @@
+"""I14 to I17: what is judged after healing, in worlds where something was left behind, held up, damaged or made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minikafka.log import Log
+from tests.sim.invariants.kit import Kit, Story
+
+LOG = "/data/t-0/00000000000000000000.log"
+
+
+def ended(tamper: Story, records: int = 20) -> Kit:
+    """Some records, `tamper`, the end."""
+    async def story(kit: Kit) -> None:
+        await kit.send(records)
+        await tamper(kit)
+        await kit.watch.at_end()
+
+    kit = Kit()
+    kit.run(story)
+    return kit
+
+
+def texts(kit: Kit) -> list[str]:
+    return [str(violation) for violation in kit.watch.violations]
+
+
+def ids(kit: Kit) -> set[str]:
+    return {violation.id for violation in kit.watch.violations}
+
+
+# --- I14 ------------------------------------------------------------------------------------------------------------
+
+def test_i14_a_task_dies() -> None:
+    """Fails if a broker may die of an exception that is no disk's."""
+    async def tamper(kit: Kit) -> None:
+        async def fails() -> None:
+            raise ValueError("nobody thought of this")
+
+        host = kit.world.hosts[kit.followers()[0]]
+        with host.loop.entered():
+            host.env.spawn(fails(), "fails")
+        await kit.world.sleep(1.0)
+        await kit.world.mend()
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I14"} and "nobody thought of this" in texts(kit)[0]
+
+
+def test_i14_a_callback_raises() -> None:
+    """Fails if an exception in a callback may go unnoticed: nobody awaits it."""
+    async def tamper(kit: Kit) -> None:
+        kit.world.hosts[2].loop.call_soon(lambda: 1 // 0)
+        await kit.world.sleep(0.1)
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I14"} and "ZeroDivisionError" in texts(kit)[0]
+
+
+def test_i14_a_lost_wakeup() -> None:
+    """Fails if a request may wait for what has happened already: the partition tells nobody that it moved."""
+    async def tamper(kit: Kit) -> None:
+        waiters = kit.partition(kit.leader()).waiters
+        tell, waiters.wake = waiters.wake, lambda moved: None
+        kit.env.spawn(kit.send(), "send")
+        await kit.world.sleep(1.0)
+        waiters.wake = tell
+        await kit.world.sleep(3.0)
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I14"} and "waits for what has happened" in texts(kit)[0]
+
+
+@pytest.mark.parametrize("what", ["tasks", "files"])
+def test_i14_something_grows(what: str) -> None:
+    """Fails if a broker at rest may gather tasks, or files."""
+    async def tamper(kit: Kit) -> None:
+        host = kit.world.hosts[kit.followers()[0]]
+
+        async def leak() -> None:
+            for number in range(100):
+                if what == "tasks":
+                    host.env.spawn(host.env.sleep(1000), "leaked")
+                else:
+                    host.env.fs.open(f"/data/leaked-{number}.tmp")
+                await host.env.sleep(0.5)
+
+        with host.loop.entered():
+            host.env.spawn(leak(), "leak")
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I14"} and what in texts(kit)[0] and "grow" in texts(kit)[0]
+
+
+# --- I15 ------------------------------------------------------------------------------------------------------------
+
+def test_i15_a_follower_never_comes_back() -> None:
+    """Fails if an ISR may stay small when nothing is in its way any more; here something is."""
+    async def tamper(kit: Kit) -> None:
+        kit.world.hold_follower(kit.followers()[0])
+        await kit.send(5)
+
+    kit = ended(tamper)
+    assert "I15" in ids(kit) and any("t-0 has" in text for text in texts(kit))
+
+
+def test_i15_with_a_minority_that_is_dead_for_good() -> None:
+    """Fails if a dead broker is waited for: two of three must come to rest without it."""
+    async def tamper(kit: Kit) -> None:
+        kit.world.kill(kit.leader())
+        await kit.send(5)
+
+    assert texts(ended(tamper)) == []
+
+
+def test_i15_an_operation_without_an_end_and_a_goal_that_is_missed() -> None:
+    """Fails if a client may hang, or if a goal of the run is not asked for."""
+    async def tamper(kit: Kit) -> None:
+        kit.history.invoke("hangs", "poll", group="g")
+        kit.watch.goals.append(("the consumer has read all", lambda: False))
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I15"} and any("hangs's poll" in text for text in texts(kit))
+    assert any("the consumer has read all" in text for text in texts(kit))
+
+
+# --- I16 ------------------------------------------------------------------------------------------------------------
+
+async def flip(kit: Kit) -> None:
+    """Damage a follower's log below the high watermark behind everybody's back."""
+    log = kit.world.hosts[kit.followers()[0]].disk.names[LOG]
+    assert log is not None
+    log.content[300] ^= 1
+
+
+def test_i16_a_byte_of_a_follower_changes() -> None:
+    """Fails if replicas are not read again at the end: the byte was right when it was written."""
+    kit = ended(flip)
+    assert "I16" in ids(kit) and any("is not what was committed there" in text for text in texts(kit))
+
+
+def test_i16_damage_that_the_run_itself_has_done_is_left_out() -> None:
+    """Fails if the fault flip_bit is held against the broker."""
+    async def tamper(kit: Kit) -> None:
+        kit.world.flip_bit(kit.followers()[0], LOG, 300, 0)
+
+    assert texts(ended(tamper)) == []
+
+
+def test_i16_an_acknowledged_record_is_something_else() -> None:
+    """Fails if what was acknowledged is not looked for in the log."""
+    async def tamper(kit: Kit) -> None:
+        sent = kit.history.invoke("p", "send", topic="t", partition=0, value="ghost", acks=-1)
+        kit.history.ok(sent, partition=0, offset=3)
+
+    kit = ended(tamper)
+    assert "I16" in ids(kit) and any("'ghost' was acknowledged" in text and "'v4'" in text for text in texts(kit))
+
+
+def test_i16_recovery_is_not_idempotent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if recovering twice may give other bytes than recovering once."""
+    recover = Log.open
+
+    def open_and_scribble(fs: Any, path: str, *args: Any, **named: Any) -> Log:
+        log = recover(fs, path, *args, **named)
+        note = fs.open(f"{path}/recoveries")
+        note.pwrite(b"x", note.size())
+        return log
+
+    monkeypatch.setattr(Log, "open", staticmethod(open_and_scribble))
+
+    async def nothing(kit: Kit) -> None:
+        await kit.world.sleep(0.1)
+
+    kit = ended(nothing, records=1)
+    assert ids(kit) == {"I16"} and "a second recovery changed" in texts(kit)[0]
+
+
+def test_i16_a_restart_after_a_kill_loses_bytes() -> None:
+    """Fails if a broker may come back with less than it had, though only its process died."""
+    async def tamper(kit: Kit) -> None:
+        node = kit.followers()[0]
+        kit.world.kill(node)
+        log = kit.world.hosts[node].disk.names[LOG]
+        assert log is not None
+        del log.content[-10:]
+        await kit.world.restart(node)
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I16"} and "recovered t-0 up to 19, it ended at 20" in texts(kit)[0]
+
+
+# --- I17 ------------------------------------------------------------------------------------------------------------
+
+def test_i17_the_clients_tell_of_an_anomaly() -> None:
+    """Fails if the history is not judged: a reader to the end did not see what was acknowledged."""
+    async def tamper(kit: Kit) -> None:
+        read = kit.history.invoke("reader", "final", topic="t", partition=0, isolation="read_uncommitted")
+        kit.history.ok(read, topic="t", partition=0, start=0,
+                       records=[["t", 0, offset, f"v{offset + 1}"] for offset in range(20) if offset != 7])
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I17"} and "lost-write" in texts(kit)[0]

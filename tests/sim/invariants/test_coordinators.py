@@ -1,0 +1,201 @@
+"""I12 and I13: coordinators whose logs or stores were tampered with, and healthy ones under load and faults."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import OffsetCommitRequest
+
+from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.broker.transactions import TRANSACTION_TOPIC
+from minikafka.core.transaction_state import STATUS, State
+from minikafka.log.batch import build
+from minikafka.log.markers import marker
+from minikafka.protocol import group_records as groups
+from minikafka.protocol import transaction_records as txns
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.clients import Producer, Unsure
+from minikafka.sim.clients.client import GROUP
+from tests.sim.invariants.kit import Kit
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+async def coordinator(kit: Kit) -> Any:
+    """The GroupPartition of group "g", after it has committed offset 5 of t-0."""
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    part = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_leader_epoch=-1,
+                                              committed_metadata="")
+    request = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+                                  topics=[topic(name="t", partitions=[part])])
+    for _ in range(400):
+        error, _ = await kit.client.ask_coordinator(GROUP, "g", lambda: request, 8,
+                                                    lambda answer: answer.topics[0].partitions[0].error_code)
+        if error is Err.NONE:
+            broker = kit.world.hosts[await kit.client.coordinator(GROUP, "g")].broker
+            return next(p for p in broker.groups.partitions.values() if "g" in p.groups)
+        await kit.world.sleep(0.05)
+    raise AssertionError("nobody coordinates the group")
+
+
+def group(generation: int, *assigned: tuple[str, int]) -> tuple[bytes, bytes]:
+    """The record of group "g" with a member for each of the partitions."""
+    value = groups.GroupMetadataValue
+    members = [
+        value.MemberMetadata(
+            member_id=f"m{number}", group_instance_id=None, client_id="c", client_host="h", rebalance_timeout=1000,
+            session_timeout=1000, subscription=b"",
+            assignment=struct.pack(">hih", 0, 1, len(topic)) + topic.encode() + struct.pack(">ii", 1, index))
+        for number, (topic, index) in enumerate(assigned)]
+    stored = value(protocol_type="consumer", generation=generation, protocol="range", leader="m0",
+                   current_state_timestamp=0, members=members)
+    return groups.group_key("g"), groups.group_value(stored)
+
+
+def of_groups(tamper: Any) -> list[str]:
+    async def story(kit: Kit) -> None:
+        tamper(await coordinator(kit))
+        await kit.world.sleep(1.0)
+        await kit.watch.at_end()
+
+    return Kit().run(story)
+
+
+def test_i12_the_coordinator_answers_another_offset() -> None:
+    """Fails if the committed offset a coordinator holds may differ from the last one in the log."""
+    def tamper(home: Any) -> None:
+        home.offsets.groups["g"]["t", 0] = replace(home.offsets.groups["g"]["t", 0], offset=4)
+
+    assert of_groups(tamper) == ["I12"]
+
+
+def test_i12_the_coordinator_forgets_a_commit() -> None:
+    """Fails if a commit may be in the log and not in the coordinator."""
+    assert of_groups(lambda home: home.offsets.groups.clear()) == ["I12"]
+
+
+def test_i12_a_generation_falls() -> None:
+    """Fails if a group may return to an older generation."""
+    def tamper(home: Any) -> None:
+        home.log.append([group(7, ("t", 0))])
+        home.log.append([group(6, ("t", 0))])
+
+    assert of_groups(tamper) == ["I12"]
+
+
+def test_i12_two_owners_of_a_partition() -> None:
+    """Fails if an assignment may give a partition to two members."""
+    assert of_groups(lambda home: home.log.append([group(7, ("t", 0), ("t", 0))])) == ["I12"]
+    assert of_groups(lambda home: home.log.append([group(7, ("t", 0), ("t", 1))])) == []
+
+
+# --- transactions ---------------------------------------------------------------------------------------------------
+
+def decision(state: State, epoch: int = 3) -> tuple[bytes, bytes]:
+    value = txns.TransactionLogValue(
+        producer_id=4711, previous_producer_id=-1, next_producer_id=-1, producer_epoch=epoch, transaction_timeout_ms=1000,
+        transaction_status=STATUS[state], transaction_partitions=None, transaction_last_update_timestamp_ms=0,
+        transaction_start_timestamp_ms=0, client_transaction_version=2)
+    return txns.transaction_key("forged"), txns.transaction_value(value)
+
+
+async def transact(kit: Kit, count: int = 1, name: str = "txn") -> None:
+    """Transactions of one record each, every third aborted; after an error with a new producer."""
+    producer = None
+    for number in range(count):
+        try:
+            producer = producer or Producer(kit.env, kit.world.bootstrap, transactional_id=name, transaction_timeout=10.0,
+                                            history=kit.history, name=name)
+            await producer.begin()
+            await producer.send("t", f"{name}-{number}", partition=0)
+            await (producer.abort() if number % 3 == 1 else producer.commit())
+        except (KafkaError, Unsure, OSError, TimeoutError):
+            producer = None
+
+
+def of_transactions(tamper: Any, at_end: bool = False) -> Kit:
+    async def story(kit: Kit) -> None:
+        await transact(kit, 4)
+        tamper(kit)
+        await kit.world.sleep(1.0)
+        if at_end:
+            await kit.watch.at_end()
+
+    kit = Kit()
+    kit.run(story)
+    return kit
+
+
+def state_log(kit: Kit) -> Any:
+    """The GroupLog of one partition of __transaction_state."""
+    return next(home.log for node in kit.world.brokers for home in kit.world.hosts[node].broker.transactions.partitions.values())
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_i13_a_marker_that_nobody_prepared(commit: bool) -> None:
+    """Fails if a partition may get a marker without a decision of its coordinator."""
+    def tamper(kit: Kit) -> None:
+        data = marker(4711, 3, 0, commit, kit.env.wall_ms())
+        kit.partition(kit.leader()).append(data, -1, "coordinator")
+
+    kit = of_transactions(tamper)
+    assert [v.id for v in kit.watch.violations] == ["I13"] and "nobody had prepared" in kit.watch.violations[0].text
+
+
+def test_i13_two_outcomes_of_one_epoch() -> None:
+    """Fails if what was prepared may be decided again, the other way."""
+    def tamper(kit: Kit) -> None:
+        for state in (State.ONGOING, State.PREPARE_COMMIT, State.COMPLETE_COMMIT, State.ONGOING, State.PREPARE_ABORT,
+                      State.COMPLETE_ABORT):
+            state_log(kit).append([decision(state)])
+
+    kit = of_transactions(tamper)
+    assert [v.id for v in kit.watch.violations] == ["I13"] and "PrepareCommit, then PrepareAbort" in kit.watch.violations[0].text
+
+
+def test_i13_a_state_that_cannot_follow() -> None:
+    """Fails if a transaction may be complete before it was prepared."""
+    def tamper(kit: Kit) -> None:
+        for state in (State.ONGOING, State.COMPLETE_COMMIT):
+            state_log(kit).append([decision(state)])
+
+    kit = of_transactions(tamper)
+    assert [v.id for v in kit.watch.violations] == ["I13"] and "CompleteCommit" in kit.watch.violations[0].text
+
+
+def test_i13_a_transaction_stays_open() -> None:
+    """Fails if a transaction that no coordinator knows may hold back the LSO for ever (A12)."""
+    def tamper(kit: Kit) -> None:
+        data = build([(b"k", b"v")], timestamp_ms=kit.env.wall_ms(), producer_id=4711, producer_epoch=0,
+                     base_sequence=0, transactional=True)
+        kit.partition(kit.leader()).append(data, -1)
+
+    kit = of_transactions(tamper, at_end=True)
+    assert [v.id for v in kit.watch.violations] == ["I13"] and "a transaction is open from offset 8 on" in \
+        kit.watch.violations[0].text
+
+
+# --- healthy --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("seed", range(2))
+def test_coordinators_that_die_break_nothing(seed: int) -> None:
+    """Fails if kills of coordinators lead to wrong offsets or transactions, or if I12 or I13 cry wolf."""
+    async def story(kit: Kit) -> None:
+        task = kit.env.spawn(transact(kit, 40), "transactions")
+        for _ in range(3):
+            await coordinator(kit)
+            for topic in (OFFSETS_TOPIC, TRANSACTION_TOPIC):
+                node = kit.leader(topic, 0)
+                if node > 0:
+                    kit.world.kill(node)
+                    await kit.world.sleep(1.0)
+                    await kit.world.mend()
+        await task
+        await kit.watch.at_end()
+
+    kit = Kit(seed)
+    assert kit.run(story) == [], [str(v) for v in kit.watch.violations]
+    assert kit.watch.truths[TRANSACTION_TOPIC, 0].end + kit.watch.truths[TRANSACTION_TOPIC, 1].end > 20
