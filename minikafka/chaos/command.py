@@ -18,6 +18,7 @@ from pathlib import Path
 
 from minikafka.history import History, check
 
+from . import search
 from .campaign import Campaign, Outcome
 
 ROOT = Path(__file__).parent.parent.parent
@@ -75,6 +76,7 @@ def told(outcome: Outcome) -> str:
 
 def how_to_look(outcome: Outcome) -> str:
     return "\n".join([
+        *search.tell(outcome.report, outcome.folder / "cluster"),
         f"history, one event a line:  {outcome.history}",
         f"judge it again:             python -m minikafka chaos --check {outcome.history}",
         f"data, logs, trace:          {outcome.folder / 'cluster'}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
@@ -10,6 +11,7 @@ from kafka import KafkaProducer
 from minikafka import Cluster
 from minikafka.chaos.campaign import SETTINGS, Campaign
 from minikafka.chaos.final import read_everything
+from minikafka.chaos.search import places, tell
 from minikafka.history import History, check
 from tests.clients.kit import MS, PATIENCE, make_topic
 from tests.conftest import SETTINGS as FAST
@@ -20,8 +22,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     """Half a minute of kill -9 (and of pauses and cuts) under producers, groups and transactions of two libraries.
 
-    Fails if an acknowledged record is lost, repeated or reordered, a reader skips or goes back, a commit is forgotten, a
-    transaction is torn or a copy made twice; if a broker dies unasked, or the cluster does not recover; and if too
+    Fails if an acknowledged record is lost, repeated or reordered, a reader skips or goes back, a commit is forgotten,
+    a transaction is torn or a copy made twice; if a broker dies unasked, or the cluster does not recover; and if too
     little was done to see any of it.
     """
     outcome = Campaign(engine, minutes=0.5, seed=3, kills=3).run()
@@ -33,13 +35,13 @@ def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     shutil.rmtree(outcome.folder)
 
 
-def test_a_loss_is_found() -> None:
+def test_a_loss_is_found(tmp_path: Path) -> None:
     """Script A14 alive: a leader that is cut off acknowledges with acks=1, and what it said is gone when it returns.
 
-    Fails if the checker is blind on live histories; and if our leader keeps, or does not acknowledge, what it must lose.
+    Fails if the checker is blind on live histories; and if our leader keeps, or does not acknowledge, what is lost.
     """
     history = History()
-    with Cluster(brokers=3, config={**FAST, **SETTINGS}) as cluster:
+    with Cluster(brokers=3, config={**FAST, **SETTINGS}, data=tmp_path / "cluster") as cluster:
         topic = make_topic(cluster, "lonely")
         old = cluster.leader(topic)
         producer = KafkaProducer(bootstrap_servers=cluster.address(old), acks=1, enable_idempotence=False, retries=0,
@@ -61,6 +63,8 @@ def test_a_loss_is_found() -> None:
     assert report.violated == ["lost-write"]
     assert report["lost-write"].count == 5
     assert {evidence.events[0]["value"] for evidence in report["lost-write"].evidence} == {"5", "6", "7", "8", "9"}
+    assert places(tmp_path / "cluster", topic, 0, "4").keys() == {"node-1", "node-2", "node-3"}
+    assert [line.rpartition(" of ")[2] for line in tell(report, tmp_path / "cluster")] == ["nobody"] * 5
 
 
 def _send(history: History, producer: KafkaProducer, topic: str, values: range, acks: int) -> None:

@@ -45,7 +45,7 @@ def test_an_error_is_counted_and_a_new_life_begins() -> None:
 
 
 def test_one_that_hangs_is_seen_and_replaced() -> None:
-    """Fails if a hanging client holds up the campaign, does not show where it stands, or its successor takes its name."""
+    """Fails if a hanging client holds up the campaign, does not show where it stands, or gives its name away."""
     worker = Clumsy(hangs=True)
     worker.start()
     assert worker.second.wait(30)

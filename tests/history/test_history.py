@@ -14,7 +14,7 @@ from .kit import Told
 
 
 def test_what_is_saved_can_be_loaded(tmp_path: Path) -> None:
-    """Fails if an event loses or changes a field in its file, or a number is given out twice after loading (I-HIST-2)."""
+    """Fails if an event loses or changes a field in its file, or loading leads to a number given twice (I-HIST-2)."""
     history = Told().send("ä", 0, key="k").txn("p:1", "b@1").final("ä@0 b@1").history
     history.save(tmp_path / "history.jsonl")
     loaded = History.load(tmp_path / "history.jsonl")
@@ -75,7 +75,8 @@ def test_values_sent_twice_are_not_judged_and_it_is_said() -> None:
     assert "1 values were sent more than once" in report["duplicate"].reason
 
 
-@pytest.mark.parametrize("fact", [("elect-unclean", {"topic": "t", "partition": 0}), ("may-lose", {"why": "power loss"})])
+@pytest.mark.parametrize("fact", [("elect-unclean", {"topic": "t", "partition": 0}),
+                                  ("may-lose", {"why": "power loss"})])
 def test_an_excused_loss_is_unknown_not_fine(fact: tuple[str, dict]) -> None:
     """Fails if an excuse hides the loss, or does not excuse it."""
     report = check(Told().fact(fact[0], **fact[1]).send("a", 0).final("").history)

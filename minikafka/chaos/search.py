@@ -1,0 +1,43 @@
+"""Where a missing record is: looked for in the log files that the brokers left, to tell lost from not delivered.
+
+As Kafka's own system tests do (tests/kafkatest/utils/util.py): a record that no replica has is lost; one that some have
+was cut off or is kept back from readers.
+Owns: nothing; the format is the log's own (our brokers and Apache's write the same files).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from minikafka.history import Report
+from minikafka.log.batch import batches, records
+
+MISSING = ("lost-write", "unseen", "torn-txn", "group-skip", "poll-skip")
+
+
+def places(cluster: Path, topic: str, partition: int, value: str) -> dict[str, tuple[int, int]]:
+    """Node -> (offset, leader epoch) at which its log files hold this value."""
+    found = {}
+    for folder in sorted(cluster.glob("node-*")):
+        for file in sorted((folder / "data" / f"{topic}-{partition}").glob("*.log")):
+            for header, batch in batches(file.read_bytes()):
+                if header.is_control or value.encode() not in bytes(batch) and not header.codec:
+                    continue
+                offsets = [r.offset for r in records(batch) if r.value is not None and bytes(r.value) == value.encode()]
+                if offsets:
+                    found[folder.name] = offsets[0], header.leader_epoch
+    return found
+
+
+def tell(report: Report, cluster: Path) -> list[str]:
+    """One line for each piece of evidence that speaks of a record which somebody misses."""
+    lines = []
+    for name in report.violated:
+        for evidence in report[name].evidence if name in MISSING else ():
+            sends = [event for event in evidence.events if event["f"] == "send" and event.get("value") is not None]
+            for value in dict.fromkeys(event["value"] for event in sends):
+                if evidence.tp is not None:
+                    held = places(cluster, *evidence.tp, value)
+                    told = ", ".join(f"{node} at {at} (epoch {epoch})" for node, (at, epoch) in held.items()) or "nobody"
+                    lines.append(f"{name}: {value!r} of {evidence.tp[0]}-{evidence.tp[1]} is on disk of {told}")
+    return lines
