@@ -206,7 +206,7 @@ class ReplicaManager:
         if found is not None and found.topic_id not in (None, topic_id):
             log.warning("%s-%d: the folder holds topic id %s, not %s: discarded", topic, index, found.topic_id, topic_id)
             found.close()
-            self._remove_folder(topic, index)
+            self._remove_folder(topic, index, found)
             found = None
         opened = found or self._open_log(topic, index, topic_id)
         opened.config = self._log_config(topic)
@@ -225,18 +225,23 @@ class ReplicaManager:
         partition.retire()
         self._tell_role(partition)
         partition.log.close()
-        self._remove_folder(topic, index)
+        self._remove_folder(topic, index, partition.log)
 
     def _discard_strays(self) -> None:
         """Logs that the metadata does not know: their topics were deleted while this broker was away."""
-        for (topic, index), stray in self._opened.items():
+        for (topic, index), stray in list(self._opened.items()):
             log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
             stray.close()
-            self._remove_folder(topic, index)
+            self._remove_folder(topic, index, stray)
         self._opened.clear()
 
-    def _remove_folder(self, topic: str, index: int) -> None:
-        self.dir.high_watermarks.pop((topic, index), None)
+    def _remove_folder(self, topic: str, index: int, gone: Log) -> None:
+        """Also from the checkpoints: a later topic of that name must not begin where this one did."""
+        for noted in (self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts):
+            noted.pop((topic, index), None)
+        self._opened.pop((topic, index), None)
+        if gone.start_offset > 0 or gone.recovery_point > 0:
+            self._write_points()
         aside = self.dir.set_aside(topic, index, self.env.uuid())
         self.env.spawn(self.env.blocking(self.env.fs.rmtree, aside), f"delete {topic}-{index}")
 
