@@ -38,6 +38,7 @@ def tell(report: Report, cluster: Path) -> list[str]:
             for value in dict.fromkeys(event["value"] for event in sends):
                 if evidence.tp is not None:
                     held = places(cluster, *evidence.tp, value)
-                    told = ", ".join(f"{node} at {at} (epoch {epoch})" for node, (at, epoch) in held.items()) or "nobody"
-                    lines.append(f"{name}: {value!r} of {evidence.tp[0]}-{evidence.tp[1]} is on disk of {told}")
+                    on = [f"{node} at {at} (epoch {epoch})" for node, (at, epoch) in held.items()]
+                    where = "{}-{}".format(*evidence.tp)
+                    lines.append(f"{name}: {value!r} of {where} is on disk of {', '.join(on) or 'nobody'}")
     return lines
