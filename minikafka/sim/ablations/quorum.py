@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from minikafka.core.raft_messages import Effect, Persist
+from minikafka.core.raft_election import Elections
+from minikafka.core.raft_messages import Effect, FetchAnswer, Flush, Persist, Vote
 from minikafka.core.raft_node import Node
-from minikafka.core.raft_roles import Leader
+from minikafka.core.raft_replication import Replication
+from minikafka.core.raft_roles import NEVER, Leader, Prospective, Unattached
 from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.raft_campaign import run_raft_seed
+
+
+def swarm(seed: int) -> tuple[str, ...]:
+    """One seed of the quorum's campaign (sim/raft_campaign.py): the id of what fell, if anything did."""
+    violation = run_raft_seed(seed).violation
+    return () if violation is None else (violation[0],)
 
 
 @ablation("34", "a vote is answered before it is on disk", falls="I7", script="a10_vote_amnesia")
@@ -28,3 +37,72 @@ def commits_at_epoch_start() -> AbstractContextManager[object]:
         return offset if offset >= self.start_offset else None
 
     return replaced(Leader, "committed_offset", committed)
+
+
+@ablation("34", "a vote is not written at all", falls="I7", profile=swarm)
+def never_writes_a_vote() -> AbstractContextManager[object]:
+    take = Node._take_effects
+
+    def without_persist(self: Node) -> list[Effect]:
+        return [e for e in take(self) if not isinstance(e, Persist)]
+
+    return replaced(Node, "_take_effects", without_persist)
+
+
+@ablation("35", "votes for a log that ends earlier than its own", falls="I8", profile=swarm)
+def votes_for_shorter_logs() -> AbstractContextManager[object]:
+    return replaced(Elections, "_is_up_to_date", lambda self, vote: True)
+
+
+@ablation("35", "votes more than once in an epoch", falls="I7", profile=swarm)
+def votes_twice() -> AbstractContextManager[object]:
+    def may_vote(self: Elections, vote: Vote) -> bool:
+        return isinstance(self.role, Unattached | Prospective) and self._is_up_to_date(vote)
+
+    return replaced(Elections, "_may_vote_for", may_vote)
+
+
+@ablation("36", "a follower fetches on before what it has is on its disk", falls="I8", profile=swarm)
+def fetches_before_flushing() -> AbstractContextManager[object]:
+    on_answer = Replication._on_fetch_answer
+
+    def no_flush(self: Replication, answer: FetchAnswer, now: float) -> None:
+        on_answer(self, answer, now)
+        if answer.records:
+            self._effects = [e for e in self._effects if not isinstance(e, Flush)]
+            self._flushing, self._flushed = False, 1 << 60
+
+    return replaced(Replication, "_on_fetch_answer", no_flush)
+
+
+@ablation("36", "a leader counts what it has appended and not flushed", falls="I8", profile=swarm)
+def counts_itself_before_flushing() -> AbstractContextManager[object]:
+    answer_waiting = Replication._answer_waiting
+
+    def count_first(self: Replication, now: float) -> None:
+        assert isinstance(self.role, Leader)
+        self.role.acknowledged[self.node_id] = self.log.end_offset
+        committed = self.role.committed_offset()
+        if committed is not None:
+            self._set_high_watermark(committed)
+        answer_waiting(self, now)
+
+    return replaced(Replication, "_answer_waiting", count_first)
+
+
+@ablation("37", "half of the voters is taken for a majority", falls="I7 I8", profile=swarm)
+def needs_no_majority() -> AbstractContextManager[object]:
+    return replaced(Leader, "majority", property(lambda self: max(1, len(self.voters) // 2)))
+
+
+@ablation("38", "a leader leads on though nobody fetches from it", falls="I15", script="r38_check_quorum")
+def never_resigns() -> AbstractContextManager[object]:
+    return replaced(Leader, "quorum_deadline", lambda self, now: NEVER)
+
+
+@ablation("39", "whoever hears of no leader asks for votes at once", falls="I15", script="r39_pre_vote")
+def asks_for_no_pre_vote() -> AbstractContextManager[object]:
+    def stand(self: Elections, now: float, attempt: int) -> None:
+        self._become_candidate(now, attempt)
+
+    return replaced(Elections, "_become_prospective", stand)

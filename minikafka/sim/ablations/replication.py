@@ -6,14 +6,16 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from minikafka.broker.log_dir import CLEAN, LogDir
+from minikafka.broker.partition import Partition
 from minikafka.broker.replicas import ReplicaManager
 from minikafka.core import alter_partition
 from minikafka.core.controller import Controller
 from minikafka.core.image import MetadataImage
 from minikafka.core.isr import Follower, Isr
 from minikafka.core.replica import Replica
-from minikafka.core.replica_effects import Effect, EpochEnd, HighWatermark, Truncate
+from minikafka.core.replica_effects import AssignEpoch, Effect, EpochEnd, HighWatermark, Truncate
 from minikafka.log import segment
+from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
 
 
@@ -66,6 +68,12 @@ def counts_fetches_of_any_epoch() -> AbstractContextManager[object]:
     return stack
 
 
+@ablation("5", "a new leader notes where its epoch begins when it writes, not before", falls="I15",
+          script="r5_epoch_without_records")
+def notes_no_epoch_start() -> AbstractContextManager[object]:
+    return replaced(Partition, "_DO", Partition._DO | {AssignEpoch: lambda self, effect: None})
+
+
 @ablation("7", "a follower cuts its log to its high watermark", falls="I2 I3 I4 lost-write", script="a1_hw_truncation")
 def truncates_to_high_watermark() -> AbstractContextManager[object]:
     become = Replica._become_follower
@@ -98,6 +106,21 @@ def compares_offsets_only() -> AbstractContextManager[object]:
     return replaced(Replica, "divergence", divergence)
 
 
+@ablation("15", "a replica may join as soon as it fetches", falls="I2 I3 I4 lost-write",
+          script="r15_join_too_early")
+def expands_below_high_watermark() -> AbstractContextManager[object]:
+    expand = Replica._maybe_expand
+
+    def anywhere(self: Replica, replica: int) -> list[Effect]:
+        high, self.high_watermark = self.high_watermark, -1
+        try:
+            return expand(self, replica)
+        finally:
+            self.high_watermark = high
+
+    return replaced(Replica, "_maybe_expand", anywhere)
+
+
 @ablation("15", "a replica may join that has only what the new leader knows to be committed",
           falls="I3 I4 lost-write", script="a6_expand_below_epoch_start")
 def expands_below_epoch_start() -> AbstractContextManager[object]:
@@ -121,6 +144,26 @@ def ignores_broker_epochs() -> AbstractContextManager[object]:
         return broker is not None and broker.active
 
     return replaced(alter_partition, "_eligible", eligible)
+
+
+@ablation("16", "the controller does not ask of which state a proposal was made", falls="I2 I3 I4 I6 lost-write",
+          script="r16_stale_proposal")
+def ignores_partition_epochs() -> AbstractContextManager[object]:
+    validate = alter_partition._validate
+
+    def blind(image: MetadataImage, broker: int, partition: Any, proposal: Any) -> Err:
+        if partition is not None:
+            proposal.partition_epoch = partition.partition_epoch
+        return validate(image, broker, partition, proposal)
+
+    return replaced(alter_partition, "_validate", blind)
+
+
+@ablation("29, 33", "a broker keeps its places although it comes back from an unclean shutdown", falls="I2 I3 I4 lost-write",
+          script="a8_last_replica_standing")
+def believes_every_return() -> AbstractContextManager[object]:
+    leave = Controller._leave
+    return replaced(Controller, "_leave", lambda self, broker, clean: leave(self, broker, clean) if clean else [])
 
 
 @ablation("33", "the last member of an ISR may always lead, and nobody else (before KIP-966)",

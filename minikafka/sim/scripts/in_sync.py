@@ -1,4 +1,4 @@
-"""Who is in sync, and who may lead: A4 to A8."""
+"""Who is in sync, and who may lead: A4 to A8, who joins too early, and a proposal that comes too late."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ async def a7_empty_disk_rejoins(story: Story) -> None:
     epoch with which 2 fetched, and that incarnation is gone, so the controller refuses (KIP-903). Without that 2 could
     be elected with an empty log."""
     world = story.world
-    await story.topic("t", 1, 2, min_insync_replicas=1)
-    story.step("2 is away while m1 and m2 are committed by 1 alone")
+    await story.topic("t", 1, 2, 3, min_insync_replicas=2)
+    story.step("2 is away while m1 and m2 are committed")
     world.kill(2)
-    await story.until(lambda: story.committed_isr() == (1,))
+    await story.until(lambda: story.committed_isr() == (1, 3))
     await story.send("m1", to=1)
     await story.send("m2", to=1)
     story.step("2 is back and catches up; the request of 1 to take it into the ISR is on its way for long")
@@ -146,8 +146,9 @@ async def a7_empty_disk_rejoins(story: Story) -> None:
     late.release()
     await world.sleep(0.5)
     story.show_controller()
-    story.step("1 dies")
+    story.step("1 and 3 die")
     world.kill(1)
+    world.kill(3)
     await world.sleep(5)
     story.show_controller()
     story.show()
@@ -188,5 +189,70 @@ async def a8_last_replica_standing(story: Story) -> None:
     await world.restart(2)
     await world.restart(3)
     await story.until(lambda: story.controller_says().leader > 0 and len(story.committed_isr()) == 3)
+    story.show()
+    await story.finish()
+
+
+@script("Who joins too early", rules="15")
+async def r15_join_too_early(story: Story) -> None:
+    """3 comes back and begins to fetch. It has been heard of, but it does not yet have what was committed without it. It
+    may join the ISR only when it has reached the high watermark: the first fetch from there on shows that."""
+    world = story.world
+    await story.topic("t", 1, 2, 3, min_insync_replicas=2)
+    story.step("m1 is everywhere; 3 goes away, and m2 is committed")
+    await story.send("m1", to=1)
+    await story.until(lambda: story.high_watermark(3) == 1)
+    world.kill(3)
+    await story.until(lambda: story.committed_isr() == (1, 2))
+    await story.send("m2", to=1)
+    story.step("3 is back and fetches at offset 1; what 1 sends does not arrive")
+    world.hold_follower(3)
+    world.cut(3, 1, one_way=True)
+    world.boot(3)
+    await story.until(lambda: story.follows(3, 1) and story.knows_alive(1, 3))
+    story.join(3, 1)
+    await world.sleep(1)
+    story.show_controller()
+    story.show()
+    story.step("1 and 2 die")
+    world.kill(1)
+    world.kill(2)
+    await world.sleep(5)
+    story.show()
+    await story.finish()
+
+
+@script("A proposal from before", rules="16", config={"replica.lag.time.max.ms": 2000})
+async def r16_stale_proposal(story: Story) -> None:
+    """3 falls behind, and 1 proposes that the ISR be 1 and 2; the request is slow. Meanwhile 3 catches up, and 2 loses its
+    place in the ISR and misses m2. Then the request arrives, from the right leader, in the right leader epoch, with
+    brokers that are all alive; but it was made of an ISR that is no more. The partition epoch, which grows with every
+    change, tells."""
+    world = story.world
+    await story.topic("t", 1, 2, 3, min_insync_replicas=2)
+    story.step("m1 is committed; then 3 copies nothing for a while, and 1 proposes to go on without it")
+    await story.send("m1", to=1)
+    world.hold_follower(3)
+    story.send("n1", to=1)
+    late = world.hold(lambda m: m.api is AlterPartitionRequest and not m.is_response and m.src == 1)
+    await story.until(lambda: late.frames)
+    story.show()
+    story.step("3 catches up; 2 is cut off from the controller, loses its place, and is back without having copied m2")
+    world.heal()
+    await story.until(lambda: story.high_watermark(1) == 2 and story.high_watermark(2) == 2)
+    world.hold_follower(2)
+    world.cut(2, CONTROLLER)
+    await story.until(lambda: story.committed_isr() == (1, 3) and not story.knows_alive(1, 2))
+    await story.send("m2", to=1)
+    story.join(2, CONTROLLER)
+    await story.until(lambda: story.knows_alive(CONTROLLER, 2))
+    story.show()
+    story.step("the request arrives")
+    late.release()
+    await world.sleep(0.5)
+    story.show_controller()
+    story.step("1 dies")
+    world.kill(1)
+    await world.sleep(5)
     story.show()
     await story.finish()

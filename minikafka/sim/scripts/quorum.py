@@ -1,4 +1,4 @@
-"""What goes wrong among the controllers: A9 and A10."""
+"""What goes wrong among the controllers: A9, A10, and what check-quorum and pre-votes are for."""
 
 from __future__ import annotations
 
@@ -77,4 +77,42 @@ async def a10_vote_amnesia(story: QuorumStory) -> None:
     story.join(1, 3)
     story.join(1, 2)
     story.until(lambda: not story.leads(1) and all(story.high_watermark(id) == story.end(2) for id in (1, 2, 3)))
+    story.show()
+
+
+@script("The controller that nobody hears", rules="38", stage=QuorumStory, voters=3)
+async def r38_check_quorum(story: QuorumStory) -> None:
+    """A leader that is cut off cannot commit anything, so it does no harm to the log. But whoever reaches only it would
+    wait for it for ever. It therefore gives up when no majority has fetched from it for 1.5 fetch timeouts."""
+    story.step("1 leads; then nobody reaches it, nor it anybody")
+    story.start()
+    story.stand(1)
+    story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
+    story.cut(1, 2)
+    story.cut(1, 3)
+    story.step("2 or 3 is elected")
+    story.until(lambda: story.leads(2) or story.leads(3))
+    story.must("1 leads no more", lambda: not story.leads(1), within=4.0)
+    story.show()
+
+
+@script("A node returns and disturbs nobody", rules="39", stage=QuorumStory, voters=3)
+async def r39_pre_vote(story: QuorumStory) -> None:
+    """A voter that heard nothing for long believes that nobody leads. If it raised its epoch at each attempt, its first
+    message after its return would depose a leader with whom everybody else is content. It therefore asks first who would
+    vote for it, which changes nothing anywhere; and those who hear from a leader say no (KIP-996)."""
+    story.step("1 leads; 3 is cut off for ten seconds")
+    story.start()
+    story.stand(1)
+    story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
+    story.cut(3, 1)
+    story.cut(3, 2)
+    story.passes(10.0)
+    story.show()
+    story.step("3 is back")
+    story.join(3, 1)
+    story.join(3, 2)
+    story.append(1)
+    story.must("3 follows, and the epoch is still 1",
+               lambda: story.leads(1) and story.epoch(3) == 1 and story.high_watermark(3) == 2, within=5.0)
     story.show()

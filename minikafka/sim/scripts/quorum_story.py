@@ -95,6 +95,12 @@ class QuorumStory(Teller):
         if not self.world.run(self.world.now + PATIENCE, lambda: bool(condition())):
             raise TimeoutError(f"still not so after {PATIENCE:.0f} s")
 
+    def must(self, promise: str, condition: Callable[[], object], within: float) -> None:
+        """Whether it holds in so many seconds, or else liveness is lost (I15)."""
+        if not self.world.run(self.world.now + within, lambda: bool(condition())):
+            self._fallen.append("I15")
+            self.say(f"VIOLATION I15: {promise}: not within {within:g} s")
+
     def passes(self, seconds: float) -> None:
         """Let time pass."""
         self.world.run(self.world.now + seconds)
@@ -106,6 +112,10 @@ class QuorumStory(Teller):
 
     def end(self, id: int) -> int:
         return self.world.nodes[id].disk.end_offset
+
+    def epoch(self, id: int) -> int:
+        core = self.world.nodes[id].core
+        return core.epoch if core is not None else -1
 
     def high_watermark(self, id: int) -> int:
         return self.world.nodes[id].high_watermark

@@ -50,7 +50,8 @@ class Script:
     @property
     def prologue(self) -> str:
         prose = dedent(inspect.getdoc(self.tell) or "").splitlines()
-        return "\n".join(f"# {line}".rstrip() for line in [f"{self.title} ({'rules' if len(self.rules) > 2 else 'rule'} {self.rules}).", "", *prose])
+        rules = f"rule{'s' if len(self.rules) > 2 else ''} {self.rules}"
+        return "\n".join(f"# {line}".rstrip() for line in [f"{self.title} ({rules}).", "", *prose])
 
 
 @dataclass(frozen=True)

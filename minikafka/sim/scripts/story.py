@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -36,6 +37,7 @@ from minikafka.sim.scripts.teller import Teller
 from minikafka.sim.world import World
 
 SECTOR = 512  # bytes
+TIMES = re.compile(r" at [0-9]+\.[0-9]+ s\b")  # no times are told
 PATIENCE = 60.0  # seconds of virtual time that a story waits for anything
 CONTROLLER = 101
 # Answers after which nobody knows whether the record is or will be there.
@@ -74,7 +76,7 @@ class Story(Teller):
 
     def _tell_violations(self) -> None:
         for violation in self.watch.violations[self._shown :]:
-            self.say(f"VIOLATION {violation.id}: {violation.text}")
+            self.say(f"VIOLATION {violation.id}: {TIMES.sub('', violation.text)}")
         self._shown = len(self.watch.violations)
 
     # --- running --------------------------------------------------------------------------------------------------

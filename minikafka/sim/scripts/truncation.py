@@ -101,3 +101,31 @@ async def a3_fast_failover(story: Story) -> None:
     await story.until(lambda: story.high_watermark(2) == 5)
     story.show()
     await story.finish()
+
+
+@script("A leader that writes nothing", rules="5", brokers=2)
+async def r5_epoch_without_records(story: Story) -> None:
+    """As in A3, leadership goes from 1 to 2 and back, and 2 has a record of an epoch that 1 has never seen. This time
+    nothing is written afterwards. When 2 asks where epoch 1 ended, 1 can only answer if it has noted at once where its
+    own epoch 2 begins; were that noted with its first record only, epoch 1 would be later than everything it knows, and
+    2 would ask in vain until somebody writes."""
+    world = story.world
+    await story.topic("t", 1, 2, min_insync_replicas=1)
+    story.step("m1 is committed")
+    await story.send("m1", to=1)
+    await story.until(lambda: story.high_watermark(2) == 1)
+    story.step("1 hears nothing from the controller; 2 is made the leader; each is sent a record")
+    world.cut(1, 101)
+    await story.prefer(2, 1, by=2)
+    await story.until(lambda: story.leads(2))
+    for value, to in (("a1", 1), ("b1", 2)):
+        story.send(value, to=to)
+        await story.until(lambda to=to: story.end(to) == 2)
+    story.show()
+    story.step("1 is made the leader again, and only then hears of both changes; nobody writes")
+    await story.prefer(1, 2, by=2)
+    await story.until(lambda: story.follows(2, 1))
+    story.join(1, 101)
+    await world.sleep(5)
+    story.show()
+    await story.finish()
