@@ -159,14 +159,20 @@ def group_skip(story: Story) -> Iterator[Evidence]:
 
 
 def two_owners(story: Story) -> Iterator[Evidence]:
-    """Judged where assignments tell their generation."""
+    """Judged where assignments tell their generation. Who gave a partition up may have a successor in the same one: a
+    static member that comes back gets its predecessor's share without a rebalance (KIP-345)."""
     owner: dict[tuple[str, int, TP], Op] = {}
-    for op in story.of["assign"]:
-        if op.get("generation") is None or op.get("group") is None:
+    for op in sorted([*story.of["assign"], *story.of["revoke"]], key=lambda op: op.at):
+        group, generation = op.get("group"), op.get("generation")
+        if group is None or op.f == "assign" and generation is None:
             continue
         for topic, partition in op.get("partitions") or ():
             tp = topic, partition
-            other = owner.setdefault((op.get("group"), op.get("generation"), tp), op)
+            if op.f == "revoke":
+                for held in [held for held, by in owner.items() if held[2] == tp and by.process == op.process]:
+                    del owner[held]
+                continue
+            other = owner.setdefault((group, generation, tp), op)
             if other.process != op.process:
                 yield Evidence(f"{tell.place(tp)} was given to {other.process} and to {op.process} in generation "
-                               f"{op.get('generation')} of {op.get('group')}", tp, [*other.events, *op.events])
+                               f"{generation} of {group}", tp, [*other.events, *op.events])

@@ -75,6 +75,10 @@ class Told:
         self.history.record(by, "ok", "assign", partitions=[["t", p] for p in partitions], **{"group": "g", **more})
         return self
 
+    def revoke(self, by: str, *partitions: int) -> Told:
+        self.history.record(by, "ok", "revoke", partitions=[["t", p] for p in partitions], group="g")
+        return self
+
     def seek(self, by: str, offset: int) -> Told:
         self.history.record(by, "ok", "seek", topic="t", partition=0, offset=offset)
         return self
