@@ -30,7 +30,7 @@ from minikafka.sim.clients.retry import WRONG_COORDINATOR, Backoff
 
 GROUP, TRANSACTION = 0, 1  # kinds of coordinators
 REQUEST_TIMEOUT = 5.0
-METADATA_MAX_AGE = 300.0
+METADATA_MAX_AGE = 30.0
 BOOTSTRAP = -1
 
 
@@ -40,6 +40,7 @@ class Client:
     def __init__(self, env: Env, bootstrap: list[tuple[str, int]], client_id: str = "sim",
                  request_timeout: float = REQUEST_TIMEOUT) -> None:
         self.env, self.client_id, self.request_timeout = env, client_id, request_timeout
+        self.metadata_max_age = METADATA_MAX_AGE
         self.metadata = Metadata(bootstrap)
         self.rng = env.rng(f"client {client_id}")
         self.backoff = Backoff(self.rng)
@@ -163,7 +164,7 @@ class Client:
         self.metadata.wanted.setdefault(name)
         deadline = self.env.now() + timeout
         attempts = 0
-        while not self.metadata.partitions(name) or self._old():
+        while not self.metadata.partitions(name) or self.metadata_is_old:
             if attempts and self.env.now() > deadline:
                 raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} is not known within {timeout} s")
             if attempts:
@@ -172,8 +173,9 @@ class Client:
             await self.refresh()
         return self.metadata.partitions(name)
 
-    def _old(self) -> bool:
-        return self.env.now() - self._refreshed_at > METADATA_MAX_AGE
+    @property
+    def metadata_is_old(self) -> bool:
+        return self.env.now() - self._refreshed_at > self.metadata_max_age
 
     def leader(self, tp: Tp) -> Leader:
         """Who leads a partition as far as known; node -1 for nobody."""

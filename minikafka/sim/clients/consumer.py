@@ -99,6 +99,8 @@ class Consumer:
         before = self.assignment
         revoked, added = [tp for tp in before if tp not in tps], [tp for tp in tps if tp not in before]
         about: dict[str, Any] = {"group": self.group} if self.group is not None else {}
+        if self.membership is not None and self.membership.instance_id is not None:
+            about["instance"] = self.membership.instance_id
         if revoked:
             self.recorder.fact("revoke", partitions=[list(tp) for tp in revoked], **about, lost=lost)
         self.positions.assign(tps)
@@ -230,8 +232,8 @@ class Consumer:
     # --- the group ----------------------------------------------------------------------------------------------
 
     async def _keep_assignment(self) -> None:
-        if self.env.now() - self._topics_at > TOPICS_EVERY and any(
-                not self.client.metadata.partitions(topic) for topic in self.topics):
+        if self.env.now() - self._topics_at > TOPICS_EVERY and (self.client.metadata_is_old or any(
+                not self.client.metadata.partitions(topic) for topic in self.topics)):
             self._topics_at = self.env.now()
             self._look_for_leaders()
         if self.membership is not None:

@@ -46,12 +46,12 @@ class Position:
 
     def go(self, offset: int, epoch: int, leader: Leader) -> None:
         """Go on from here."""
-        self.turn += 1
+        self.turn, self.not_before = self.turn + 1, 0.0
         self.offset, self.epoch, self.leader = offset, epoch, leader
         self.phase = Phase.VALIDATE if epoch >= 0 else Phase.FETCH
 
     def reset(self, strategy: str) -> None:
-        self.turn += 1
+        self.turn, self.not_before = self.turn + 1, 0.0
         self.phase, self.strategy = Phase.RESET, strategy
 
 
