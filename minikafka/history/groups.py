@@ -160,7 +160,8 @@ def group_skip(story: Story) -> Iterator[Evidence]:
 
 def two_owners(story: Story) -> Iterator[Evidence]:
     """Judged where assignments tell their generation. Who gave a partition up may have a successor in the same one: a
-    static member that comes back gets its predecessor's share without a rebalance (KIP-345)."""
+    static member that comes back gets its predecessor's share without a rebalance (KIP-345). So does the younger of two
+    of one name (`instance`): the elder is fenced, and learns of it later."""
     owner: dict[tuple[str, int, TP], Op] = {}
     for op in sorted([*story.of["assign"], *story.of["revoke"]], key=lambda op: op.at):
         group, generation = op.get("group"), op.get("generation")
@@ -173,6 +174,7 @@ def two_owners(story: Story) -> Iterator[Evidence]:
                     del owner[held]
                 continue
             other = owner.setdefault((group, generation, tp), op)
-            if other.process != op.process:
+            namesake = op.get("instance") is not None and op.get("instance") == other.get("instance")
+            if other.process != op.process and not namesake:
                 yield Evidence(f"{tell.place(tp)} was given to {other.process} and to {op.process} in generation "
                                f"{generation} of {group}", tp, [*other.events, *op.events])
