@@ -43,11 +43,19 @@ STOP_WITHIN = 60.0  # a controlled shutdown hands over its leaders first
 class Cluster:
     """Brokers on this machine's loopback; `engine` is "minikafka" (ours) or "apache" (Apache Kafka from its jars).
 
+    `Cluster(engine="sim", seed=7)` is the same interface over a seeded world in memory (minikafka/sim/cluster.py).
+
     `config` takes Kafka's own names and is the same for every broker; `preset="class"` shortens times so that failures
     show within seconds. `controllers=3` makes the quorum processes of its own (ids 101 to 103). `racks=["a", "b", "b"]`
     says where each broker stands (broker.rack). `data` names a folder to keep; without it the files go with the
     cluster. Raises NotReady, BrokerDied, JarsMissing or NoJava.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Cluster:
+        if cls is Cluster and kwargs.get("engine") == "sim":
+            from minikafka.sim.cluster import SimCluster
+            return super().__new__(SimCluster)
+        return super().__new__(cls)
 
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None,

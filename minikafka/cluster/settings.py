@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from .engine import Engine
-from .errors import NotSupported
 
 # Kafka's own defaults ask for three brokers; its quick start lowers them in the same way for one.
 REPLICATION_OF_INTERNAL_TOPICS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
@@ -32,9 +31,7 @@ def make_engine(name: str) -> Engine:
     if name == "apache":
         from .apache import Apache
         return Apache()
-    if name == "sim":
-        raise NotSupported('engine="sim" (the seeded simulator) is not there yet; there are "minikafka" and "apache"')
-    raise ValueError(f'unknown engine {name!r}: there are "minikafka" and "apache"')
+    raise ValueError(f'unknown engine {name!r}: there are "minikafka", "apache" and "sim"')
 
 
 def preset_values(preset: str | None) -> dict[str, str]:

@@ -18,6 +18,7 @@ import asyncio
 import heapq
 import random
 from asyncio import events
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 RUNNING, PAUSED, DEAD = "running", "paused", "dead"
+LINES = 200  # of a process's log are kept
 
 
 class Killed(BaseException):
@@ -79,6 +81,7 @@ class Timeline:
             while not done():
                 self.step()
         finally:
+            self._current = None
             events._set_running_loop(before)
 
     def step(self) -> None:
@@ -130,6 +133,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.state = RUNNING
         self.parked: list[SimHandle] = []  # what would have run while we were paused
         self.errors: list[dict[str, Any]] = []  # exceptions that nobody caught
+        self.lines: deque[str] = deque(maxlen=LINES)  # the end of the process's log
         self._buried: list[asyncio.Task[Any]] = []
         self._rate, self._since, self._shift = 1.0, 0.0, 0.0  # see drift()
 

@@ -25,6 +25,7 @@ from minikafka.sim.env import SimEnv
 from minikafka.sim.hold import Hold, Message
 from minikafka.sim.host import Host, host_name
 from minikafka.sim.loop import DEAD, PAUSED, RUNNING, Killed, SimLoop
+from minikafka.sim.log_lines import keep_log_lines
 from minikafka.sim.net import SimNetwork
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ class World:
     def __init__(self, seed: int | str, *, brokers: int = 3, controllers: int | None = None,
                  config: dict[str, Any] | None = None, preset: str | None = "class",
                  racks: Sequence[str] | None = None) -> None:
+        keep_log_lines()
         self.seed = seed
         self.loop = SimLoop(seed)
         self.net = SimNetwork(self.loop, self.rng("net"))
@@ -181,22 +183,34 @@ class World:
         answer: T = await self.hosts[node].call(coro, self.loop)
         return answer
 
+    async def add_broker(self, rack: str | None = None) -> int:
+        """One more broker, which does not vote; returns its id when it is ready."""
+        node = max(self.brokers) + 1
+        self._add(node, ["broker"], rack)
+        self.boot(node)
+        await self.ready()
+        return node
+
     def boot(self, node: int) -> None:
         """Start the process of a dead node; returns at once."""
         self._fault("boot", node=node)
         self.hosts[node].boot()
 
-    async def restart(self, node: int) -> None:
-        """Start a node that ended (a running one is stopped first); returns when it is registered and unfenced."""
-        if self.hosts[node].state is not DEAD:
-            await self.stop(node)
-        self.boot(node)
+    async def restart(self, *nodes: int) -> None:
+        """Start nodes that ended (running ones are stopped first), several of them together; returns when they are
+        registered and unfenced."""
+        for node in nodes:
+            if self.hosts[node].state is not DEAD:
+                await self.stop(node)
+        for node in nodes:
+            self.boot(node)
         await self.ready()
-        if (error := self.hosts[node].error) is not None:
-            raise RuntimeError(f"node {node} died at its start") from error
+        for node in nodes:
+            if (error := self.hosts[node].error) is not None:
+                raise RuntimeError(f"node {node} died at its start") from error
 
     async def stop(self, node: int) -> None:
-        """A controlled shutdown; returns when the process has ended."""
+        """A controlled shutdown; returns when the process has ended. ConnectionError if it is killed meanwhile."""
         host = self.hosts[node]
         assert host.state is RUNNING, f"node {node} is {host.state}"
         self._fault("stop", node=node)
@@ -362,8 +376,12 @@ class World:
         for host in self.hosts.values():
             host.close()
 
+    def tell(self, kind: str, **fields: Any) -> None:
+        """An event of the trace that no broker wrote."""
+        self._record(None, kind, fields)
+
     def _fault(self, name: str, **fields: Any) -> None:
-        self._record(None, "fault", {"fault": name, **fields})
+        self.tell("fault", fault=name, **fields)
 
     def _on_crash(self, host: Host) -> None:
         assert host.error is not None
