@@ -7,9 +7,11 @@ Invariants: I-CHAOS-5 whatever fails (a broker that dies unasked, a cluster that
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -101,7 +103,8 @@ class Campaign:
         self.gone: list[Worker] = []
         self.rng = Random(self.seed)
         self.topics = dict.fromkeys([RECORDS, *COPIES.values()], PARTITIONS)
-        with Cluster(brokers=3, engine=self.engine, config=SETTINGS, data=self.folder / "cluster") as cluster:
+        with Cluster(brokers=3, engine=self.engine, config=SETTINGS, data=self.folder / "cluster") as cluster, \
+                client_logs(self.folder / "clients.txt"):
             _create(cluster, self.topics)
             nemesis = Nemesis(cluster, self.history, self.rng, self.topics)
             self._start_clients(cluster.bootstrap)
@@ -190,6 +193,23 @@ class Campaign:
         faults = dict(sorted(nemesis.count.items()))
         return Outcome(self.engine, self.seed, check(events), faults, self.problems, errors,
                        time.monotonic() - self.begun, self.folder, path)
+
+
+@contextmanager
+def client_logs(path: Path) -> Iterator[None]:
+    """What the libraries complain of, in a file of its own."""
+    handler = logging.FileHandler(path)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(threadName)s %(name)s %(levelname)s %(message)s"))
+    handler.setLevel(logging.INFO)
+    loggers = [logging.getLogger("kafka"), librdkafka.QUIET]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+        handler.close()
 
 
 def _is_producer(worker: Worker) -> bool:

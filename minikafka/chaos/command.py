@@ -80,6 +80,7 @@ def how_to_look(outcome: Outcome) -> str:
         f"history, one event a line:  {outcome.history}",
         f"judge it again:             python -m minikafka chaos --check {outcome.history}",
         f"data, logs, trace:          {outcome.folder / 'cluster'}",
+        f"what clients complained of: {outcome.folder / 'clients.txt'}",
         "trace, merged:              python -c \"from minikafka.cluster.trace import Trace; "
         f"[print(e) for e in Trace.open('{outcome.folder / 'cluster'}')]\"",
     ])
