@@ -93,7 +93,9 @@ class GroupPartition:
             self._exists(key.group)
         if header.is_transactional and value is not None:
             committed = _committed(wire.read_offset(value), offset)
-            self.offsets.stage(header.producer_id, key.group, (key.topic, key.partition), committed)
+            stage = partial(self.offsets.stage, header.producer_id, key.group, (key.topic, key.partition), committed)
+            # In the log's order too: a marker that waits must not settle what a later transaction has staged.
+            self._when_committed(offset, lambda _: stage())
         else:
             self._when_committed(offset, apply)
 
