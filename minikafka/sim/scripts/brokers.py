@@ -1,4 +1,4 @@
-"""Brokers that missed what happened: A14, A16, A18."""
+"""Nodes that missed what happened: A14, A16, A18, and the controller that is none any more."""
 
 from __future__ import annotations
 
@@ -96,4 +96,30 @@ async def a18_recreated_topic(story: Story) -> None:
     world.kill(2)
     await story.until(lambda: story.leads(3))
     story.say(f"client: reads {' '.join(value for _, value in await story.read(3))}")
+    await story.finish()
+
+
+@script("The zombie controller", rules="26", controllers=3, config={"replica.lag.time.max.ms": 1000})
+async def r26_zombie_controller(story: Story) -> None:
+    """The active controller and broker 1 are cut off together from all others. 1 asks to have the others taken out of the
+    ISR, and this controller would agree; but it cannot bring its decision to a majority of the controllers. As long as
+    it answers nothing that is not committed, it can decide what it likes."""
+    world = story.world
+    await story.topic("t", 1, 2, 3, min_insync_replicas=1)
+    story.step("m1 is committed")
+    await story.send("m1", to=1)
+    await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
+    story.step("the active controller and 1 are cut off from all others; a client writes to 1")
+    zombie = world.controller()
+    for here in (zombie, 1):
+        for there in world.nodes:
+            if there not in (zombie, 1):
+                world.cut(here, there)
+    await story.send("z1", to=1, timeout=4.0)
+    story.show()
+    story.step("the other controllers elect one of them, and that elects another leader")
+    await story.until(lambda: world.controller() != zombie)
+    await world.sleep(6)
+    await story.send("m2", to=2 if story.follows(2, 2) and story.follows(3, 2) else 3)
+    story.show()
     await story.finish()

@@ -1,4 +1,4 @@
-"""Who is in sync, and who may lead: A4 to A8, who joins too early, and a proposal that comes too late."""
+"""Who is in sync, and who may lead: A4 to A8."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from minikafka.protocol.internal import AlterPartitionRequest
 from minikafka.sim.scripts.script import script
 from minikafka.sim.scripts.story import CONTROLLER, Story
 
+# A broker that hears nothing from the controller for some seconds does not look for another one.
+SLOW_NEWS = {"controller.quorum.fetch.timeout.ms": 20000, "controller.quorum.request.timeout.ms": 20000}
+
 
 @script("A4 a fetch of a former epoch moves the high watermark", rules="4, 22",
-        config={"controller.quorum.fetch.timeout.ms": 20000, "controller.quorum.request.timeout.ms": 20000})
+        config=SLOW_NEWS)
 async def a4_stale_epoch_fetch(story: Story) -> None:
     """1 leads, then 2, then 1 again; 3 hears of all that late. It still fetches from 1 as it did in the first of these
     epochs, and 1 could be tempted to serve it: what 3 asks for fits into its log. But 3 will next hear that 2 leads, and
@@ -178,7 +181,7 @@ async def a8_last_replica_standing(story: Story) -> None:
     story.show()
     story.say(f"consumer: {' '.join(value for _, value in await story.read(1))}")
     story.step("1 loses its power, and with it both records; it comes back before the others")
-    world.powerloss(1)
+    story.power_loss(1)
     await story.until(lambda: story.controller_says().leader < 0)
     world.boot(1)
     await story.until(lambda: story.partition(1) is not None)
@@ -189,70 +192,5 @@ async def a8_last_replica_standing(story: Story) -> None:
     await world.restart(2)
     await world.restart(3)
     await story.until(lambda: story.controller_says().leader > 0 and len(story.committed_isr()) == 3)
-    story.show()
-    await story.finish()
-
-
-@script("Who joins too early", rules="15")
-async def r15_join_too_early(story: Story) -> None:
-    """3 comes back and begins to fetch. It has been heard of, but it does not yet have what was committed without it. It
-    may join the ISR only when it has reached the high watermark: the first fetch from there on shows that."""
-    world = story.world
-    await story.topic("t", 1, 2, 3, min_insync_replicas=2)
-    story.step("m1 is everywhere; 3 goes away, and m2 is committed")
-    await story.send("m1", to=1)
-    await story.until(lambda: story.high_watermark(3) == 1)
-    world.kill(3)
-    await story.until(lambda: story.committed_isr() == (1, 2))
-    await story.send("m2", to=1)
-    story.step("3 is back and fetches at offset 1; what 1 sends does not arrive")
-    world.hold_follower(3)
-    world.cut(3, 1, one_way=True)
-    world.boot(3)
-    await story.until(lambda: story.follows(3, 1) and story.knows_alive(1, 3))
-    story.join(3, 1)
-    await world.sleep(1)
-    story.show_controller()
-    story.show()
-    story.step("1 and 2 die")
-    world.kill(1)
-    world.kill(2)
-    await world.sleep(5)
-    story.show()
-    await story.finish()
-
-
-@script("A proposal from before", rules="16", config={"replica.lag.time.max.ms": 2000})
-async def r16_stale_proposal(story: Story) -> None:
-    """3 falls behind, and 1 proposes that the ISR be 1 and 2; the request is slow. Meanwhile 3 catches up, and 2 loses its
-    place in the ISR and misses m2. Then the request arrives, from the right leader, in the right leader epoch, with
-    brokers that are all alive; but it was made of an ISR that is no more. The partition epoch, which grows with every
-    change, tells."""
-    world = story.world
-    await story.topic("t", 1, 2, 3, min_insync_replicas=2)
-    story.step("m1 is committed; then 3 copies nothing for a while, and 1 proposes to go on without it")
-    await story.send("m1", to=1)
-    world.hold_follower(3)
-    story.send("n1", to=1)
-    late = world.hold(lambda m: m.api is AlterPartitionRequest and not m.is_response and m.src == 1)
-    await story.until(lambda: late.frames)
-    story.show()
-    story.step("3 catches up; 2 is cut off from the controller, loses its place, and is back without having copied m2")
-    world.heal()
-    await story.until(lambda: story.high_watermark(1) == 2 and story.high_watermark(2) == 2)
-    world.hold_follower(2)
-    world.cut(2, CONTROLLER)
-    await story.until(lambda: story.committed_isr() == (1, 3) and not story.knows_alive(1, 2))
-    await story.send("m2", to=1)
-    story.join(2, CONTROLLER)
-    await story.until(lambda: story.knows_alive(CONTROLLER, 2))
-    story.show()
-    story.step("the request arrives")
-    late.release()
-    await world.sleep(0.5)
-    story.show_controller()
-    story.step("1 dies")
-    world.kill(1)
-    await world.sleep(5)
     story.show()
     await story.finish()

@@ -107,6 +107,16 @@ class Story(Teller):
         for folder in list(disk.pending):
             disk.sync_names(folder)
 
+    def power_loss(self, node: int) -> None:
+        """The power of that machine fails, and nothing that was not synced had arrived on its disk."""
+        disk = self.world.hosts[node].disk
+        disk.pending.clear()
+        for inode in disk.names.values():
+            if inode is not None:
+                inode.content[:] = inode.durable
+                inode.pending.clear()
+        self.world.powerloss(node)
+
     def power_loss_but_for_a_sector(self, node: int, offset: int, tp: str = "t-0") -> None:
         """The power of that machine fails; all had arrived on its disk except one sector of the batch at `offset`."""
         self.written_out(node)

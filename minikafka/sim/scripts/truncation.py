@@ -33,7 +33,7 @@ async def a1_hw_truncation(story: Story) -> None:
     await story.finish()
 
 
-@script("A2 divergence after a double power loss", rules="21", unclean=True, brokers=2, seed=2)
+@script("A2 divergence after a double power loss", rules="21", unclean=True, brokers=2)
 async def a2_double_power_loss(story: Story) -> None:
     """Two brokers lose their power at once. m2 was acknowledged by both, but on the disk of 2 it had not arrived yet.
     2 comes back first and is allowed to lead (unclean.leader.election.enable): m2 is lost, which is the price of that
@@ -52,8 +52,8 @@ async def a2_double_power_loss(story: Story) -> None:
     story.written_out(1)
     story.show()
     story.step("both lose their power")
-    world.powerloss(1)
-    world.powerloss(2)
+    story.power_loss(1)
+    story.power_loss(2)
     story.show()
     story.step("2 is back first, leads although it may lack records, and takes m3")
     story.history.fact("elect-unclean", topic="t", partition=0)

@@ -1,0 +1,45 @@
+"""Rules of storage and recovery (63 to 68) that only a whole broker shows, switched off."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from minikafka.broker.log_dir import CLEAN, LogDir
+from minikafka.broker.replicas import ReplicaManager
+from minikafka.log import segment
+from minikafka.sim.ablations.ablation import ablation, replaced
+
+
+@ablation("63", "recovery believes every batch whose header makes sense", falls="I5 I10 I16",
+          script="a16_stale_clean_marker")
+def recovers_without_checksums() -> AbstractContextManager[object]:
+    return replaced(segment, "crc_ok", lambda batch, at, header: True)
+
+
+@ablation("64", "the clean-shutdown file is believed, and stays", falls="I5 I10 I16", script="a16_stale_clean_marker")
+def keeps_the_clean_marker() -> AbstractContextManager[object]:
+    take = LogDir._take_clean_marker
+
+    def keep(self: LogDir) -> None:
+        path = self._file(CLEAN)
+        content = self.fs.read(path) if self.fs.exists(path) else None
+        take(self)
+        if content is not None:
+            self.fs.write_atomic(path, content)
+
+    return replaced(LogDir, "_take_clean_marker", keep)
+
+
+@ablation("68", "a folder of the right name is believed to be of the right topic", falls="I3 I5 I10 misplaced unexpected",
+          script="a18_recreated_topic")
+def believes_the_name() -> AbstractContextManager[object]:
+    host = ReplicaManager._host
+
+    def any_id(self: ReplicaManager, topic: str, topic_id: Any, index: int) -> Any:
+        found = self._opened.get((topic, index))
+        if found is not None:
+            found.topic_id = topic_id
+        return host(self, topic, topic_id, index)
+
+    return replaced(ReplicaManager, "_host", any_id)
