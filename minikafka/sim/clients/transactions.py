@@ -6,9 +6,9 @@
                           transaction raises the epoch (EndTxn 5): what is late is refused
 
 Owns: the state, the partitions of the transaction, the conversation with the coordinator.
-Invariants: I-TXN-CLIENT-1 no end is asked for before every batch of the transaction is through.
-            I-TXN-CLIENT-2 after an error nothing but an abort is possible, after a fatal one nothing at all.
-            I-TXN-CLIENT-3 an end that was asked for and not answered is asked for again, never replaced by the other.
+Invariants: I-TRANSACTOR-1 no end is asked for before every batch of the transaction is through.
+            I-TRANSACTOR-2 after an error nothing but an abort is possible, after a fatal one nothing at all.
+            I-TRANSACTOR-3 an end that was asked for and not answered is asked for again, never replaced by the other.
 Source: org.apache.kafka.clients.producer.internals.TransactionManager; KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
@@ -172,7 +172,7 @@ class Transactions:
         self._complete()
 
     async def end(self, commit: bool) -> None:
-        """Ask for the end; every batch is through (I-TXN-CLIENT-1). Raises `Unsure` when the answer stays away."""
+        """Ask for the end; every batch is through (I-TRANSACTOR-1). Raises `Unsure` when the answer stays away."""
         if commit and self.ending is not True:
             self.check()
         else:
