@@ -1,8 +1,8 @@
 """The cluster as somebody sees it who can look into every process: who runs, what the controller has committed.
 
 Owns: the newest committed metadata, taken from the node that has replayed most of it.
-Invariants: I-SEEN-1 `image` never goes back, also when the node that was ahead dies: the dead one's is kept until another
-              has come as far.
+Invariants: I-SEEN-1 `image` never goes back, also when the node that was ahead dies: the dead one's is kept until
+              another has come as far.
             I-SEEN-2 nothing here writes to the world, or reads through anything that can fail.
 """
 
@@ -66,7 +66,7 @@ class Cluster:
         return broker
 
     def replica(self, node: int, key: Key) -> Any:
-        """The hosted partition (broker.partition.Partition) of a registered broker, if it hosts it and its disk works."""
+        """The partition (broker.partition.Partition) on a registered broker, if it hosts it and its disk works."""
         broker = self.registered(node)
         partition = broker.replicas.partitions.get(key) if broker is not None else None
         return None if partition is None or partition.failed else partition

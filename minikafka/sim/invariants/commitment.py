@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minikafka.sim.invariants.invariant import CUT, MOVED, ROLE, Invariant
+from minikafka.sim.invariants.invariant import CUT, LED, MOVED, ROLE, Invariant
 from minikafka.sim.invariants.replica import Key, Seen, Truth
 
 
@@ -128,10 +128,12 @@ class LogsMatch(Invariant):
 
     def on_replica(self, seen: Seen, why: int) -> None:
         truth, end = seen.truth, seen.core.high_watermark
-        leads = seen.core.is_leader
-        current = leads and self.cluster.leads(seen)
+        leads = seen.core.is_leader or bool(why & LED)
+        current = seen.core.is_leader and self.cluster.leads(seen)
         if current:
             end = max(end, min(truth.end, seen.log.end_offset))  # no matter how far its own has come: it must have all
+        elif not leads:
+            end = min(end, truth.end)  # what is above was never a leader's to compare with
         if seen.cursor.offset >= end:
             return
         truth.compacted = truth.compacted or seen.log.config.compact
@@ -154,6 +156,6 @@ class LogsMatch(Invariant):
             return
         known = truth.batches.get(offset)
         what = "nothing begins there" if known is None else f"{len(known)} other bytes"
-        text = f"{seen} (LEO {seen.log.end_offset}, HW {seen.core.high_watermark}) differs at offset {offset} from what " \
-               f"is committed: {what}"
+        text = f"{seen} (LEO {seen.log.end_offset}, HW {seen.core.high_watermark}) differs at offset {offset} from " \
+               f"what is committed: {what}"
         self.watch.report("I4" if current else "I5", text, (str(seen), offset))

@@ -93,16 +93,16 @@ class GroupsAreSound(Invariant):
         stored = wire.read_group(record.value)
         before = groups.generations.get(group, -1)
         if stored.generation < before:
-            self.fail(f"group {group}: generation {stored.generation} at offset {record.offset} of {truth.name} follows "
-                      f"generation {before}")
+            self.fail(f"group {group}: generation {stored.generation} at offset {record.offset} of {truth.name} "
+                      f"follows generation {before}")
         groups.generations[group] = stored.generation
         owners: dict[tuple[str, int], str] = {}
         for member in stored.members:
             for partition in assigned(member.assignment or b""):
                 other = owners.setdefault(partition, member.member_id)
                 if other != member.member_id:
-                    self.fail(f"group {group}, generation {stored.generation}: {partition[0]}-{partition[1]} belongs to "
-                              f"{other} and to {member.member_id}")
+                    self.fail(f"group {group}, generation {stored.generation}: {partition[0]}-{partition[1]} belongs "
+                              f"to {other} and to {member.member_id}")
 
     def on_lost(self, truth: Truth) -> None:
         if truth.key[0] == OFFSETS_TOPIC:
@@ -132,8 +132,8 @@ class GroupsAreSound(Invariant):
         found = (held.record_offset, held.offset) if held is not None else None
         logged = groups.offsets.get(slot)
         if found != logged:
-            self.fail(f"group {slot[0]}, {slot[1]}-{slot[2]}: coordinator {seen.node} holds (record, offset) {found}, the "
-                      f"last commit in {seen.truth.name} is {logged}", *slot, logged)
+            self.fail(f"group {slot[0]}, {slot[1]}-{slot[2]}: coordinator {seen.node} holds (record, offset) {found}, "
+                      f"the last commit in {seen.truth.name} is {logged}", *slot, logged)
 
     async def at_end(self) -> None:
         for seen in self.watch.replicas():

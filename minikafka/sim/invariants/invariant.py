@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Why a replica is looked at: what its broker's trace said of it in this step.
 GREW, MOVED, CUT, ROLE = 1, 2, 4, 8
+LED = 16  # its high watermark moved while it led; it may follow already: one step can replay a lot of metadata
 REASONS = {"append": GREW, "hw": MOVED, "truncate": CUT, "recover": CUT, "role": ROLE, "isr": ROLE}
 
 

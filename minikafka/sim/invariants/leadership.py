@@ -2,8 +2,8 @@
 
 I6  ReplicationQuorumSuperset: the maximal ISR of the leader in the newest epoch contains the controller's ISR, and its
     ELR while the leader has min.insync.replicas: else an electable replica may miss what the leader acknowledges.
-I7  a partition has at most one leader in a leader epoch, in the metadata and among the brokers; no leader epoch goes back,
-    neither in the metadata nor in a replica; no replica is ahead of the metadata.
+I7  a partition has at most one leader in a leader epoch, in the metadata and among the brokers; no leader epoch goes
+    back, neither in the metadata nor in a replica; no replica is ahead of the metadata.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class MaximalIsr(Invariant):
         enough = len(leader.core.isr.committed) >= leader.core.effective_min_insync
         missing = [n for n in (*state.isr, *(state.elr if enough else ())) if n not in maximal]
         if missing:
-            self.fail(f"{leader.name}: leader {state.leader} of epoch {state.leader_epoch} waits for {list(maximal)} only, "
-                      f"the controller's ISR is {list(state.isr)}, ELR {list(state.elr)}", key, state.partition_epoch)
+            self.fail(f"{leader.name}: leader {state.leader} of epoch {state.leader_epoch} waits for {list(maximal)} "
+                      f"only, the controller's ISR is {list(state.isr)}, ELR {list(state.elr)}", key, state.partition_epoch)
 
 
 class OneLeader(Invariant):

@@ -1,8 +1,9 @@
 """Which losses are permitted: the promise of acks=all ends where more disks lose data than min.insync.replicas covers.
 
 A replica is suspect for a partition from the fault that may have taken committed bytes off its disk (loss of power, a
-wipe, a flipped bit) until its new life is back in the ISR with all that is committed. While fewer replicas than
-min.insync.replicas are suspect at once, nothing committed may be lost. Where as many are, or the watch was told that
+wipe, a flipped bit) until its new life is back in the ISR with all that is committed. So is one that was killed: its
+bytes are there, but the controller cannot know, and counts it out of the ELR as well. While fewer replicas than
+min.insync.replicas are suspect at once, nothing committed may be lost. Where as many are, and one of them lost bytes, or the watch was told that
 losses are permitted (unclean elections), what turns out to be lost is written down as a Loss and looked for no more.
 
 Owns: the rule above, and what is known of the disks of the dead.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LOSING = ("powerloss", "wipe", "flip_bit")
 DISK_FAULTS = (*LOSING, "fail_disk", "fill_disk")
+UNCLEAN = (*DISK_FAULTS, "kill")  # a shutdown without farewell, or the cause of one
 
 
 class Losses:
@@ -34,16 +36,18 @@ class Losses:
     def on_fault(self, event: dict[str, Any]) -> None:
         """A disk was made to fail, or has lost something."""
         fault, node = event["fault"], event.get("node")
-        if fault not in DISK_FAULTS or node is None:
+        if fault not in UNCLEAN or node is None:
+            return
+        for key, truth in self.watch.truths.items():
+            if (node, key) in self.watch.ends:
+                truth.suspects[node] = truth.suspects.get(node, False) or fault in LOSING
+        if fault not in DISK_FAULTS:
             return
         self.troubled[node] = None
         if fault == "flip_bit":
             self.flipped[node] = None
         if fault in LOSING:
             self._to_measure[node] = None
-            for key, truth in self.watch.truths.items():
-                if (node, key) in self.watch.ends:
-                    truth.suspects[node] = None
 
     def look(self) -> None:
         """After a step: what do the disks that lost something hold now?"""
@@ -61,7 +65,7 @@ class Losses:
         self.watch.ends[node, key] = min(self.watch.ends[node, key], 0 if found is None else found[1])
 
     def heal(self, truth: Truth) -> None:
-        """Suspects that are back in the ISR, in the life that the controller knows, with all there is, are none any more."""
+        """Suspects that are back in the ISR, in the life the controller knows, with all there is, are none any more."""
         state = self.watch.cluster.states.get(truth.key)
         for node in list(truth.suspects) if state is not None else ():
             replica = self.watch.cluster.replica(node, truth.key)
@@ -70,7 +74,8 @@ class Losses:
 
     def permitted(self, truth: Truth) -> bool:
         """May committed records of this partition be lost, as things are?"""
-        return self.watch.unclean or len(truth.suspects) >= self._min_insync(truth)
+        enough = len(truth.suspects) >= self._min_insync(truth)
+        return self.watch.unclean or enough and any(truth.suspects.values())
 
     def _min_insync(self, truth: Truth) -> int:
         found = [s.core.effective_min_insync for (_, key), s in self.watch.seen.items() if key == truth.key]

@@ -1,10 +1,10 @@
 """I8 and I9: the metadata quorum and what the brokers take from it.
 
 Nodes are looked at every few steps and whenever one changes its role: no event tells that a log grew.
-I8  one leader per quorum epoch; on disk, epochs never fall and a vote is never changed; what was known committed is on a
-    majority, the same everywhere, and never cut off; no node's high watermark falls.
-I9  MetadataLogMatching: no image is ahead of what is committed; images of the same offset are equal (at the end). In the
-    newest: a fenced broker is in no ISR of more than one, leaders are in their ISR, ISR and ELR are disjoint replicas.
+I8  one leader per quorum epoch; on disk, epochs never fall and a vote is never changed; what was known committed is on
+    a majority, the same everywhere, and never cut off; no node's high watermark falls.
+I9  MetadataLogMatching: no image is ahead of what is committed; images of the same offset are equal (at the end). In
+    the newest: a fenced broker is in no ISR of more than one, leaders are in their ISR, ISR and ELR are disjoint.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class QuorumIsSafe(Invariant):
         self.end = 0  # the highest high watermark of any node
         self.batches: dict[int, bytes] = {}  # what is committed, by base offset
         self._voters: dict[int, Voter] = {}
-        self._ends: dict[int, int] = {}  # log ends, of dead nodes as last seen
+        self._dark: dict[int, tuple[Any, int]] = {}  # nodes that lost power: which life, where its log ends now
         self._leaders: dict[int, int] = {}  # by epoch
         self._ballots: dict[int, tuple[Any, Ballot]] = {}
 
@@ -51,19 +51,24 @@ class QuorumIsSafe(Invariant):
             self.fail(f"both {other} and {event['b']} lead the quorum in epoch {event['epoch']}")
 
     def on_fault(self, event: dict[str, Any]) -> None:
-        if event["fault"] == "powerloss" and event["node"] in self._ends:
+        if event["fault"] == "powerloss":
             node = event["node"]
             found = log_on_disk(self.cluster.disk(node), f"{self._metadata_dir(node)}/{FOLDER}")
-            self._ends[node] = min(self._ends[node], 0 if found is None else found[1])
+            self._dark[node] = self.cluster.brokers.get(node), 0 if found is None else found[1]
 
     def on_sample(self) -> None:
-        running = {node: broker.quorum for node in self.cluster.nodes
-                   if (broker := self.cluster.running(node)) is not None and hasattr(broker.quorum, "raft")}
-        for node, quorum in running.items():
-            self._ends[node] = quorum.log.end_offset
-        for node, quorum in running.items():
+        for node in self.cluster.nodes:
             self._look_at_ballot(node)
-            self._look_at(node, quorum)
+            broker = self.cluster.running(node)
+            if broker is not None and hasattr(broker.quorum, "raft"):
+                self._look_at(node, broker.quorum)
+
+    def _end(self, node: int) -> int:
+        """Where the node's log ends; if it is dead, where it ended when it died."""
+        broker = self.cluster.brokers.get(node)
+        life, end = self._dark.get(node, (None, 0))
+        log = getattr(broker.quorum, "log", None) if broker is not None else None
+        return end if life is broker or log is None else log.end_offset
 
     def _look_at(self, node: int, quorum: Any) -> None:
         voter = self._voters.get(node)
@@ -93,10 +98,11 @@ class QuorumIsSafe(Invariant):
 
     def _majority(self) -> None:
         voters = next((sorted(b.voters) for b in self.cluster.brokers.values()), [])
-        having = [node for node in voters if self._ends.get(node, 0) >= self.end]
+        having = [node for node in voters if self._end(node) >= self.end]
         if len(having) * 2 <= len(voters):
-            ends = {node: self._ends.get(node, 0) for node in voters}
-            self.fail(f"offset {self.end - 1} of the metadata is committed, but the voters' logs end at {ends}", self.end)
+            ends = {node: self._end(node) for node in voters}
+            self.fail(f"offset {self.end - 1} of the metadata is committed, but the voters' logs end at {ends}",
+                      self.end)
 
     def _look_at_ballot(self, node: int) -> None:
         path = f"{self._metadata_dir(node)}/{FOLDER}/{BALLOT_FILE}"

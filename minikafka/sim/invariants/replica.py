@@ -26,7 +26,7 @@ class Truth:
         self.start = self.end = start
         self.batches: dict[int, bytes] = {}  # by base offset
         self.compacted = False
-        self.suspects: dict[int, None] = {}  # replicas whose disks may have lost part of it (losses.py)
+        self.suspects: dict[int, bool] = {}  # replicas that may have lost part of it; whether bytes did go (losses.py)
         self.lost_from: int | None = None  # from there on something was lost, with permission
         self._records: dict[int, tuple[Any, ...]] = {}
 

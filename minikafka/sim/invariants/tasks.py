@@ -52,8 +52,9 @@ class NothingIsForgotten(Invariant):
         partition = seen.partition
         for waiting in partition.waiters:
             if not waiting._done.done() and self._ready(waiting, partition):
-                self.fail(f"{seen} (HW {seen.core.high_watermark}, LEO {seen.log.end_offset}): a {type(waiting).__name__} "
-                          f"waits for what has happened", str(seen), type(waiting).__name__)
+                kind = type(waiting).__name__
+                self.fail(f"{seen} (HW {seen.core.high_watermark}, LEO {seen.log.end_offset}): a {kind} waits for what "
+                          f"has happened", str(seen), kind)
 
     def _ready(self, waiting: Any, partition: Any) -> bool:
         if isinstance(waiting, DelayedProduce):

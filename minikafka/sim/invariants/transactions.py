@@ -80,9 +80,9 @@ class TransactionsAreSound(Invariant):
         if any(t.was_lost for t in self.watch.truths.values() if t.key[0] == TRANSACTION_TOPIC):
             return
         outcome = "commit" if commit else "abort"
-        self.fail(f"{truth.name}: a {outcome} marker of producer {header.producer_id}, epoch {header.producer_epoch} at "
-                  f"offset {header.base_offset}, " + ("which nobody had prepared" if known is None else
-                  f"prepared for other partitions: {list(known)}"))
+        what = "which nobody had prepared" if known is None else f"prepared for other partitions: {list(known)}"
+        self.fail(f"{truth.name}: a {outcome} marker of producer {header.producer_id}, epoch {header.producer_epoch} "
+                  f"at offset {header.base_offset}, {what}")
 
     def on_lost(self, truth: Truth) -> None:
         if truth.key[0] == TRANSACTION_TOPIC:
@@ -110,6 +110,6 @@ class TransactionsAreSound(Invariant):
         half = [f"transactional id {name} (producer {data.producer_id}, epoch {data.epoch}) is still {data.state.value}"
                 for name, data in self.ids.items() if data.state in (State.ONGOING, *PREPARED)]
         leading = [s for s in self.watch.replicas() if s.core.is_leader and self.cluster.leads(s)]
-        return half + [f"{seen}: a transaction is open from offset {first} on, LSO {seen.partition.last_stable_offset}, "
-                       f"HW {seen.core.high_watermark}"
+        return half + [f"{seen}: a transaction is open from offset {first} on, LSO {seen.partition.last_stable_offset}"
+                       f", HW {seen.core.high_watermark}"
                        for seen in leading if (first := seen.log.producers.first_undecided_offset) >= 0]

@@ -19,7 +19,7 @@ class Violation(AssertionError):
 
 class Loss(Violation):
     """Committed records that are gone with permission: an unclean election that was allowed, or more disks that lost
-    data than min.insync.replicas promises to survive. Reported, not a failure: `start` to `end` (exclusive) of `name`."""
+    data than min.insync.replicas promises to survive. Reported, no failure: `start` to `end` (exclusive) of `name`."""
 
     def __init__(self, name: str, start: int, end: int, text: str, t: float) -> None:
         super().__init__("loss", text, t)

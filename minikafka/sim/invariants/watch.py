@@ -7,8 +7,8 @@
 
 A step is one callback of the loop: no await lies in it, so what a broker promises between its awaits holds after it.
 Owns: the invariants, what is known of partitions and replicas, the violations and permitted losses that were found.
-Invariants: I-WATCH-1 a run with a watch takes the same course as one without: nothing here draws, sends, writes or reads
-              through anything that counts.
+Invariants: I-WATCH-1 a run with a watch takes the same course as one without: nothing here draws, sends, writes or
+              reads through anything that counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from minikafka.sim.invariants.cluster import Cluster, Key
 from minikafka.sim.invariants.commitment import LogsMatch
-from minikafka.sim.invariants.invariant import GREW, MOVED, REASONS, ROLE, Invariant
+from minikafka.sim.invariants.invariant import GREW, LED, MOVED, REASONS, ROLE, Invariant
 from minikafka.sim.invariants.losses import Losses
 from minikafka.sim.invariants.replica import Seen, Truth
 from minikafka.sim.invariants.table import ALL
@@ -61,8 +61,9 @@ class Watch:
             has = [i for i in self.invariants if getattr(type(i), name) is not getattr(Invariant, name)]
             return [getattr(i, name) for i in has]
 
-        self._on_replica, self._on_committed, self._on_lost = those("on_replica"), those("on_committed"), those("on_lost")
-        self._on_metadata, self._on_sample, self._on_fault = those("on_metadata"), those("on_sample"), those("on_fault")
+        self._on_replica, self._on_committed = those("on_replica"), those("on_committed")
+        self._on_metadata, self._on_sample = those("on_metadata"), those("on_sample")
+        self._on_lost, self._on_fault = those("on_lost"), those("on_fault")
         self._by_kind: dict[str, list[Callable[[dict[str, Any]], None]]] = {}
         for invariant in self.invariants:
             for kind in invariant.events:
@@ -106,6 +107,8 @@ class Watch:
         kind = event["k"]
         why = REASONS.get(kind)
         if why is not None:
+            if kind == "hw" and self._leads(event):
+                why |= LED
             key = (event["b"], event["tp"])
             self._dirty[key] = self._dirty.get(key, 0) | why
         elif kind == "fault":
@@ -134,11 +137,20 @@ class Watch:
         self._look_at_metadata()
         self.keeper.look()
         for (node, name), why in dirty.items():
-            key = self._keys.get(name)
-            if key is None:
-                topic, _, index = name.rpartition("-")
-                key = self._keys[name] = (topic, int(index))
-            self.look_at(node, key, why)
+            self.look_at(node, self.key(name), why)
+
+    def key(self, name: str) -> Key:
+        """The topic and partition that a trace calls by that name."""
+        key = self._keys.get(name)
+        if key is None:
+            topic, _, index = name.rpartition("-")
+            key = self._keys[name] = (topic, int(index))
+        return key
+
+    def _leads(self, event: dict[str, Any]) -> bool:
+        broker = self.cluster.running(event["b"])
+        partition = broker.replicas.partitions.get(self.key(event["tp"])) if broker is not None else None
+        return partition is not None and partition.core.is_leader
 
     def _look_at_metadata(self) -> None:
         changed = self.cluster.refresh()

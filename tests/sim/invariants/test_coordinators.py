@@ -21,7 +21,6 @@ from minikafka.sim.clients import Producer, Unsure
 from minikafka.sim.clients.client import GROUP
 from tests.sim.invariants.kit import Kit
 
-
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 async def coordinator(kit: Kit) -> Any:
@@ -96,8 +95,9 @@ def test_i12_two_owners_of_a_partition() -> None:
 
 def decision(state: State, epoch: int = 3) -> tuple[bytes, bytes]:
     value = txns.TransactionLogValue(
-        producer_id=4711, previous_producer_id=-1, next_producer_id=-1, producer_epoch=epoch, transaction_timeout_ms=1000,
-        transaction_status=STATUS[state], transaction_partitions=None, transaction_last_update_timestamp_ms=0,
+        producer_id=4711, previous_producer_id=-1, next_producer_id=-1, producer_epoch=epoch,
+        transaction_timeout_ms=1000, transaction_status=STATUS[state], transaction_partitions=None,
+        transaction_last_update_timestamp_ms=0,
         transaction_start_timestamp_ms=0, client_transaction_version=2)
     return txns.transaction_key("forged"), txns.transaction_value(value)
 
@@ -107,8 +107,8 @@ async def transact(kit: Kit, count: int = 1, name: str = "txn") -> None:
     producer = None
     for number in range(count):
         try:
-            producer = producer or Producer(kit.env, kit.world.bootstrap, transactional_id=name, transaction_timeout=10.0,
-                                            history=kit.history, name=name)
+            producer = producer or Producer(kit.env, kit.world.bootstrap, transactional_id=name,
+                                            transaction_timeout=10.0, history=kit.history, name=name)
             await producer.begin()
             await producer.send("t", f"{name}-{number}", partition=0)
             await (producer.abort() if number % 3 == 1 else producer.commit())
@@ -131,7 +131,8 @@ def of_transactions(tamper: Any, at_end: bool = False) -> Kit:
 
 def state_log(kit: Kit) -> Any:
     """The GroupLog of one partition of __transaction_state."""
-    return next(home.log for node in kit.world.brokers for home in kit.world.hosts[node].broker.transactions.partitions.values())
+    homes = [kit.world.hosts[node].broker.transactions.partitions for node in kit.world.brokers]
+    return next(home.log for partitions in homes for home in partitions.values())
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -153,7 +154,8 @@ def test_i13_two_outcomes_of_one_epoch() -> None:
             state_log(kit).append([decision(state)])
 
     kit = of_transactions(tamper)
-    assert [v.id for v in kit.watch.violations] == ["I13"] and "PrepareCommit, then PrepareAbort" in kit.watch.violations[0].text
+    assert [v.id for v in kit.watch.violations] == ["I13"]
+    assert "PrepareCommit, then PrepareAbort" in kit.watch.violations[0].text
 
 
 def test_i13_a_state_that_cannot_follow() -> None:
@@ -174,8 +176,8 @@ def test_i13_a_transaction_stays_open() -> None:
         kit.partition(kit.leader()).append(data, -1)
 
     kit = of_transactions(tamper, at_end=True)
-    assert [v.id for v in kit.watch.violations] == ["I13"] and "a transaction is open from offset 8 on" in \
-        kit.watch.violations[0].text
+    assert [v.id for v in kit.watch.violations] == ["I13"]
+    assert "a transaction is open from offset 8 on" in kit.watch.violations[0].text
 
 
 # --- healthy --------------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ async def troubled(kit: Kit) -> None:
     for _ in range(6):
         await world.sleep(rng.uniform(0.5, 2))
         node, other = rng.sample(world.brokers, 2)
-        rng.choice([lambda: world.kill(node), lambda: world.powerloss(node), lambda: world.cut(node, other),
-                    lambda: world.pause(node)])()
+        fault = rng.choice([world.kill, world.powerloss, world.pause, world.cut])
+        fault(*((node, other) if fault == world.cut else (node,)))
         await world.sleep(rng.uniform(0.5, 4))
         await world.mend()
     await end()

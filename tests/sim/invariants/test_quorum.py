@@ -115,8 +115,8 @@ def test_i9_images_of_one_offset_differ() -> None:
 
 
 def test_a_vote_survives_a_loss_of_power_right_after_it() -> None:
-    """Fails if the folder of quorum-state is not durable when the vote is: its own name must be synced too, or a loss of
-    power takes vote and metadata log along (rule 34, A10)."""
+    """Fails if the folder of quorum-state is not durable when the vote is: its own name must be synced too, or a loss
+    of power takes vote and metadata log along (rule 34, A10)."""
     for seed in range(4):
         kit = Kit(seed)
 

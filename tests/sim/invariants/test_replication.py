@@ -9,6 +9,7 @@ import pytest
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka.core.isr import Isr
+from minikafka.core.replica_effects import HighWatermark
 from minikafka.log.batch import build
 from tests.sim.invariants.kit import Kit
 
@@ -81,8 +82,28 @@ def test_i2_a_follower_knows_more_than_any_leader() -> None:
     assert "I2" in Kit().run(story)
 
 
+def test_i2_a_leader_that_leads_no_more_at_the_end_of_the_step() -> None:
+    """Fails if a leader's high watermark counts only while it leads: a broker that catches up with the metadata may
+    commit as the leader and follow another, all in one step."""
+    async def story(kit: Kit) -> None:
+        await kit.send(5)
+        for node in kit.followers():
+            kit.world.hold_follower(node)
+        await kit.world.sleep(1.0)
+        kit.env.spawn(kit.send(), "send")
+        partition = kit.partition(kit.leader())
+        await kit.world.until(lambda: partition.log.end_offset == 6)
+        partition.core.high_watermark = 6
+        partition.run([HighWatermark(6)])
+        partition.core.leader = kit.followers()[0]
+        await kit.world.sleep(0.0)
+        assert kit.watch.truths["t", 0].end == 6
+
+    assert "I2" not in Kit(without=("I3", "I7")).run(story)
+
+
 def test_i2_i3_i4_the_last_copy_is_cut_off() -> None:
-    """Fails if committed records can vanish from every log: no copy (I2), no candidate (I3), no leader (I4) has them."""
+    """Fails if committed records can vanish from every log: no copy (I2), candidate (I3) or leader (I4) has them."""
     def tamper(kit: Kit) -> None:
         for node in kit.world.brokers:
             cut(kit, node)

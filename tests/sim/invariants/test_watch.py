@@ -10,7 +10,7 @@ from tests.sim.invariants.kit import Kit
 
 
 def test_a_watched_run_is_the_same_run() -> None:
-    """Fails if the watch draws, sends, writes, or reads through what can fail: the hash of all that happened differs."""
+    """Fails if the watch draws, sends, writes, or reads through what can fail: the hashes of both runs differ."""
     hashes = []
     for watched in (False, True):
         world = World(5)
