@@ -1,4 +1,4 @@
-"""`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, switch rules off.
+"""`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, tell stories, switch rules off.
 
 Owns: the commands and their options; 0 if all is well, 1 if something was found, or if too little happened to find it.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from minikafka.sim import campaign as campaigns
 from minikafka.sim.ablations.command import add_arguments as add_ablate
 from minikafka.sim.raft_campaign import RaftRun
+from minikafka.sim.scripts.command import add_arguments as add_tell
 from minikafka.sim.shrink import shrink
 from minikafka.sim.swarm import Run
 
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (run, replay, smaller):
         command.add_argument("--raft", action="store_true", help="the quorum alone instead of whole clusters")
         command.add_argument("--faults", type=_words, metavar="A,B,...", help="only faults of these kinds")
+    add_tell(commands.add_parser("tell", help="a story of what goes wrong, and what it is like without its rule"))
     add_ablate(commands.add_parser("ablate", help="rules switched off, and the seed that shows each"))
     return parser
 
