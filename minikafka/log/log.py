@@ -182,6 +182,8 @@ class Log(SegmentedLog):
             self._put(data, headers)
         for at, header in headers:
             self._note_producer(header, memoryview(data)[at : at + header.size])
+        if self.end_offset - self.recovery_point >= self._config.flush_messages:
+            self.flush()  # before anybody hears of it, as in Kafka: this waits for the disk
         append_time = newest if last.is_log_append_time else -1
         count = sum(header.count for _, header in headers)
         return AppendInfo(first.base_offset, last.last_offset, newest, append_time, False, count, len(data),

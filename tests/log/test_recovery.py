@@ -308,16 +308,17 @@ def test_power_failure_keeps_what_was_flushed(actions: list[tuple[str, int]], se
 
 def test_epochs_of_an_undone_truncation_are_not_believed() -> None:
     """Fails if recovery keeps checkpointed epochs that the surviving batches contradict: power fails after a
-    truncation and an append in a new epoch; the epoch file has survived, the truncation has not."""
+    truncation and an append in a new epoch; the epoch file has survived, the truncation has not (the disk lied)."""
     fs = MemFs()
     log = open_log(fs)
     fill(log, 4, epoch=1)
     log.flush()
+    before = bytes(fs.names[LOG_FILE].durable)
     log.truncate(4)
     fill(log, 1, epoch=3)
     assert log.epochs.entries == [(1, 0), (3, 4)]
     dark = fs.after_kill()
-    dark.names[LOG_FILE].data[:] = fs.names[LOG_FILE].durable
+    dark.names[LOG_FILE].data[:] = before
     log = open_log(dark, recovery_point=log.recovery_point)
     assert (log.end_offset, log.epochs.entries) == (8, [(1, 0)])
 
@@ -362,3 +363,15 @@ def test_config_of_the_tests_makes_many_segments() -> None:
     log = open_log(MemFs())
     fill(log, 40)
     assert len(log.segments) > 3 and len(log.segments[0].index) > 2 and CONFIG.segment_bytes < 2000
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("seed", range(10))
+def test_flush_messages_bounds_what_a_power_failure_takes(every: int, seed: int) -> None:
+    """flush.messages. Fails when a log does not sync by itself before that many records hang on the page cache alone."""
+    fs = MemFs()
+    log = open_log(fs, replace(CONFIG, flush_messages=every))
+    for number in range(7):
+        log.append_leader(some_batch(number, count=1), 0, NOW)
+    again = open_log(fs.power_cut(random.Random(seed)))
+    assert again.end_offset > 7 - every
