@@ -83,7 +83,7 @@ class Loader:
         return bases
 
     def _follows(self, previous: Segment, base: int) -> bool:
-        return base == previous.next_offset or (self.config.compact and base > previous.next_offset)
+        return base == previous.next_offset
 
     def _open(self, base: int, flushed: bool, segments: list[Segment]) -> int:
         """Open one segment and add it; returns how many bytes recovery cut off its end."""
@@ -96,6 +96,7 @@ class Loader:
             # recovery point it was fsynced with them, and knows epochs whose first batches compaction has taken
             self.epochs.truncate_from_end(max(base, self._recovery_point))
         cut = segment.recover(self._note_epoch)
+        segment.log.fsync()  # what was cut, now or before the crash, must not come back behind what is appended next
         self.truncated += cut
         return cut
 

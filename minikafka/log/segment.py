@@ -95,7 +95,13 @@ class Segment:
             self._note(header, position, index=False)
         self.first_timestamp = self._read_first_timestamp()
         self.dirty = False
-        return self.size == self.log.size()
+        return self.size == self.log.size() and self._indexes_fit()
+
+    def _indexes_fit(self) -> bool:
+        """Does no index know more than the log has? After a truncation a loss of power may bring its file back."""
+        known = [*self.index.keys[-1:], *self.time_index.values[-1:]]
+        known += [row.last_offset for row in self.aborted.rows[-1:]]
+        return all(offset < self.next_offset for offset in known)
 
     def recover(self, on_batch: OnBatch) -> int:
         """Check every batch, rebuild both indexes, cut the file at the first bad byte: returns the bytes cut.

@@ -7,7 +7,7 @@ Owns: the list of segments, end_offset, recovery_point, and `offline`.
 Invariants: I-SEGS-1 segments are in order and contiguous, the last one is active; there is always one.
             I-SEGS-2 recovery_point only moves after a real fsync (rule 64) and never past a truncation.
             I-SEGS-3 files go from the end backwards (truncation) or from the front on (retention), so that a crash in
-              between leaves no hole; a removed name is gone for good before the next append.
+              between leaves no hole; what is cut off is gone for good before the next append.
             I-SEGS-4 after a disk error the log is offline: nothing is served or tried again (rule 67).
 Apache Kafka deletes files a minute later (file.delete.delay.ms) because readers may still map them; we delete at once.
 Source: org.apache.kafka.storage.internals.log.LocalLog.
@@ -140,6 +140,7 @@ class SegmentedLog:
         if later:  # or a power failure might bring them back behind what is appended next
             self.fs.sync_dir(self.path)
         self.end_offset = self.active.truncate(offset)
+        self.active.log.fsync()  # or it might leave old batches behind new ones that were written over their like
         self.recovery_point = min(self.recovery_point, self.end_offset)
 
     def _restart_at(self, offset: int) -> None:
