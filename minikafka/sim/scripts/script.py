@@ -82,7 +82,13 @@ def load() -> dict[str, Script]:
     package = importlib.import_module("minikafka.sim.scripts")
     for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
         importlib.import_module(f"{package.__name__}.{module}")
-    return dict(sorted(SCRIPTS.items()))
+    return {name: SCRIPTS[name] for name in sorted(SCRIPTS, key=_place)}
+
+
+def _place(name: str) -> tuple[str, int, str]:
+    """a2 before a10."""
+    head = name.partition("_")[0]
+    return head[:1], int(head[1:]) if head[1:].isdigit() else 0, name
 
 
 def tell(which: Script, seed: int | None = None, without: AbstractContextManager[object] | None = None) -> Telling:
