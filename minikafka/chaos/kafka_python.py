@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -19,6 +20,7 @@ REQUEST_MS = 5000
 DELIVERY_MS = 60_000
 SESSION_MS = 6000
 TRANSACTION_MS = 10_000
+STALLED_AFTER = 70.0  # seconds: longer than any batch may take
 
 
 class Producer(Worker):
@@ -35,6 +37,7 @@ class Producer(Worker):
         self.producer = KafkaProducer(
             bootstrap_servers=self.bootstrap, acks="all", enable_idempotence=self.idempotent, linger_ms=5,
             request_timeout_ms=REQUEST_MS, delivery_timeout_ms=DELIVERY_MS, max_block_ms=10_000)
+        self.acked_at = time.monotonic()
 
     def step(self) -> None:
         number = next(self.numbers)
@@ -42,13 +45,20 @@ class Producer(Worker):
         op = self.history.invoke(self.name, "send", topic=self.topic, partition=partition, value=value, acks=-1,
                                  idempotent=self.idempotent)
         future = self.producer.send(self.topic, value.encode(), partition=partition)
-        future.add_callback(lambda done: self.history.ok(op, partition=done.partition, offset=done.offset))
+        future.add_callback(self.acked, op)
         future.add_errback(lambda error: self.history.info(op, error=repr(error)[:100]))
         self.pace.wait(self)
+        if time.monotonic() - self.acked_at > STALLED_AFTER:  # 3.0.12 forgets drained batches when it resets its id
+            raise TimeoutError("nothing was acknowledged for long")
+
+    def acked(self, op: dict[str, Any], done: Any) -> None:
+        self.acked_at = time.monotonic()
+        self.history.ok(op, partition=done.partition, offset=done.offset)
 
     def close(self) -> None:
         if self.producer is not None:
-            self.producer.close(timeout=DELIVERY_MS / 1000)
+            stalled = time.monotonic() - self.acked_at > STALLED_AFTER
+            self.producer.close(timeout=1 if stalled else DELIVERY_MS / 1000)
 
 
 class Member(Worker):
