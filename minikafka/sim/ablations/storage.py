@@ -1,0 +1,117 @@
+"""Rules of the storage switched off (63, 64, 66), found by a log alone on a disk that dies (lone_log.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import minikafka.log.loader as loader
+from minikafka.log.disk import Fs
+from minikafka.log.flush import Flush
+from minikafka.log.loader import Loader
+from minikafka.log.segment import Segment
+from minikafka.log.segments import SegmentedLog
+from minikafka.log.swap import CLEANED, SWAP
+from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.lone_log import fallen, fallen_when_truncated
+from minikafka.sim.disk import SimFile
+
+
+def yes(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """What is left of a function whose rule is off."""
+
+
+@ablation("63", "every start is taken for one after a clean stop", falls="I16", profile=fallen)
+def no_recovery() -> AbstractContextManager[object]:
+    load = Loader.load
+
+    def trusting(self: Loader, clean: bool, recovery_point: int, start_offset: int) -> Any:
+        return load(self, True, recovery_point, start_offset)
+
+    return replaced(Loader, "load", trusting)
+
+
+@ablation("63", "segments behind a torn one stay", falls="I16", profile=fallen)
+@contextmanager
+def later_segments_stay() -> Iterator[None]:
+    open_ = Loader._open
+
+    def uncut(self: Loader, *args: Any) -> int:
+        open_(self, *args)
+        return 0
+
+    with replaced(Loader, "_open", uncut), replaced(Loader, "_follows", yes):
+        yield
+
+
+@ablation("63", "an index is believed that knows more than the log has", falls="I16", profile=fallen_when_truncated)
+def indexes_believed() -> AbstractContextManager[object]:
+    return replaced(Segment, "_indexes_fit", yes)
+
+
+@ablation("63", "a hole between segments of a compacted log is taken for one that compaction left", falls="I16",
+          profile=fallen)
+def holes_accepted() -> AbstractContextManager[object]:
+    def follows(self: Loader, previous: Segment, base: int) -> bool:
+        return base == previous.next_offset or (self.config.compact and base > previous.next_offset)
+
+    return replaced(Loader, "_follows", follows)
+
+
+@ablation("63", "what is cut off is not gone for good before the next append", falls="I16",
+          profile=fallen_when_truncated)
+def cut_not_durable() -> AbstractContextManager[object]:
+    cut = SegmentedLog._cut_end
+
+    def careless(self: SegmentedLog, offset: int) -> None:
+        with replaced(SimFile, "fsync", nothing):
+            cut(self, offset)
+
+    return replaced(SegmentedLog, "_cut_end", careless)
+
+
+@ablation("64", "the recovery point moves without a flush", falls="I16", profile=fallen)
+def recovery_point_runs_ahead() -> AbstractContextManager[object]:
+    return replaced(Flush, "sync", nothing)
+
+
+@ablation("66", "a start drops the copies that were being swapped in", falls="I16", profile=fallen)
+def swaps_dropped() -> AbstractContextManager[object]:
+    def drop(fs: Fs, folder: str) -> list[int]:
+        for name in fs.listdir(folder):
+            if name.endswith((CLEANED, SWAP)):
+                fs.remove(f"{folder}/{name}")
+        return []
+
+    return replaced(loader, "finish_swaps", drop)
+
+
+@ablation("66", "originals are deleted before the copy has its name", falls="I16", profile=fallen)
+def originals_first() -> AbstractContextManager[object]:
+    rename = Segment.rename
+
+    def replace(self: SegmentedLog, originals: list[Segment], cleaned: Segment, truncations: int) -> bool:
+        slot = self.segments.index(originals[0])
+        for segment in reversed(originals):
+            self._retire(segment)
+        rename(cleaned, SWAP)
+        rename(cleaned, "")
+        self.segments[slot : slot + len(originals)] = [cleaned]
+        return True
+
+    return replaced(SegmentedLog, "_replace", replace)
+
+
+@ablation("66", "the copy takes the place of the originals before it is durable", falls="I16", profile=fallen)
+def copy_not_flushed() -> AbstractContextManager[object]:
+    files = Segment.files
+
+    def none_of_a_copy(self: Segment, sealed: bool) -> list[Any]:
+        return [] if self.tail else files(self, sealed)
+
+    return replaced(Segment, "files", none_of_a_copy)
