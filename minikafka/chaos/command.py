@@ -21,9 +21,9 @@ from minikafka.history import History, check
 from . import search
 from .campaign import Campaign, Outcome
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
-HEAD = ("commit", "kind", "range", "seeds", "violations")  # of a live campaign: kills instead of seeds
+HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; a live campaign counts kills, not seeds
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,11 +33,12 @@ def main(arguments: Sequence[str]) -> int:
         report = check(History.load(options.check))
         print(json.dumps(report.json()) if options.json else report)
         return int(report.valid is not True)
+    commit = checked_out() if options.ledger else ""
     say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
     outcome = Campaign(options.engine, options.minutes, options.seed, options.kills, options.rate, say).run()
     print(json.dumps(outcome.json()) if options.json else told(outcome))
     if options.ledger:
-        write_ledger(outcome)
+        write_ledger(outcome, commit)
     if outcome.good and not options.keep:
         shutil.rmtree(outcome.folder, ignore_errors=True)
     elif not options.json:
@@ -86,14 +87,20 @@ def how_to_look(outcome: Outcome) -> str:
     ])
 
 
-def write_ledger(outcome: Outcome, path: Path = LEDGER) -> None:
-    """Append what was run, under the commit that is checked out."""
+def checked_out() -> str:
+    """The commit that runs ("+" if there are changes on top)."""
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return git("rev-parse", "--short=9", "HEAD") + ("+" if git("status", "--porcelain", "--", "minikafka") else "")
+
+
+def write_ledger(outcome: Outcome, commit: str, path: Path = LEDGER) -> None:
+    """Append what was run."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\t".join(HEAD) + "\n")
-    commit = subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
     kind = "live" if outcome.engine == "minikafka" else f"live-{outcome.engine}"
     violations = sum(verdict.count for verdict in outcome.report if verdict.valid is False) + len(outcome.problems)
-    row = commit.strip(), kind, f"seed {outcome.seed}", str(outcome.kills), str(violations)
+    row = commit, kind, f"seed {outcome.seed}", str(outcome.kills), str(violations)
     with path.open("a") as file:
         file.write("\t".join(row) + "\n")

@@ -43,8 +43,8 @@ def test_the_last_line_says_it_all() -> None:
 
 def test_a_campaign_is_a_row_of_the_ledger(tmp_path: Path) -> None:
     """Fails if a row has other columns than the head, the kills are not in it, or a problem counts for nothing."""
-    write_ledger(outcome(CLEAN), tmp_path / "new" / "ledger.tsv")
-    write_ledger(outcome(LOST, "a broker died"), tmp_path / "new" / "ledger.tsv")
+    write_ledger(outcome(CLEAN), "abc", tmp_path / "new" / "ledger.tsv")
+    write_ledger(outcome(LOST, "a broker died"), "abc", tmp_path / "new" / "ledger.tsv")
     head, *rows = (line.split("\t") for line in (tmp_path / "new" / "ledger.tsv").read_text().splitlines())
     assert head == list(HEAD)
-    assert [row[1:] for row in rows] == [["live", "seed 7", "12", "0"], ["live", "seed 7", "12", "2"]]
+    assert rows == [["abc", "live", "seed 7", "12", "0"], ["abc", "live", "seed 7", "12", "2"]]
