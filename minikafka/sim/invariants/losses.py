@@ -3,8 +3,9 @@
 A replica is suspect for a partition from the fault that may have taken committed bytes off its disk (loss of power, a
 wipe, a flipped bit) until its new life is back in the ISR with all that is committed. So is one that was killed: its
 bytes are there, but the controller cannot know, and counts it out of the ELR as well. While fewer replicas than
-min.insync.replicas are suspect at once, nothing committed may be lost. Where as many are, and one of them lost bytes, or the watch was told that
-losses are permitted (unclean elections), what turns out to be lost is written down as a Loss and looked for no more.
+min.insync.replicas are suspect at once, nothing committed may be lost, nor where all of them were only killed. Where
+as many are and one of them lost bytes, or the watch was told that losses are permitted (unclean elections), what turns
+out to be lost is written down as a Loss and looked for no more.
 
 Owns: the rule above, and what is known of the disks of the dead.
 Source: Vanlightly's v3.5 description, sections 2 and 5 ("safe for f = minISR - 1 lossy unclean shutdowns"); KIP-966.
