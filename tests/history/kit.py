@@ -79,10 +79,6 @@ class Told:
         self.history.record(by, "ok", "revoke", partitions=[["t", p] for p in partitions], group="g")
         return self
 
-    def revoke(self, by: str, *partitions: int) -> Told:
-        self.history.record(by, "ok", "revoke", group="g", partitions=[["t", p] for p in partitions])
-        return self
-
     def seek(self, by: str, offset: int) -> Told:
         self.history.record(by, "ok", "seek", topic="t", partition=0, offset=offset)
         return self

@@ -106,12 +106,40 @@ class Reader:
         getattr(self.model.history, outcome)(op)
 
 
+class Copier:
+    """Copies partition 0 to the topic "c", exactly once: each step is a whole transaction."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.position, self.count = model, "copier", 0, 0
+
+    def act(self, rng: Random) -> None:
+        history, self.count = self.model.history, self.count + 1
+        txn = f"copier:{self.count}"
+        new = [(o, e) for o, e in self.model.readable(0, COMMITTED) if o >= self.position][:rng.randint(1, 4)]
+        self.model.open[txn] = [len(log) for log in self.model.logs]
+        history.ok(history.invoke(self.name, "begin", txn=txn))
+        for offset, entry in new:
+            value = f"{entry.value}@{txn}"
+            op = history.invoke(self.name, "send", topic="c", partition=0, value=value, acks=-1, txn=txn,
+                                source=["t", 0, offset])
+            self.model.copies.append(Entry(value, txn))
+            history.ok(op, offset=len(self.model.copies) - 1)
+        reached = new[-1][0] + 1 if new else self.position
+        history.ok(history.invoke(self.name, "commit", txn=txn, group="copiers", offsets={"t-0": reached}))
+        commit, told = rng.random() < 0.7, rng.choice(["ok", "ok", "info"])
+        op = history.invoke(self.name, "end", txn=txn, commit=commit)
+        self.model.finish(txn, commit)
+        getattr(history, told)(op)
+        self.position = reached if commit else self.position
+
+
 class Model:
-    """Two partitions, three producers, four readers of whom two are a group."""
+    """Two partitions, three producers, a copier, four readers of whom two are a group."""
 
     def __init__(self, rng: Random, steps: int = 150) -> None:
         self.history = History()
         self.logs: list[list[Entry]] = [[] for _ in PARTITIONS]
+        self.copies: list[Entry] = []
         self.open: dict[str, list[int]] = {}  # transactions, and where the logs ended when they began
         self.aborted: set[str] = set()
         self.offsets: dict[int, int] = {}
@@ -119,7 +147,7 @@ class Model:
         self.members = [Reader(self, f"member-{n}", COMMITTED, "g") for n in (1, 2)]
         producers = [Producer(self, "plain", False), Producer(self, "other", False), Producer(self, "txn", True)]
         readers = [Reader(self, "any", "read_uncommitted"), Reader(self, "careful", COMMITTED), *self.members]
-        actors = [*producers, *readers]
+        actors = [*producers, *readers, Copier(self)]
         self.rebalance(rng)
         for _ in range(steps):
             if rng.random() < 0.04:
@@ -146,7 +174,7 @@ class Model:
         del self.open[txn]
         if not commit:
             self.aborted.add(txn)
-        for log in self.logs:
+        for log in [*self.logs, self.copies]:
             log.append(Entry(None, txn))
 
     def readable(self, partition: int, isolation: str) -> list[tuple[int, Entry]]:
@@ -168,3 +196,6 @@ class Model:
             op = self.history.invoke("reader", "final", topic="t", partition=partition, isolation=COMMITTED)
             self.history.ok(op, start=0, records=[["t", partition, offset, entry.value]
                                                   for offset, entry in self.readable(partition, COMMITTED)])
+        op = self.history.invoke("reader", "final", topic="c", partition=0, isolation=COMMITTED)
+        self.history.ok(op, start=0, records=[["c", 0, offset, entry.value] for offset, entry in enumerate(self.copies)
+                                              if entry.value is not None and entry.txn not in self.aborted])

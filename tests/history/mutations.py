@@ -78,7 +78,7 @@ def elsewhere(events: Events, rng: Random) -> bool:
     finals = list(_finals(events))
     if len(finals) < 2:
         return False
-    one, other = rng.sample(finals, 2)
+    one, other = rng.sample(finals, 2)  # of one topic or of two
     other.append([*other[-1][:2], other[-1][2] + 1, one[-1][3]])
     return True
 
@@ -116,6 +116,33 @@ def tear(events: Events, rng: Random) -> bool:
         for records in _all_records(events):
             records[:] = [r for r in records if r[3] != gone.get("value")]
     return shown is not None
+
+
+@caught_as("repeated-copy")
+def copy_again(events: Events, rng: Random) -> bool:
+    """A later transaction copies what an earlier one had copied."""
+    story = Story(events)
+    copies = [(s, txn) for txn in story.txns if txn.outcome == "committed" for s in txn.sends if s.get("source")]
+    pairs = [(a, b) for a, one in copies for b, other in copies if one is not other and a.at < b.at]
+    choice = _pick(rng, pairs)
+    if choice is not None:
+        choice[1].events[0]["source"] = choice[0].get("source")
+    return choice is not None
+
+
+@caught_as("missing-copy")
+def leave_out(events: Events, rng: Random) -> bool:
+    """A record that was copied, between others, was not."""
+    story = Story(events)
+    shown = {record[3] for final in _finals(events) for record in final}
+    copies = [s for s in story.sends if s.get("source") and s.get("value") in shown]
+    sure = max((s.at for txn in story.txns if txn.outcome == "committed" for s in txn.sends if s in copies), default=0)
+    choice = _pick(rng, (s for s in copies[1:] if s.at < sure))
+    if choice is not None:
+        events[:] = [e for e in events if e not in choice.events]
+        for records in _all_records(events):
+            records[:] = [r for r in records if r[3] != choice.get("value")]
+    return choice is not None
 
 
 @caught_as("poll-skip")
@@ -173,7 +200,7 @@ def overtake(events: Events, rng: Random) -> bool:
 @caught_as("lost-commit")
 def forget(events: Events, rng: Random) -> bool:
     """At the end nobody knows of any commit."""
-    commits = [e for e in Story(events).of["commit"] if e.ok]
+    commits = [c for c in Story(events).of["commit"] if c.ok and c.get("group") == "g"]
     if commits:
         op = {"process": "asker", "f": "committed", "group": "g", "op": 10**6}
         offsets = dict.fromkeys(commits[0].get("offsets"), -1)
@@ -183,7 +210,7 @@ def forget(events: Events, rng: Random) -> bool:
 
 @caught_as("phantom-commit")
 def invent(events: Events, rng: Random) -> bool:
-    commits = [e for e in Story(events).of["commit"] if e.ok]
+    commits = [c for c in Story(events).of["commit"] if c.ok and c.get("group") == "g"]
     if commits:
         op = {"process": "asker", "f": "committed", "group": "g", "op": 10**6}
         offsets = dict.fromkeys(commits[0].get("offsets"), 999)
@@ -210,7 +237,7 @@ def unread(events: Events, rng: Random) -> bool:
     story = Story(events)
     reached: dict[str, int] = {}
     for commit in story.of["commit"]:
-        for name, offset in commit.get("offsets").items() if commit.ok else ():
+        for name, offset in commit.get("offsets").items() if commit.ok and commit.get("group") == "g" else ():
             reached[name] = max(offset, reached.get(name, 0))
     polls = [e for e in events if e["f"] == "poll" and e["type"] == "ok" and e["process"].startswith("member")]
     given = sorted({tuple(r[1:3]) for poll in polls for r in poll["records"]})

@@ -120,7 +120,8 @@ ALMOST = {
     "group-skip: before its start": Told().send("a", 0).send("b", 1).poll("c", "b@1", group="g").commit("c", 2)
     .final("a@0 b@1"),
     "two-owners: given up": Told().assign("c", 0, 1, generation=3).revoke("c", 1).assign("d", 1, generation=3),
-    "two-owners: a namesake": Told().assign("c", 0, generation=3, instance="i").assign("d", 0, generation=3, instance="i"),
+    "two-owners: a namesake": Told().assign("c", 0, generation=3, instance="i")
+    .assign("d", 0, generation=3, instance="i"),
     "two-owners: in turn": Told().assign("c", 0, 1, generation=3).assign("d", 1, 2, generation=4),
     "two-owners: a static member came back": Told().assign("c", 0, generation=3).revoke("c", 0)
     .assign("d", 0, generation=3),

@@ -39,5 +39,5 @@ def test_a_spoiled_one_is_caught(name: str, seed: int) -> None:
 
 
 def test_every_anomaly_has_its_mutation() -> None:
-    """Copies are not part of the model; interleaved sends are allowed."""
-    assert set(MUTATIONS) == set(NAMES) - {"int-send-skip", "repeated-copy", "missing-copy"}
+    """Fails when a check is new and nothing here has its anomaly; interleaved sends are allowed."""
+    assert set(MUTATIONS) == set(NAMES) - {"int-send-skip"}
