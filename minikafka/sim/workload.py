@@ -42,6 +42,7 @@ class Workload:
     def __init__(self, world: World, history: History, share: float) -> None:
         self.world, self.history, self.rate = world, history, RATE * share
         self.env, self.rng = world.client_env(), Random(f"{world.seed}:work {self.name}")
+        self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
         self.stopped = False
         self._numbers: dict[str, int] = {}
 
@@ -78,17 +79,16 @@ class Workload:
     async def _produce_with(self, producer: Producer, topic: str, keys: int, in_flight: int, dies: float) -> None:
         promises: list[asyncio.Future[Any]] = []
         while not self.stopped and self.world.now() < dies:
-            await self.rest(1 / self.rate)
+            await self.rest(self.burst / self.rate)
             promises = [promise for promise in promises if not promise.done()]
-            if len(promises) >= in_flight:
-                continue
-            key = f"k{self.rng.randrange(keys)}" if keys else None
             try:
-                promise = await producer.post(topic, self.number(f"{self.name}-{topic}"), key)
+                for _ in range(min(self.burst, in_flight - len(promises))):
+                    key = f"k{self.rng.randrange(keys)}" if keys else None
+                    promise = await producer.post(topic, self.number(f"{self.name}-{topic}"), key)
+                    promise.add_done_callback(_look)
+                    promises.append(promise)
             except KafkaError:
-                continue
-            promise.add_done_callback(_look)
-            promises.append(promise)
+                pass  # no metadata, or a transaction that is over
 
     async def consume(self, **settings: Any) -> None:
         """Read, by consumers that die or leave now and then; a static member comes back under its name."""
@@ -100,7 +100,7 @@ class Workload:
             while not self.stopped and self.world.now() < ends:
                 try:
                     records = await consumer.poll(0.5)
-                    if commits and records:
+                    if commits and records and self.rng.random() < 0.4:
                         await self._commit(consumer)
                 except KafkaError:
                     break
@@ -198,6 +198,7 @@ class Copies(Workload):
             await self.rest(0.3)
 
     async def _copy_some(self, producer: Producer, consumer: Consumer) -> None:
+        await self.rest(0.3)
         records = await consumer.poll(0.5)
         if not records:
             return
