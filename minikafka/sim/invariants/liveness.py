@@ -22,7 +22,12 @@ class EverythingComesToRest(Invariant):
 
     id, patient = "I15", True
 
+    def __init__(self, watch: Any) -> None:
+        super().__init__(watch)
+        self._open: dict[int, dict[str, Any]] = {}
+
     async def at_end(self) -> None:
+        self._open = self._under_way()
         left = await self.watch.wait(lambda: [*self._missing()], BOUND)
         for text in left[:SHOWN]:
             self.fail(f"{BOUND:.0f} s after healing {text}")
@@ -64,11 +69,18 @@ class EverythingComesToRest(Invariant):
             yield f"{name} is in leader epoch {state.leader_epoch}, its replicas in {epochs}"
 
     def _operations(self) -> Iterator[str]:
-        open_ = {}
+        """Those that were under way when the end began; who goes on polling has always one."""
+        still = self._under_way() if self._open else {}
+        self._open = {number: event for number, event in self._open.items() if number in still}
+        for event in list(self._open.values())[:SHOWN]:
+            yield f"{event['process']}'s {event['f']} of {event['t']:.3f} s has no end: {event.get('value', '')}"
+
+    def _under_way(self) -> dict[int, dict[str, Any]]:
+        """The clients' operations without an end, by number."""
+        found: dict[int, dict[str, Any]] = {}
         for event in self.watch.client_events():
             if event["type"] == "invoke":
-                open_[event.get("op")] = event
+                found[event["op"]] = event
             else:
-                open_.pop(event.get("op"), None)
-        for event in list(open_.values())[:SHOWN]:
-            yield f"{event['process']}'s {event['f']} of {event['t']:.3f} s has no end: {event.get('value', '')}"
+                found.pop(event.get("op", -1), None)
+        return found
