@@ -15,6 +15,7 @@ What is missing on purpose: sockets, threads, signals. Whoever needs them is not
 from __future__ import annotations
 
 import asyncio
+import gc
 import heapq
 import random
 from asyncio import events
@@ -74,15 +75,21 @@ class Timeline:
         heapq.heappush(self._timers, (when, self._count, handle))
 
     def run_until(self, done: Callable[[], bool]) -> None:
-        """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2)."""
-        before = events._get_running_loop()
+        """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2).
+
+        The garbage collector rests meanwhile: it takes a tenth of the time, and when it runs is not the seed's choice.
+        """
+        before, collects = events._get_running_loop(), gc.isenabled()
         self._current = None
+        gc.disable()
         try:
             while not done():
                 self.step()
         finally:
             self._current = None
             events._set_running_loop(before)
+            if collects:
+                gc.enable()
 
     def step(self) -> None:
         """Run one callback, of a process that runs."""

@@ -1,0 +1,82 @@
+"""How many lines of the broker the simulator runs: `python tools/sim_lines.py [--seeds N] [--from S] [--missing]`.
+
+A few seeds of the swarm under line coverage. Prints a line per package and exits 1 if broker/ stays below 85 %.
+Three modules of broker/ exist for a real machine only and are counted apart: live.py, links.py, __main__.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import coverage
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("broker", "core", "log", "protocol")
+MACHINE = ("broker/live.py", "broker/links.py", "broker/__main__.py")
+ENOUGH = 85.0
+
+
+def main() -> int:
+    options = _options()
+    measured = coverage.Coverage(source=[str(ROOT / "minikafka" / p) for p in PACKAGES], data_file=None)
+    measured.start()
+    _run(range(options.first, options.first + options.seeds))
+    measured.stop()
+    files = {path: _count(measured, path) for p in PACKAGES for path in sorted((ROOT / "minikafka" / p).rglob("*.py"))}
+    if options.missing:
+        _print_missing(measured, files)
+    for package in PACKAGES:
+        print(f"{package + '/':12}{_share(files, package):6.1f} % of {_lines(files, package):5} lines")
+    print(f"broker/ without {', '.join(MACHINE)}: {_share(files, 'broker', MACHINE):.1f} %")
+    return 0 if _share(files, "broker") >= ENOUGH else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--from", type=int, default=0, dest="first")
+    parser.add_argument("--missing", action="store_true", help="list the lines that no seed ran")
+    return parser.parse_args()
+
+
+def _run(seeds: range) -> None:
+    # Imported under measurement: a module's first lines are run by importing it.
+    sys.path.insert(0, str(ROOT))
+    from minikafka.sim.swarm import Run
+
+    for seed in seeds:
+        violations = Run(seed).execute().violations
+        print(f"seed {seed}: {len(violations)} violations", flush=True)
+
+
+def _count(measured: coverage.Coverage, path: Path) -> tuple[int, int]:
+    """(lines, lines run) of one file."""
+    _, lines, _, missing, _ = measured.analysis2(str(path))
+    return len(lines), len(lines) - len(missing)
+
+
+def _of(files: dict[Path, tuple[int, int]], package: str, without: tuple[str, ...]) -> list[tuple[int, int]]:
+    top = ROOT / "minikafka"
+    return [count for path, count in files.items()
+            if path.is_relative_to(top / package) and str(path.relative_to(top)) not in without]
+
+
+def _lines(files: dict[Path, tuple[int, int]], package: str) -> int:
+    return sum(lines for lines, _ in _of(files, package, ()))
+
+
+def _share(files: dict[Path, tuple[int, int]], package: str, without: tuple[str, ...] = ()) -> float:
+    counts = _of(files, package, without)
+    return 100 * sum(run for _, run in counts) / max(1, sum(lines for lines, _ in counts))
+
+
+def _print_missing(measured: coverage.Coverage, files: dict[Path, tuple[int, int]]) -> None:
+    for path, (lines, run) in files.items():
+        if run < lines:
+            print(f"{path.relative_to(ROOT)}: {run} of {lines}, not {measured.analysis2(str(path))[4]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
