@@ -47,6 +47,7 @@ class Connection(asyncio.Protocol):
         self.host = "unknown"
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
+        self.pending: Any = None  # what the busy one awaits
         self.resting = False  # it had its turn, others come first
         self.write_paused = self.read_paused = False
         self.ended = False  # the peer has sent all it will send
@@ -92,6 +93,8 @@ class Connection(asyncio.Protocol):
         self.buffer.clear()
         if self.busy is not None:
             self.busy.cancel()
+            if inspect.iscoroutine(self.pending):  # of a task that has not even begun it would be left over
+                self.busy.add_done_callback(lambda _: self.pending.close())
 
     # --- deadlines and limits --------------------------------------------------------------------------------------
 
@@ -229,6 +232,7 @@ class Connection(asyncio.Protocol):
         )
         answer = served.handler(context, request)
         if inspect.isawaitable(answer):
+            self.pending = answer
             self.busy = self.env.spawn(self._finish(header, answer), f"{self.host}:{header.api_key}")
         else:
             self._answer(header, answer)

@@ -1,0 +1,38 @@
+"""A connection whose peer goes away in the very moment in which its request came."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+
+from kafka.protocol.consumer import FetchRequest
+
+from minikafka.protocol.codec import encode_request
+from tests.security.world import World
+
+
+def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
+    """Fails if its coroutine is left lying about, never begun: the interpreter complains of it in the broker's log."""
+    part = FetchRequest.FetchTopic.FetchPartition(
+        partition=0, fetch_offset=0, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
+        partition_max_bytes=1 << 20)
+    request = FetchRequest(replica_id=-1, max_wait_ms=5000, min_bytes=1, max_bytes=1 << 20, isolation_level=0,
+                           session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
+                           topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
+
+    async def story(world: World) -> None:
+        client = await world.connect()
+        await world.env.sleep(0.1)
+        (connection,) = world.broker.clients.connections
+        connection.data_received(encode_request(request, 12, 1, "hasty"))
+        assert connection.busy is not None, "the fetch should wait"
+        connection.connection_lost(None)
+        await world.env.sleep(1)
+        assert connection.busy is None or connection.busy.done()
+        client.close()
+
+    with warnings.catch_warnings(record=True) as complaints:
+        warnings.simplefilter("always")
+        World(1).run(story)
+        gc.collect()
+    assert [str(complaint.message) for complaint in complaints if "never awaited" in str(complaint.message)] == []
