@@ -67,6 +67,23 @@ def notes_no_epoch_start() -> AbstractContextManager[object]:
     return replaced(Partition, "_DO", Partition._DO | {AssignEpoch: lambda self, effect: None})
 
 
+@ablation("4, 5, 15", "a leader believes what followers fetched in former epochs", falls="I2 I3 I4",
+          script="r5_forgotten_offsets")
+def remembers_former_epochs() -> AbstractContextManager[object]:
+    hear = Replica.on_metadata
+
+    def and_remember(self: Replica, state: Any, now: float) -> list[Effect]:
+        before = getattr(self, "remembered", {}) | self.followers
+        effects = hear(self, state, now)
+        self.remembered = before  # type: ignore[attr-defined]
+        if self.is_leader:
+            self.followers |= {r: f for r, f in before.items() if r in self.followers}
+            effects += self._advance(now)
+        return effects
+
+    return replaced(Replica, "on_metadata", and_remember)
+
+
 @ablation("7", "a follower cuts its log to its high watermark", falls="I2 I3 I4 lost-write", script="a1_hw_truncation")
 def truncates_to_high_watermark() -> AbstractContextManager[object]:
     become = Replica._become_follower

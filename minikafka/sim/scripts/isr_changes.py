@@ -133,3 +133,39 @@ async def r17_lost_answer(story: Story) -> None:
     story.show()
     news.drop()
     await story.finish()
+
+
+@script("Offsets of another epoch", rules="4, 5, 15")
+async def r5_forgotten_offsets(story: Story) -> None:
+    """1 knows that 2 has n1, for 2 has fetched beyond it. Then 3 leads for a while, and 2 throws n1 away, for 3 does not
+    have it. When 1 leads again, what it knew of 2 is worth nothing: in every new epoch a leader begins with followers of
+    whom it knows nothing, and counts them only once they have fetched in it."""
+    world = story.world
+    await story.topic("t", 1, 2, 3, min_insync_replicas=2)
+    story.step("m1 is everywhere; then n1 is copied by 2, not by 3")
+    await story.send("m1", to=1)
+    await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
+    world.hold_follower(3)
+    story.send("n1", to=1)
+    await story.until(lambda: story.end(2) == 2 and story.partition(1).core.followers[2].log_end_offset == 2)
+    story.show()
+    story.step("1 hears nothing from the controller; 3 is made the leader, and 2 follows it")
+    world.cut(1, CONTROLLER)
+    await story.prefer(3, 1, 2, by=3)
+    await story.until(lambda: story.leads(3) and story.end(2) == 1)
+    story.show()
+    story.step("2 copies nothing any more; 1 is made the leader again, and 3 follows it")
+    story.let_follow(3)
+    world.hold_follower(2)
+    await story.prefer(1, 3, 2, by=3)
+    await story.until(lambda: story.follows(3, 1))
+    story.join(1, CONTROLLER)
+    await story.until(lambda: story.end(3) == 2)
+    await world.sleep(1)
+    story.show()
+    story.step("1 and 3 die")
+    world.kill(1)
+    world.kill(3)
+    await story.until(lambda: story.leads(2))
+    story.show()
+    await story.finish()

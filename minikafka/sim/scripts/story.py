@@ -129,6 +129,10 @@ class Story(Teller):
         for content in (inode.content, inode.durable):
             content[at + SECTOR : at + 2 * SECTOR] = bytes(SECTOR)
 
+    def let_follow(self, node: int) -> None:
+        """End `hold_follower` of this one only."""
+        self.world.hosts[node].hold_follower(False, 0.0)
+
     def join(self, a: int | str, b: int | str) -> None:
         """End the cut between these two only; what was under way arrives."""
         self.world.net.heal(host_name(a), host_name(b))
