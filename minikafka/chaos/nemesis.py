@@ -32,7 +32,7 @@ class Nemesis:
         self.rounds: list[tuple[Callable[[], None], int]] = [
             (self.kill_one, 9), (self.kill_and_chase, 6), (self.kill_again, 4), (self.kill_all, 2), (self.pause_one, 2),
             (self.pause_and_kill, 2), (self.stop_one, 1), (self.cut_off, links), (self.cut_one_way, links // 2),
-            (self.hold_and_kill, links)]
+            (self.hold_and_kill, links), (self.new_disk, links // 2), (self.full_disk, links // 2)]
 
     def round(self) -> None:
         """One fault or a short sequence, then its mending."""
@@ -40,7 +40,7 @@ class Nemesis:
         fault()
         self.cluster.mend()
         self.say("mend")
-        self.recover(everything=self.rng.random() < 0.4)
+        self.recover(everything=fault == self.new_disk or self.rng.random() < 0.4)
 
     def recover(self, everything: bool) -> None:
         """Wait until all partitions are led and two replicas (or all of them) are in sync. Raises NotReady."""
@@ -170,4 +170,23 @@ class Nemesis:
         if leader in self.cluster.alive:
             self.kill(leader)
         self.nap(0.0, 4.0)
+        self.cluster.heal()
+
+    def new_disk(self) -> None:
+        """kill -9, and the disk is replaced: the two others have everything. None may follow before this one has."""
+        self.recover(everything=True)
+        node = self.victim()
+        self.kill(node)
+        self.cluster.wipe(node)
+        self.say("wipe", node=node)
+        self.nap(0.0, 4.0)
+
+    def full_disk(self) -> None:
+        """A short write, then ENOSPC: the broker ends with a torn tail, and comes back when there is room."""
+        node = self.victim()
+        self.cluster.fill_disk(node, self.rng.randrange(40_000))
+        self.say("fill", node=node)
+        self.nap(2.0, 6.0)
+        if node in self.cluster.alive:  # it had room enough so far; nobody knows how soon it will not
+            self.kill(node)
         self.cluster.heal()
