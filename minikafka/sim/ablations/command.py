@@ -1,5 +1,8 @@
 """`python -m minikafka sim ablate [RULE or NAME ...]`: the table of rules switched off, and the seed that shows each.
 
+`--swarm N` hunts with the first N seeds of the cluster's campaign instead of the story or profile made for the rule:
+that says how much the undirected faults see.
+
 Owns: the table, and tests/seeds/ablations.tsv (`--record`): ablation, rule, script or profile, killing seed, what falls.
 """
 
@@ -19,6 +22,7 @@ RECORDED = Path(__file__).parents[3] / "tests" / "seeds" / "ablations.tsv"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("which", nargs="*", metavar="RULE", help="numbers of rules, or names (default: all)")
     parser.add_argument("--record", action="store_true", help=f"write the seeds found to tests/seeds/{RECORDED.name}")
+    parser.add_argument("--swarm", type=int, metavar="N", help="hunt with N seeds of the cluster's campaign instead")
     parser.set_defaults(run=run)
 
 
@@ -34,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
     if not chosen:
         print(f"no ablation of {' '.join(options.which)}: there are {' '.join(load())}")
         return 2
-    rows = [_row(one) for one in chosen]
+    rows = [_row(one) if options.swarm is None else _swarmed(one, options.swarm) for one in chosen]
     print("\n".join(layout(HEAD, rows)))
-    if options.record:
+    if options.record and options.swarm is None:
         record(rows)
     return 0 if all(row[3] != "none" for row in rows) else 1
 
@@ -51,6 +55,16 @@ def _row(one: Ablation) -> tuple[str, str, str, str, str]:
         if fallen:
             return one.rule, one.name, one.script or "swarm", str(seed), " ".join(fallen)
     return one.rule, one.name, one.script or "swarm", "none", ""
+
+
+def _swarmed(one: Ablation, count: int) -> tuple[str, str, str, str, str]:
+    from minikafka.sim.swarm import run_seed
+    for seed in range(count):
+        with one.patch():
+            fallen = {violation.id: None for violation in run_seed(seed).violations}
+        if fallen:
+            return one.rule, one.name, "campaign", str(seed), " ".join(fallen)
+    return one.rule, one.name, "campaign", "none", ""
 
 
 def record(rows: Iterable[Sequence[str]]) -> None:
