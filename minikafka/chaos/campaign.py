@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +91,7 @@ class Campaign:
     seed: int = 0
     kills: int = 0
     rate: float = 25.0  # records a second of each of four producers
+    only: Sequence[str] = ()  # words in the names of the nemesis's rounds; all if there are none
     say: Callable[[str], None] = field(default=lambda line: None)
 
     def run(self) -> Outcome:
@@ -106,7 +107,7 @@ class Campaign:
         with Cluster(brokers=3, engine=self.engine, config=SETTINGS, data=self.folder / "cluster") as cluster, \
                 client_logs(self.folder / "clients.txt"):
             _create(cluster, self.topics)
-            nemesis = Nemesis(cluster, self.history, self.rng, self.topics)
+            nemesis = Nemesis(cluster, self.history, self.rng, self.topics, self.only)
             self._start_clients(cluster.bootstrap)
             cluster.sleep(3)
             self._guard("breaking", lambda: self._break(cluster, nemesis))

@@ -35,7 +35,8 @@ def main(arguments: Sequence[str]) -> int:
         return int(report.valid is not True)
     commit = checked_out() if options.ledger else ""
     say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
-    outcome = Campaign(options.engine, options.minutes, options.seed, options.kills, options.rate, say).run()
+    only = [word for word in options.faults.split(",") if word]
+    outcome = Campaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
     print(json.dumps(outcome.json()) if options.json else told(outcome))
     if options.ledger:
         write_ledger(outcome, commit)
@@ -52,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of faults")
+    parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds so named: kill, cut, disk, ...")
     parser.add_argument("--rate", type=float, default=25.0, help="records a second of each of the four producers")
     parser.add_argument("--json", action="store_true", help="one line for machines")
     parser.add_argument("--ledger", action="store_true", help=f"add a row to {LEDGER.relative_to(ROOT)}")

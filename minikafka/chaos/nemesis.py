@@ -11,7 +11,7 @@ Invariants: I-CHAOS-3 after every round all that was broken is mended, and the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from minikafka import Cluster
@@ -23,16 +23,24 @@ COORDINATORS = ("__consumer_offsets", "__transaction_state")
 
 
 class Nemesis:
-    """Breaks `cluster` round by round; `partitions` of `topics` are what it chases."""
+    """Breaks `cluster` round by round; the leaders of `topics` (name -> partitions) are among what it chases.
 
-    def __init__(self, cluster: Cluster, history: History, rng: Random, topics: dict[str, int]) -> None:
+    `only`: rounds in whose name one of these words is, such as "kill" or "cut"; all if there are none.
+    """
+
+    def __init__(self, cluster: Cluster, history: History, rng: Random, topics: dict[str, int],
+                 only: Sequence[str] = ()) -> None:
         self.cluster, self.history, self.rng, self.topics = cluster, history, rng, topics
         self.count: Counter[str] = Counter()
         links = 2 if cluster._engine.link_faults else 0
-        self.rounds: list[tuple[Callable[[], None], int]] = [
+        rounds: list[tuple[Callable[[], None], int]] = [
             (self.kill_one, 9), (self.kill_and_chase, 6), (self.kill_again, 4), (self.kill_all, 2), (self.pause_one, 2),
             (self.pause_and_kill, 2), (self.stop_one, 1), (self.cut_off, links), (self.cut_one_way, links // 2),
             (self.hold_and_kill, links), (self.new_disk, links // 2), (self.full_disk, links // 2)]
+        self.rounds = [(fault, weight) for fault, weight in rounds
+                       if not only or any(word in fault.__name__ for word in only)]
+        if not any(weight for _, weight in self.rounds):
+            raise ValueError(f"there is no such fault here: {', '.join(only)}")
 
     def round(self) -> None:
         """One fault or a short sequence, then its mending."""
