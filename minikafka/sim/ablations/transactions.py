@@ -12,7 +12,10 @@ import minikafka.core.transaction as transaction
 from minikafka.broker.group_log import GroupLog
 from minikafka.broker.partition import LAST_STABLE, Partition
 from minikafka.broker.transaction_partition import TransactionPartition
+from minikafka.core.offsets import OffsetStore
+from minikafka.core.transaction import Transaction
 from minikafka.core.transaction_state import State
+from minikafka.log import Log
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
 from minikafka.sim.ablations.groups import answered_at_once
@@ -68,6 +71,46 @@ def inclusive_last_stable_offset() -> AbstractContextManager[object]:
         return min(found + 1, self.high_watermark) if isolation == LAST_STABLE else found
 
     return replaced(Partition, "bound", one_more)
+
+
+@ablation("54", "the leader does not say which transactions were aborted", falls="aborted-read",
+          script="a13_last_stable_offset")
+def nobody_told_of_aborts() -> AbstractContextManager[object]:
+    def none(*_: Any) -> list[Any]:
+        return []
+
+    return replaced(Log, "aborted_transactions", none)
+
+
+@ablation("50", "a producer's successor gets the same epoch, and nothing is aborted", falls="inconsistent-offsets I16",
+          script="r50_zombie_producer")
+def no_fencing() -> AbstractContextManager[object]:
+    init = Transaction.init
+
+    def welcome(self: Transaction, timeout_ms: int, *args: Any) -> Any:
+        if self.data.epoch < 0:
+            return init(self, timeout_ms, *args)
+        return replace(self.data, timeout_ms=timeout_ms)
+
+    return replaced(Transaction, "init", welcome)
+
+
+@ablation("61", "an offset committed in a transaction counts at once", falls="missing-copy phantom-commit",
+          script="r61_offsets_wait")
+def offsets_at_once() -> AbstractContextManager[object]:
+    def show(self: OffsetStore, _: int, group: str, key: Any, value: Any) -> None:
+        self.put(group, key, value)
+
+    return replaced(OffsetStore, "stage", show)
+
+
+@ablation("55", "a new coordinator serves without having read its partition", falls="I13 unseen",
+          script="r49_decision_stays")
+def unread_transactions() -> AbstractContextManager[object]:
+    async def load(self: TransactionPartition) -> None:
+        self._loaded()
+
+    return replaced(TransactionPartition, "load", load)
 
 
 @ablation("48", "the coordinator answers, and acts, before its decision is replicated", falls="lost-write",

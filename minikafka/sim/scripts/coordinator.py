@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from minikafka.sim.scripts.ending import STATE, CoordinatedStory
+from minikafka.sim.scripts.ending import OFFSETS, STATE, CoordinatedStory
+from minikafka.sim.scripts.member import GROUP, TOPIC, Member
+from minikafka.sim.scripts.reader import poll
 from minikafka.sim.scripts.script import script
 from minikafka.sim.scripts.writer import Writer
 
@@ -66,3 +68,61 @@ async def r49_decision_stays(story: CoordinatedStory) -> None:
     await story.world.sleep(40.0)
     story.show("u-0")
     await story.judge("t", "u")
+
+
+@script("Offsets of a transaction", rules="61", stage=CoordinatedStory)
+async def r61_offsets_wait(story: CoordinatedStory) -> None:
+    """Exactly once: what was read and what was written are committed together. The offset that a transaction commits
+    counts when its commit marker comes, and not at all after an abort; whoever begins again begins where the last
+    transaction that was committed ended.
+    """
+    await story.topic("t", 3, 2)
+    await story.topic("u", 2, 3)
+    await story.coordinator(STATE, 1, 2)
+    await story.coordinator(OFFSETS, 1, 2)
+    story.step("t has six records; p copies them to u, two in a transaction; broker 1 coordinates it and its group")
+    for number in range(6):
+        await story.send(f"r{number}", to=3)
+    p, group = Writer(story, "p", home=1), Member(story, "p's group", home=1)
+    await p.init()
+    for commit in (True, False, True, True):
+        start = max(0, await group.committed())
+        story.step(f"a transaction from offset {start} on, to be {'committed' if commit else 'aborted'}")
+        p.begin()
+        for offset in range(start, min(start + 2, 6)):
+            copy = f"r{offset}'" if commit else f"r{offset}' in vain"
+            await p.send(copy, "u", to=2, source=("t", 0, offset))
+        await p.offsets(GROUP, TOPIC, min(start + 2, 6), home=1)
+        await group.committed(stable=False)
+        await p.end(commit)
+    await group.committed()
+    await poll(story, "t", 3)
+    await story.judge("t", "u")
+
+
+@script("Zombie producer", rules="45, 50", stage=CoordinatedStory)
+async def r50_zombie_producer(story: CoordinatedStory) -> None:
+    """A transactional producer stops answering, and somebody starts its successor under the same transactional id. From
+    then on the successor alone may write: InitProducerId aborts what is open and raises the epoch. When the first one
+    wakes up it finds itself fenced, whatever it tries.
+    """
+    await story.topic("t", 2, 3)
+    await story.coordinator(STATE, 1, 2)
+    story.step("z, of transactional id z, writes z1 and is stopped")
+    z, s = Writer(story, "z", home=1), Writer(story, "s", home=1, id="z")
+    await z.init()
+    z.begin()
+    await z.send("z1", "t", to=2)
+
+    story.step("its successor s begins a transaction under the same id, and writes s1")
+    await s.init()
+    s.begin()
+    await s.send("s1", "t", to=2)
+
+    story.step("z goes on: it writes z2 and commits")
+    await z.send("z2", "t", to=2)
+    await z.end(commit=True)
+
+    story.step("s aborts")
+    await s.end(commit=False)
+    await story.judge("t")

@@ -31,7 +31,8 @@ class CoordinatedStory(Story):
     async def coordinator(self, topic: str, *replicas: int) -> None:
         """The first of these brokers coordinates, with one partition for all; from now on it tells what it writes."""
         await self.topic(topic, *replicas)
-        self.world.listeners.append(self._tell_of_coordinators)
+        if self._tell_of_coordinators not in self.world.listeners:
+            self.world.listeners.append(self._tell_of_coordinators)
 
     def _tell_of_coordinators(self, event: dict[str, Any]) -> None:
         if event["k"] == "transaction":

@@ -136,14 +136,14 @@ class Member:
         self.story.say(f"{self.name}: commit of {offset}{' done' if done else f', {error}'}")
         return error
 
-    async def committed(self) -> int:
-        """OffsetFetch, until the coordinator knows."""
+    async def committed(self, stable: bool = True) -> int:
+        """OffsetFetch, until the coordinator knows; `stable`: not while a transaction has something to say about it."""
         asked = self.story.history.invoke(self.name, "committed", group=GROUP)
         topic = OffsetFetchRequest.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])
         while True:
-            request = OffsetFetchRequest(group_id=GROUP, topics=[topic], require_stable=True)
+            request = OffsetFetchRequest(group_id=GROUP, topics=[topic], require_stable=stable)
             answer = await self._ask(request, 7)
-            if answer is not None and answer.error_code == 0:
+            if answer is not None and not answer.error_code and not answer.topics[0].partitions[0].error_code:
                 break
             await self.story.env.sleep(0.1)
         found = int(answer.topics[0].partitions[0].committed_offset)

@@ -18,7 +18,12 @@ from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
-from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest
+from kafka.protocol.producer.transaction import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    TxnOffsetCommitRequest,
+)
 
 from minikafka.broker.peer import Peer
 from minikafka.core.transaction import Identity
@@ -52,9 +57,11 @@ class Writer:
 
     classic = False  # the protocol before KIP-890; an ablation of rule 52 sets it
 
-    def __init__(self, story: CoordinatedStory, name: str, home: int | None = None, node: int = 1) -> None:
-        """`node`: who gives an identity to one that has no home."""
+    def __init__(self, story: CoordinatedStory, name: str, home: int | None = None, node: int = 1,
+                 id: str | None = None) -> None:
+        """`id`: its transactional id, if that is not its name; `node`: who gives an identity to one without a home."""
         self.story, self.name, self.home, self.node = story, name, home, home or node
+        self.transactional_id = (id or name) if home is not None else None
         self.who = Identity(-1, -1)
         self.txn: str | None = None  # the transaction's name in the history
         self._transactions = 0
@@ -73,10 +80,6 @@ class Writer:
             self.story.history.info(operation)
         self._open.clear()
         self._ending = None
-
-    @property
-    def transactional_id(self) -> str | None:
-        return self.name if self.home is not None else None
 
     # --- connections ----------------------------------------------------------------------------------------------
 
@@ -98,9 +101,9 @@ class Writer:
         return self._peers[key]
 
     async def _ask(self, request: Any, version: int, timeout: float = PATIENCE,
-                   error: Callable[[Any], int] = lambda answer: int(answer.error_code)) -> Any:
+                   error: Callable[[Any], int] = lambda answer: int(answer.error_code), to: int | None = None) -> Any:
         """The coordinator's first answer that is one: while it is busy, or loading, it is asked again."""
-        peer = self._peer(self.node)
+        peer = self._peer(to or self.node)
         while True:
             answer = await peer.request(request, version, timeout)
             if Err(error(answer)) not in NOT_YET:
@@ -132,11 +135,14 @@ class Writer:
         self._added.clear()
         self.story.history.record(self.name, "ok", "begin", txn=self.txn, producer=self.name)
 
-    def send(self, value: str, topic: str, to: int, timeout: float = PATIENCE) -> asyncio.Task[str]:
-        """Produce one record; a value that was sent before goes out again as it was. The result is what is answered."""
+    def send(self, value: str, topic: str, to: int, timeout: float = PATIENCE,
+             source: tuple[str, int, int] | None = None) -> asyncio.Task[str]:
+        """Produce one record, maybe a copy of the one at `source` (topic, partition, offset); a value that was sent
+        before goes out again as it was. The result is what is answered."""
         if value not in self._batches:
-            fields = {"topic": topic, "partition": 0, "value": value, "acks": -1}
+            fields: dict[str, Any] = {"topic": topic, "partition": 0, "value": value, "acks": -1}
             fields |= {"txn": self.txn} if self.txn else {}
+            fields |= {"source": list(source)} if source else {}
             self._open[value] = self.story.history.invoke(self.name, "send", **fields)
             self._batches[value] = self._build(value, topic)
         return self.story.env.spawn(self._send(value, topic, self._peer(to), timeout), f"{self.name} sends {value}")
@@ -196,12 +202,34 @@ class Writer:
         self._added[topic] = None
         named = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[0])
         request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.name, v3_and_below_producer_id=self.who.producer_id,
+            v3_and_below_transactional_id=self.transactional_id, v3_and_below_producer_id=self.who.producer_id,
             v3_and_below_producer_epoch=self.who.epoch, v3_and_below_topics=[named])
         answer = await self._ask(request, 3, error=_first_error)
         error = Err(_first_error(answer))
         self.story.say(f"{self.name}: {topic} added to the transaction" if error is Err.NONE else
                        f"{self.name}: {topic} not added, {error.name}")
+
+    async def offsets(self, group: str, topic: str, offset: int, home: int) -> str:
+        """Commit a group's offset in the transaction (KIP-447), at the group's coordinator `home`."""
+        operation = self.story.history.invoke(self.name, "commit", group=group, offsets={f"{topic}-0": offset},
+                                              txn=self.txn)
+        if self.classic:
+            add = AddOffsetsToTxnRequest(transactional_id=self.transactional_id, producer_id=self.who.producer_id,
+                                         producer_epoch=self.who.epoch, group_id=group)
+            await self._ask(add, 3)
+        named = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+        part = named.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset,
+                                                     committed_leader_epoch=-1, committed_metadata="")
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.transactional_id, group_id=group, producer_id=self.who.producer_id,
+            producer_epoch=self.who.epoch, generation_id=-1, member_id="", group_instance_id=None,
+            topics=[named(name=topic, partitions=[part])])
+        answer = await self._ask(request, 3 if self.classic else 5, error=_offset_error, to=home)
+        error = Err(_offset_error(answer))
+        (self.story.history.ok if error is Err.NONE else self.story.history.fail)(operation)
+        done = "in the transaction" if error is Err.NONE else error.name
+        self.story.say(f"{self.name}: offset {offset} of group {group} {done}")
+        return error.name
 
     # --- the end --------------------------------------------------------------------------------------------------
 
@@ -213,7 +241,7 @@ class Writer:
         return self.story.env.spawn(self._end(self._ending, commit, word, timeout), f"{self.name}: {word}")
 
     async def _end(self, asked: Any, commit: bool, word: str, timeout: float) -> str:
-        request = EndTxnRequest(transactional_id=self.name, producer_id=self.who.producer_id,
+        request = EndTxnRequest(transactional_id=self.transactional_id, producer_id=self.who.producer_id,
                                 producer_epoch=self.who.epoch, committed=commit)
         host = self._host
         try:
@@ -231,6 +259,10 @@ class Writer:
         if error is Err.NONE and not self.classic:
             self._become(Identity(answer.producer_id, answer.producer_epoch))
         return error.name
+
+
+def _offset_error(answer: Any) -> int:
+    return int(answer.topics[0].partitions[0].error_code)
 
 
 def _first_error(answer: Any) -> int:
