@@ -1,4 +1,20 @@
-"""What must hold in every run, checked from outside on the real brokers: the invariants I1 to I17."""
+"""What must hold in every run, checked from outside on the real brokers: the invariants I1 to I17.
+
+    I1   offsets in order                offsets.py       I10  the epoch cache is the log's       offsets.py
+    I2   the true HW stays               commitment.py    I11  sequences follow each other        producers.py
+    I3   candidates are complete         commitment.py    I12  groups, as their log has them      groups.py
+    I4   leaders are complete            commitment.py    I13  transactions, as theirs has them   transactions.py
+    I5   logs match                      commitment.py    I14  nothing forgotten or piled up      tasks.py
+    I6   the maximal ISR is one          leadership.py    I15  all comes to rest after healing    liveness.py
+    I7   one leader per epoch            leadership.py    I16  logs whole, recovery idempotent    logs.py
+    I8   the quorum is safe              quorum.py        I17  the clients' history is valid      history.py
+    I9   metadata matches                quorum.py
+
+I14 (in part), I15, I16 and I17 are judged after healing, the others after every step in which something changed.
+`watch.py` says when, `replica.py` what the truth is, `losses.py` which losses are permitted, `cluster.py` who is looked
+at, `table.py` lists the classes. Sources: Vanlightly's TLA+ (kafka-tlaplus, v3.5 and kip-966), RaftEventSimulationTest,
+Jepsen.
+"""
 
 from minikafka.sim.invariants.violation import Loss, Violation
 from minikafka.sim.invariants.watch import Watch

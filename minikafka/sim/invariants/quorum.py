@@ -139,6 +139,7 @@ class MetadataMatches(Invariant):
 
     def on_metadata(self, changed: Iterable[Key]) -> None:
         image = self.cluster.image
+        self._committed()
         for state in self.cluster.states.values():
             fenced = [n for n in state.isr if n not in image.brokers or image.brokers[n].fenced] if image else []
             if fenced and len(state.isr) > 1:
@@ -146,6 +147,12 @@ class MetadataMatches(Invariant):
         for key in changed:
             if key in self.cluster.states:
                 self._check(self.cluster.states[key])
+
+    def _committed(self) -> None:
+        ends = {node: broker.quorum.raft.high_watermark for node, broker in self.cluster.brokers.items()
+                if hasattr(broker.quorum, "raft")}
+        if self.cluster.offset >= max(ends.values(), default=0):
+            self.fail(f"an image holds metadata offset {self.cluster.offset}, the quorum's high watermarks are {ends}")
 
     def _check(self, state: Any) -> None:
         members = {*state.isr, *state.elr}

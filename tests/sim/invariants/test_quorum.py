@@ -92,6 +92,14 @@ def test_i9_a_fenced_broker_stays_in_the_isr() -> None:
     assert violated(tamper) == ["I9"]
 
 
+def test_i9_an_image_is_ahead_of_the_quorum() -> None:
+    """Fails if a broker may act on metadata that is not committed."""
+    def tamper(kit: Kit) -> None:
+        kit.world.hosts[2].broker.image.offset += 500
+
+    assert violated(tamper) == ["I9"]
+
+
 def test_i9_a_leader_outside_of_the_isr() -> None:
     """Fails if the metadata may name a leader that is not in sync."""
     def tamper(kit: Kit) -> None:
