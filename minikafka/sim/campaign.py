@@ -60,7 +60,7 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
 
 def count_faults(kind: str, seed: int) -> int:
     """How many faults the seed's plan has."""
-    return len(RaftRun(seed).plan if kind == "raft" else Run(seed).plan)
+    return len(RaftRun(seed).plan if kind == "raft" else Run.plan_of(seed))
 
 
 def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[Outcome]:

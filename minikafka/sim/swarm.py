@@ -29,6 +29,7 @@ from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.world import World
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
+BROKERS = 3
 CLIENTS_END_S, READ_S = 60.0, 40.0
 # What cannot hold any more where a coordinator's memory was lost with permission.
 FORGOTTEN = {"__transaction_state": "I13", "__consumer_offsets": "I12"}
@@ -59,16 +60,20 @@ class Run:
         self.seed = seed
         rng = Random(f"swarm {seed}")
         self.config = draw_config(rng)
-        self.world = World(seed, brokers=3, config=self.config)
+        self.world = World(seed, brokers=BROKERS, config=self.config)
         self.history = History(self.world.now)
         self.watch = Watch(self.world, history=self.history)
         chosen = workload.draw(rng)
         self.work = [kind(self.world, self.history, 1 / len(chosen)) for kind in chosen]
-        plan = faults.draw(Random(f"swarm {seed}:faults"), self.world.brokers)
-        self.plan = [fault for place, fault in enumerate(plan)
+        self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
                      if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
         self.topics = [topic for work in self.work for topic in work.topics]
         self.world.after_step.append(self._count)
+
+    @staticmethod
+    def plan_of(seed: int) -> list[faults.Fault]:
+        """All faults of a seed."""
+        return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1))
 
     def execute(self) -> Result:
         """Run it to its end."""

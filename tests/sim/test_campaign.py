@@ -1,0 +1,120 @@
+"""Whole clusters under the seeded swarm: the seeds of every run, those that once failed, and the machinery around them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from minikafka.sim import campaign as campaigns
+from minikafka.sim import command, coverage, faults, workload
+from minikafka.sim.campaign import Campaign, Outcome, campaign, kept_seeds, write_ledger
+from minikafka.sim.shrink import shrink
+from minikafka.sim.swarm import Run, run_seed
+
+SEEDS, BLOCKS, JOBS = 25, 4, 2
+seen: Counter[str] = Counter()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_seeds(block: int) -> None:
+    """Fails when any of the invariants or the checker of histories finds something; the line says how to run it again."""
+    told: list[str] = []
+    found = campaign("cluster", block * SEEDS, SEEDS, JOBS, tell=told.append)
+    seen.update(found.coverage)
+    assert told == []
+    assert found.seeds == SEEDS
+
+
+@pytest.mark.slow
+def test_the_seeds_met_enough() -> None:
+    """Fails when the swarm has become too tame for its silence to mean anything."""
+    if not seen:
+        pytest.skip("the seeds were not run")
+    assert coverage.lacking("cluster", seen, SEEDS * BLOCKS) == [], coverage.layout(seen)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kept", kept_seeds(), ids=str)
+def test_what_once_failed(kept: campaigns.Kept) -> None:
+    """Each seed in regress.txt showed a bug that is mended; fails when it comes back."""
+    assert kept.run().violations == []
+
+
+def test_a_seed_is_a_run() -> None:
+    """Fails when anything but the seed has a say in the world, its clients or the watch over them."""
+    first, again = run_seed(2), run_seed(2)
+    assert first.trace_hash == again.trace_hash and first.history == again.history
+    assert first.coverage == again.coverage and first.coverage["send ok"] > 50
+
+
+def test_plans_differ_and_faults_can_be_left_out() -> None:
+    """Fails when a part of a plan is drawn anew, so that a failing seed could not be made smaller."""
+    plan = Run(1).plan
+    assert plan != Run(3).plan and len(plan) > 4
+    assert Run(1, keep=[1, 3]).plan == [plan[1], plan[3]]
+    assert {fault.kind for fault in Run(1, kinds=[plan[0].kind]).plan} == {plan[0].kind}
+    drawn = {fault.kind for seed in range(200) for fault in Run.plan_of(seed)}
+    assert drawn == set(faults.KINDS)
+
+
+def test_every_kind_of_work_is_drawn() -> None:
+    """Fails when a kind of work never comes to be done."""
+    drawn = Counter(kind for seed in range(100) for kind in workload.draw(faults.Random(seed)))
+    assert set(drawn) == set(workload.KINDS) and min(drawn.values()) > 20
+
+
+# --- making smaller -------------------------------------------------------------------------------------------------
+
+
+def test_shrinking_finds_the_two_that_matter() -> None:
+    """Fails when a smaller plan that fails is missed, or when what is returned does not fail."""
+    tried: list[list[int]] = []
+
+    def fails(part: list[int]) -> bool:
+        tried.append(part)
+        return {17, 41} <= set(part)
+
+    assert shrink(range(60), fails) == [17, 41]
+    assert len(tried) < 100
+    assert len(shrink(range(60), lambda part: len(part) >= 58)) == 58
+
+
+def test_shrinking_to_nothing() -> None:
+    """What fails without any fault needs none."""
+    assert shrink([1, 2, 3], lambda part: True) == []
+
+
+# --- reports --------------------------------------------------------------------------------------------------------
+
+
+def test_a_failing_seed_is_one_line_with_its_replay() -> None:
+    """Fails when the line does not name the invariant, or the command does not name the seed and its world."""
+    line = Outcome("raft", 7, ["I7 at 1.000 s: two leaders", "I8 at 2.000 s: lost"]).line()
+    assert line == "seed 7: I7 at 1.000 s: two leaders (and 1 more)   python -m minikafka sim replay 7 --raft"
+
+
+def test_the_ledger_and_the_kept_seeds(tmp_path: Path) -> None:
+    """Fails when what a campaign came to cannot be read back."""
+    done = Campaign("raft", 100, seeds=50, failed=[Outcome("raft", 101, ["I7"])])
+    for _ in range(2):
+        write_ledger(done, "raft", tmp_path / "ledger.tsv")
+    lines = [line.split("\t") for line in (tmp_path / "ledger.tsv").read_text().splitlines()]
+    assert tuple(lines[0]) == campaigns.HEAD and [line[1:] for line in lines[1:]] == [["raft", "100-149", "50", "1"]] * 2
+    (tmp_path / "regress.txt").write_text("# kept\nraft 7 keep=1,2  # two leaders\ncluster 8\n")
+    kept = kept_seeds(tmp_path / "regress.txt")
+    assert kept == [campaigns.Kept("raft", 7, (1, 2)), campaigns.Kept("cluster", 8)]
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails when a command loses its way: the exit status says whether something was found."""
+    assert command.main(["run", "--raft", "--seeds", "3", "--jobs", "1"]) == 0
+    assert "raft: 3 seeds from 0 on, 0 with violations" in capsys.readouterr().out
+    assert command.main(["replay", "3", "--raft", "--out", str(tmp_path)]) == 0
+    assert "leader in epoch" in (tmp_path / "raft-3.trace").read_text()
+    assert command.main(["shrink", "3", "--raft"]) == 2
+    assert command.main(["replay", "2", "--keep", "0,1", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "2.history.jsonl").exists() and "0 violations" in capsys.readouterr().out
