@@ -16,7 +16,7 @@ from minikafka.history import History, check
 from tests.clients.kit import MS, PATIENCE, make_topic
 from tests.conftest import SETTINGS as FAST
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
@@ -26,7 +26,7 @@ def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     a transaction is torn or a copy made twice; if a broker dies unasked, or the cluster does not recover; and if too
     little was done to see any of it.
     """
-    outcome = Campaign(engine, minutes=0.5, seed=3, kills=3).run()
+    outcome = Campaign(engine, minutes=0.5 if engine == "minikafka" else 1.0, seed=3, kills=3).run()
     assert (outcome.report.violated, outcome.problems) == ([], []), f"{outcome.report}\nleft in {outcome.folder}"
     assert outcome.report.valid is True
     assert outcome.kills >= 3
