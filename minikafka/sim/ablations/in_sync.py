@@ -16,12 +16,6 @@ from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
 
 
-@ablation("17", "a leader returns to its old ISR whatever it is refused with", falls="I2 I3 I4 I6 lost-write",
-          script="r17_lost_answer")
-def reverts_at_any_refusal() -> AbstractContextManager[object]:
-    return replaced(replica, "REVERTIBLE", replica.REVERTIBLE | replica.AWAIT_METADATA)
-
-
 @ablation("15", "a replica may join as soon as it fetches", falls="I2 I3 I4 lost-write",
           script="r15_join_too_early")
 def expands_below_high_watermark() -> AbstractContextManager[object]:
@@ -84,6 +78,12 @@ def ignores_partition_epochs() -> AbstractContextManager[object]:
         return validate(image, broker, partition, proposal)
 
     return replaced(alter_partition, "_validate", blind)
+
+
+@ablation("17", "a leader returns to its old ISR whatever it is refused with", falls="I2 I3 I4 I6 lost-write",
+          script="r17_lost_answer")
+def reverts_at_any_refusal() -> AbstractContextManager[object]:
+    return replaced(replica, "REVERTIBLE", replica.REVERTIBLE | replica.AWAIT_METADATA)
 
 
 @ablation("26", "the controller answers before its decision is committed", falls="I2 I3 I4 I5 I6 I9 lost-write",

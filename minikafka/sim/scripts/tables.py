@@ -44,8 +44,7 @@ def _row(world: Any, node: int, tp: str) -> tuple[str, ...] | None:
     partition = broker.replicas.partitions.get((topic, int(index))) if broker is not None else None
     if partition is None:
         log = " ".join(text for _, text in stored(host.disk, tp))
-        state = host.state if host.state != "running" else "running"
-        return (str(node), state, "", "", "", "", log) if log or broker is None else None
+        return (str(node), host.state, "", "", "", "", log) if log or broker is None else None
     core = partition.core
     role = "leader" if core.is_leader else "follower" if core.leader >= 0 else "no leader"
     role += " (paused)" if host.state == "paused" else ""
