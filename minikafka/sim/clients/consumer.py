@@ -43,7 +43,8 @@ class Consumer:
     """`reset` is Kafka's auto.offset.reset ("earliest", "latest" or "none"); times in seconds.
 
     `diverging` has truncations found by the fetch itself (last_fetched_epoch, as followers do) beside the question for
-    the end of an epoch at each change of leader.
+    the end of an epoch at each change of leader. `rack` is where the consumer stands: with a replica.selector.class that
+    looks at it, the leader sends it to a follower there.
     """
 
     def __init__(self, env: Env, bootstrap: list[tuple[str, int]], group: str | None = None,
@@ -51,7 +52,7 @@ class Consumer:
                  reset: str = "earliest", auto_commit: bool = False, auto_commit_interval: float = 1.0,
                  instance_id: str | None = None, assignor: str = "range", session_timeout: float = 6.0,
                  rebalance_timeout: float = 10.0, heartbeat_interval: float = 1.0, max_poll_interval: float = 300.0,
-                 max_records: int = 500, max_wait: float = 0.5, max_bytes: int = 1 << 20, diverging: bool = False,
+                 max_records: int = 500, max_wait: float = 0.5, max_bytes: int = 1 << 20, diverging: bool = False, rack: str = "",
                  request_timeout: float = REQUEST_TIMEOUT, history: Any = None, name: str = "consumer") -> None:
         self.env, self.name, self.group, self.topics = env, name, group, list(topics)
         self.isolation, self.reset, self.max_records = isolation, reset, max_records
@@ -64,7 +65,7 @@ class Consumer:
         shared: dict[str, Any] = {"committed_only": isolation == READ_COMMITTED, "wake": self._news.set,
                                   "stale": self._look_for_leaders, "lost_track": self._lost_track}
         self.fetcher = Fetcher(self.client, self.positions, max_wait=max_wait, max_bytes=max_bytes,
-                               diverging=diverging, **shared)
+                               diverging=diverging, rack=rack, **shared)
         self.questions = Questions(self.client, self.positions, **shared)
         self.membership: Membership | None = None
         if group is not None and self.topics:

@@ -3,7 +3,8 @@
 Owns: what was fetched and not handed out yet, the fetch sessions.
 Invariants: I-FETCHER-1 records are handed out in the order of their offsets, each once, from the position on; what was
               fetched for a position that was moved since is dropped.
-Source: org.apache.kafka.clients.consumer.internals.Fetcher, FetchCollector, FetchBuffer.
+What Kafka does differently: it asks the leader for a nearer follower again every five minutes.
+Source: org.apache.kafka.clients.consumer.internals.Fetcher, FetchCollector, FetchBuffer; KIP-392.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class Fetcher:
     """Of one consumer; `lost_track` is called where a position is outside of the log, or behind a truncation."""
 
     def __init__(self, client: Client, positions: Positions, *, committed_only: bool, max_wait: float, max_bytes: int,
-                 diverging: bool, wake: Callable[[], None], stale: Callable[[], None],
+                 diverging: bool, rack: str, wake: Callable[[], None], stale: Callable[[], None],
                  lost_track: Callable[[Tp, KafkaError, int, int], None]) -> None:
         self.client, self.positions = client, positions
-        self.committed_only, self.max_wait, self.max_bytes, self.diverging = (
-            committed_only, max_wait, max_bytes, diverging)
+        self.committed_only, self.max_wait, self.max_bytes = committed_only, max_wait, max_bytes
+        self.diverging, self.rack = diverging, rack
         self.wake, self.stale, self.lost_track = wake, stale, lost_track
         self.fetched: dict[Tp, Fetched] = {}
         self.sessions: dict[int, FetchSession] = {}
@@ -59,17 +60,26 @@ class Fetcher:
         by_node: dict[int, list[Tp]] = {}
         for tp in self.positions.fetchable(self.client.env.now()):
             if tp not in self.fetched:
-                by_node.setdefault(self.positions.of[tp].leader.node, []).append(tp)
+                by_node.setdefault(self.positions.of[tp].source, []).append(tp)
         for node, tps in by_node.items():
             if node < 0:
                 self.stale()
             elif (connection := self.client.ready(node, PURPOSE)) is None:
-                self.client.prepare(node, PURPOSE, self._connected)
+                self.client.prepare(node, PURPOSE, lambda opened, node=node: self._connected(node, opened))
             elif not connection.in_flight:
                 self._send(connection, node, tps)
 
-    def _connected(self, opened: bool) -> None:
-        self.wake() if opened else self.stale()
+    def _connected(self, node: int, opened: bool) -> None:
+        self.wake()
+        if not opened:
+            self._gone(node)
+
+    def _gone(self, node: int) -> None:
+        """A node does not answer: whoever read from there goes back to the leader, which may be another by now."""
+        self.stale()
+        for position in self.positions.of.values():
+            if position.nearer == node:
+                position.nearer = -1
 
     def _send(self, connection: Connection, node: int, tps: list[Tp]) -> None:
         question, asked = self._question(node, tps)
@@ -82,7 +92,8 @@ class Fetcher:
         asked = {(self._topic_id(tp), tp[1]): (tp, self.positions.of[tp].turn) for tp in tps}
         wanted = {key: self._want(self.positions.of[tp]) for key, (tp, _) in asked.items()}
         return FetchRequest(max_wait_ms=int(self.max_wait * 1000), min_bytes=1, max_bytes=self.max_bytes,
-                            isolation_level=int(self.committed_only), rack_id="", **session.request(wanted)), asked
+                            isolation_level=int(self.committed_only), rack_id=self.rack,
+                            **session.request(wanted)), asked
 
     def _topic_id(self, tp: Tp) -> UUID:
         known = self.client.metadata.topics.get(tp[0])
@@ -98,7 +109,7 @@ class Fetcher:
         self.wake()
         if isinstance(answer, Exception):
             self.sessions[node].lost()
-            self.stale()
+            self._gone(node)
             return
         self.sessions[node].answered(Err(answer.error_code), answer.session_id)
         for topic in answer.responses:
@@ -115,6 +126,8 @@ class Fetcher:
         elif part.diverging_epoch is not None and part.diverging_epoch.epoch >= 0:
             why = KafkaError(Err.OFFSET_OUT_OF_RANGE, f"the log of {tp} was truncated")
             self.lost_track(tp, why, part.diverging_epoch.end_offset, part.diverging_epoch.epoch)
+        elif part.preferred_read_replica >= 0:
+            position.nearer = part.preferred_read_replica
         elif part.records:
             aborted = [(a.producer_id, a.first_offset) for a in part.aborted_transactions or ()]
             try:
@@ -125,7 +138,9 @@ class Fetcher:
 
     def _refused(self, tp: Tp, position: Position, error: Err, part: Any) -> None:
         position.not_before = self.client.env.now() + PAUSE
-        if error is Err.OFFSET_OUT_OF_RANGE:
+        if position.nearer >= 0:  # the follower may be behind, or none any more: the leader knows
+            position.nearer = -1
+        elif error is Err.OFFSET_OUT_OF_RANGE:
             self.lost_track(tp, KafkaError(error), -1, -1)
         elif error in STALE_METADATA or error is Err.OFFSET_NOT_AVAILABLE:
             leader = part.current_leader

@@ -43,6 +43,12 @@ class Position:
     asking: bool = False  # a question about it is under way
     not_before: float = 0.0  # after a failure
     paused: bool = False
+    nearer: int = -1  # a follower that the leader sent us to (KIP-392)
+
+    @property
+    def source(self) -> int:
+        """Where to fetch: from the nearer follower, or the leader."""
+        return self.nearer if self.nearer >= 0 else self.leader.node
 
     def go(self, offset: int, epoch: int, leader: Leader) -> None:
         """Go on from here."""
@@ -73,7 +79,7 @@ class Positions:
             if position.phase is Phase.FETCH and leader.node >= 0 and leader != position.leader:
                 if position.epoch >= 0 and leader.epoch != position.leader.epoch:
                     position.phase = Phase.VALIDATE
-                position.leader = leader
+                position.leader, position.nearer = leader, -1
 
     def waiting(self, phase: Phase, now: float) -> list[Tp]:
         """Partitions in a phase about which a question may be asked now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from kafka.protocol.consumer import FetchRequest
 
 from minikafka.protocol.errors import Err
 from minikafka.sim.clients import Consumer
@@ -217,6 +218,32 @@ def test_a_damaged_batch_is_an_error_not_a_record() -> None:
         assert found.code is Err.CORRUPT_MESSAGE
 
     play(9, story)
+
+
+def test_it_reads_from_the_follower_in_its_rack_and_goes_back_when_that_is_gone() -> None:
+    """Fails if the leader's advice is not followed (KIP-392), or a dead follower is asked for ever."""
+
+    async def story(stage: Stage) -> None:
+        world = stage.world
+        await stage.admin.create_topic("near", assignment={0: [1, 2, 3]})
+        consumer, sources = stage.consumer(rack="b"), []
+        consumer.assign([("near", 0)])
+        world.tap(lambda m: sources.append(m.src) if m.is_response and m.dst == "clients" and m.api is FetchRequest else 0)
+        producer = stage.producer()
+        await producer.send("near", "v0")
+        seen = await read(consumer, 1)
+        for i in range(1, 10):
+            await producer.send("near", f"v{i}")
+        seen += await read(consumer, 9)
+        assert sources[0] == 1 and {*sources[1:]} == {2}
+        world.kill(2)
+        for i in range(10, 20):
+            await producer.send("near", f"v{i}")
+        seen += await read(consumer, 10)
+        assert sources[-1] == 1 and values(seen) == [f"v{i}" for i in range(20)]
+
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    play(10, story, racks=["a", "b", "c"], config={"replica.selector.class": selector})
 
 
 async def _poll_until(consumer: Consumer) -> list:

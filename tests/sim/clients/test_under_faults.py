@@ -14,6 +14,8 @@ from tests.sim.clients.kit import Stage, play
 
 TOPICS = {"t": 2, "in": 2, "out": 2}
 FAULTS_S = 12.0
+NEAR: dict[str, Any] = {"racks": ["a", "b", "c"], "config": {
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}}
 
 
 class Crowd:
@@ -102,6 +104,7 @@ async def crowd(stage: Stage) -> None:
         it.produce("t"), it.produce("in"), it.produce("t", idempotent=False, max_in_flight=1), it.copy(2),
         it.read("t", group="r", auto_commit=True, assignor="cooperative-sticky"),
         it.read("t", group="r", instance_id="i1", assignor="cooperative-sticky"), it.read("out", diverging=True),
+        it.read("t", rack="b"),
         it.read("out", isolation="read_committed"))]
     await it.break_things()
     await stage.world.mend()
@@ -117,4 +120,4 @@ async def crowd(stage: Stage) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_what_clients_were_told_fits_together(seed: int) -> None:
     """Fails if any client, or a broker, loses, doubles, reorders or invents something on the way through faults."""
-    play(seed, crowd, topics=TOPICS)
+    play(seed, crowd, topics=TOPICS, **NEAR)
