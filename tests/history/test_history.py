@@ -56,7 +56,7 @@ def test_ends_without_numbers_find_their_beginning() -> None:
 
 
 def test_an_operation_without_an_end_ends_after_all_others() -> None:
-    """Fails if a crashed client's operation counts as over, or as one that did not happen (I-STORY-2)."""
+    """Fails if a crashed client's operation counts as over, or as one that did not happen (I-TABLE-2)."""
     story = Story(Told().begin_send("a").send("b", 0).history)
     assert (story.ops[0].outcome, story.ops[0].end) == ("info", 3)
 
