@@ -10,8 +10,8 @@ equal calls, equal outcome, to the last offset and the last millisecond.
 
 Owns: the world, and what is said of it in the live cluster's words.
 Invariants: I-SIMCLUSTER-1 the public names of the live cluster are all here, with the same arguments and errors.
-What differs: clients are the world's own (`producer`, `consumer`, `admin`), no socket leads in from outside; there are no
-folders and no process ids; a seed instead of chance.
+What differs: clients are the world's own (`producer`, `consumer`, `admin`), no socket leads in from outside; there
+are no folders and no process ids; a seed instead of chance.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SimCluster(Cluster):
             logs = "\n".join(f"--- node {n}:\n{self.log(n, 8)}" for n in self.world.nodes)
             raise NotReady(f"{late}\n{logs}") from late
 
-    # --- clients ---------------------------------------------------------------------------------------------------------
+    # --- clients ----------------------------------------------------------------------------------------------
 
     def producer(self, **settings: Any) -> Any:
         """A producer in this world, its calls blocking; settings as `sim.clients.Producer` takes them."""
@@ -94,8 +94,9 @@ class SimCluster(Cluster):
     def _client(self, kind: Callable[..., Any], name: str, settings: dict[str, Any]) -> Any:
         self._check()
         self._clients += 1
+        settings.setdefault("name", f"{name}-{self._clients}")
         with self.world.loop.entered():
-            made = kind(self.world.client_env(), self.world.bootstrap, **{"name": f"{name}-{self._clients}", **settings})
+            made = kind(self.world.client_env(), self.world.bootstrap, **settings)
         return Blocking(self.run, made)
 
     def watch(self, client: Any, name: str | None = None) -> Any:
@@ -105,7 +106,7 @@ class SimCluster(Cluster):
         client.recorder.history = Told(self.world, name or client.recorder.process, client.recorder.history)
         return client
 
-    # --- what there is -------------------------------------------------------------------------------------------------
+    # --- what there is ----------------------------------------------------------------------------------------
 
     @property
     def engine(self) -> str:
@@ -155,7 +156,7 @@ class SimCluster(Cluster):
     def log(self, node: int, lines: int = 20) -> str:
         return "\n".join(list(self._host(node).loop.lines)[-lines:])
 
-    # --- faults --------------------------------------------------------------------------------------------------------
+    # --- faults -----------------------------------------------------------------------------------------------
 
     def kill(self, node: int) -> None:
         self._host(node)
@@ -228,7 +229,7 @@ class SimCluster(Cluster):
         self._host(broker)
         self.world.jump_clock(broker, seconds)
 
-    # --- time ----------------------------------------------------------------------------------------------------------
+    # --- time -------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
         return self.world.now()
@@ -256,7 +257,7 @@ class SimCluster(Cluster):
         except BaseException as error:
             self._late.append(error)
 
-    # --- the end -------------------------------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """The end of the world. Raises BrokerDied if a broker had died unnoticed."""
@@ -276,7 +277,7 @@ class SimCluster(Cluster):
             self._closed = True
             self.world.close()
 
-    # --- inside --------------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """After every step: what a client's own code failed with is raised where somebody waits for that client."""

@@ -1,8 +1,9 @@
-"""A disk in memory behind the Fs interface. It survives the process that used it; what survives a loss of power is less.
+"""A disk in memory behind the Fs interface. It survives the process that used it; a loss of power leaves less of it.
 
-Every file has two contents: what reads see (the page cache) and what fsync has promised, with the writes in between kept
-in order. Every folder has its names likewise; `sync_dir` promises them. `powerloss` keeps what was promised and a seeded
-part of the rest: any subset of the 512-byte pieces of the unsynced writes, a first part of each folder's unsynced names.
+Every file has two contents: what reads see (the page cache) and what fsync has promised, with the writes in between
+kept in order. Every folder has its names likewise; `sync_dir` promises them. `powerloss` keeps what was promised and a
+seeded part of the rest: any subset of the pieces (512 bytes or 4 KiB) of the unsynced writes, a first part of each
+folder's unsynced names.
 
 Owns: files, folders, what of them is durable, the faults of this disk.
 Invariants: I-DISK-1 bytes that pwrite took are there for every later read, until truncated or removed.
@@ -133,7 +134,7 @@ class SimFile:
 
 
 class SimDisk:
-    """The platters. Processes use it through a `Mount`; `names` and `durable` map paths to files, and folders to None."""
+    """The platters; processes use them through a `Mount`. `names` and `durable`: paths to files, folders to None."""
 
     def __init__(self) -> None:
         self.names: dict[str, Inode | None] = {"/": None}
@@ -155,7 +156,7 @@ class SimDisk:
         for change in self.pending.pop(folder, []):
             change.apply(self.durable)
 
-    # --- faults --------------------------------------------------------------------------------------------------------
+    # --- faults -----------------------------------------------------------------------------------------------
 
     def before(self, what: str) -> None:
         """Raise what an operation of that kind ("read", "write", "sync") meets with."""

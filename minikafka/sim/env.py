@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SimEnv(Env):
-    """A process's world inside the simulator. `seed` names its streams of chance, `host` where it stands in the network.
+    """A process's world inside the simulator. `seed` names its streams of chance, `host` its place in the network.
 
     Its trace goes to `events`, until somebody gives it another `trace`.
     """

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_request, decode_response, parse_header
 
 if TYPE_CHECKING:
-    from minikafka.sim.net import SimTransport
+    from minikafka.sim.transport import SimTransport
 
 _REQUEST = struct.Struct(">ihhi")  # size, api key, version, correlation id
 _RESPONSE = struct.Struct(">ii")  # size, correlation id

@@ -52,7 +52,7 @@ class Host:
         """Exceptions that nobody caught, in all incarnations."""
         return [error for loop in [*self._past, self.loop] for error in loop.errors]
 
-    # --- life ----------------------------------------------------------------------------------------------------------
+    # --- life -------------------------------------------------------------------------------------------------
 
     def boot(self) -> None:
         """Start the process; what it takes to be ready happens as time goes on."""
@@ -123,7 +123,7 @@ class Host:
         for loop in [*self._past, self.loop]:
             loop.forget()
 
-    # --- from outside ----------------------------------------------------------------------------------------------------
+    # --- from outside -----------------------------------------------------------------------------------------
 
     def call(self, coro: Any, caller: ProcessLoop) -> asyncio.Future[Any]:
         """Run a coroutine inside this process; its outcome as a future of the caller's process, ConnectionError if the

@@ -144,7 +144,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self._buried: list[asyncio.Task[Any]] = []
         self._rate, self._since, self._shift = 1.0, 0.0, 0.0  # see drift()
 
-    # --- the life of a process -----------------------------------------------------------------------------------------
+    # --- the life of a process --------------------------------------------------------------------------------
 
     def kill(self) -> None:
         """No callback runs any more. The tasks are kept as they stand: freed, their `finally` blocks would run."""
@@ -161,7 +161,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.parked.clear()
 
     def forget(self) -> None:
-        """At the end of the world: free a dead process's tasks; whatever their `finally` blocks do meets a dead loop."""
+        """At the end of the world: free a dead process's tasks; what their `finally` blocks do meets a dead loop."""
         for task in self._buried:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             try:
@@ -180,7 +180,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         finally:
             events._set_running_loop(before)
 
-    # --- time ------------------------------------------------------------------------------------------------------------
+    # --- time -------------------------------------------------------------------------------------------------
 
     def time(self) -> float:
         """This process's monotonic clock."""
@@ -188,11 +188,11 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         return clock if self._rate == 1.0 and not self._shift else self._shift + (clock - self._since) * self._rate
 
     def drift(self, rate: float) -> None:
-        """From now on this process's clock makes `rate` seconds of a second; it never jumps. Timers that are set stay."""
+        """From now on this process's clock makes `rate` seconds of one, without a jump. Timers that are set stay."""
         now = self.time()
         self._rate, self._since, self._shift = rate, self.timeline.clock, now
 
-    # --- what asyncio asks of a loop -------------------------------------------------------------------------------------
+    # --- what asyncio asks of a loop --------------------------------------------------------------------------
 
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
         handle = SimHandle(self, callback, args, context)

@@ -84,7 +84,7 @@ def test_a_pause_is_not_noticed_but_by_the_time() -> None:
 
 
 def test_clocks_of_processes_drift_apart() -> None:
-    """Fails if a fast clock's timers do not fire early, by the world's clock, or the clock jumps when its pace changes."""
+    """Fails if a fast clock's timers do not fire early, by the world's clock, or the clock jumps with its pace."""
     main, other = worlds()
     fired: list[float] = []
     main.run(sleep(main, 10))
@@ -101,7 +101,7 @@ def test_clocks_of_processes_drift_apart() -> None:
 
 
 def test_a_callback_may_drive_the_world() -> None:
-    """Fails if a blocking call inside a callback (a fault set by `at`) cannot step the world, or leaves the wrong loop."""
+    """Fails if a blocking call inside a callback (a fault set by `at`) cannot step the world, or spoils the loop."""
     main, other = worlds()
     ran: list[object] = []
 

@@ -13,7 +13,8 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from minikafka.protocol.codec import encode_request
 from minikafka.sim.hold import Hold
 from minikafka.sim.loop import ProcessLoop, SimLoop
-from minikafka.sim.net import HIGH_WATER, SimNetwork
+from minikafka.sim.net import SimNetwork
+from minikafka.sim.transport import HIGH_WATER
 
 
 class End(asyncio.Protocol):
@@ -163,7 +164,7 @@ def test_a_killed_process_is_told_of_by_its_kernel() -> None:
 
 
 def test_a_machine_that_came_back_knows_no_old_connections() -> None:
-    """Fails if bytes for a process that lost power are answered while it is dark, or are not refused when it is back."""
+    """Fails if bytes for a process that lost power are answered while it is dark, or not refused when it is back."""
     async def story(p: Pair) -> None:
         near, _ = await p.connect()
         p.b.kill()

@@ -16,13 +16,14 @@ from minikafka.broker.peer import Peer
 from minikafka.log.batch import batches, build, records
 from minikafka.protocol.errors import Err
 from minikafka.protocol.internal import BrokerHeartbeatRequest
+from minikafka.sim.hold import Message
 from minikafka.sim.world import World
 
 Story = Callable[["Shop"], Coroutine[Any, Any, None]]
 
 
 class Shop(World):
-    """A world with a topic `t` of one partition and three replicas, and a client that speaks to one broker at a time."""
+    """A world with a topic `t` of one partition and three replicas, and a client that asks one broker at a time."""
 
     async def begin(self) -> None:
         await self.start()
@@ -100,7 +101,7 @@ def play(story: Story, seed: int = 1, died: bool = False, **kind: Any) -> Shop:
     return world
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
+# --- processes ------------------------------------------------------------------------------------------------
 
 
 def test_a_killed_leader_is_replaced_and_comes_back_with_its_page_cache() -> None:
@@ -219,7 +220,7 @@ def test_nobody_is_told_of_a_power_loss_until_the_machine_is_back() -> None:
     play(story)
 
 
-# --- links ------------------------------------------------------------------------------------------------------------
+# --- links ----------------------------------------------------------------------------------------------------
 
 
 def test_a_leader_that_is_cut_off_acknowledges_nothing() -> None:
@@ -314,7 +315,7 @@ def test_reset_breaks_what_is_under_way() -> None:
     play(story)
 
 
-# --- single frames ------------------------------------------------------------------------------------------------------
+# --- single frames --------------------------------------------------------------------------------------------
 
 
 def test_a_held_request_arrives_when_it_is_released() -> None:
@@ -348,18 +349,23 @@ def test_frames_between_brokers_are_seen() -> None:
     """Fails if a tap misses requests or answers between brokers, or cannot read them."""
     async def story(w: Shop) -> None:
         seen: list[tuple[Any, bool]] = []
-        end = w.tap(lambda m: seen.append((m.src, m.is_response)) if m.api is BrokerHeartbeatRequest and m.body else None)
+
+        def look(message: Message) -> None:
+            if message.api is BrokerHeartbeatRequest and message.body is not None:
+                seen.append((message.src, message.is_response))
+
+        end = w.tap(look)
         await w.sleep(3)
         end()
         count = len(seen)
         asked = {src for src, is_response in seen if not is_response}
-        assert asked == {n for n in w.nodes} and (w.controller(), True) in seen
+        assert asked == set(w.nodes) and (w.controller(), True) in seen
         await w.sleep(3)
         assert len(seen) == count
     play(story)
 
 
-# --- disks and clocks ---------------------------------------------------------------------------------------------------
+# --- disks and clocks -----------------------------------------------------------------------------------------
 
 
 def test_a_full_disk_ends_the_broker_and_room_brings_it_back() -> None:
@@ -438,7 +444,7 @@ def test_a_held_follower_leaves_the_isr_and_stays_registered() -> None:
     play(story)
 
 
-# --- the world itself ---------------------------------------------------------------------------------------------------
+# --- the world itself -----------------------------------------------------------------------------------------
 
 
 def test_controllers_of_their_own_and_racks() -> None:
