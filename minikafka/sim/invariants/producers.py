@@ -29,14 +29,14 @@ class SequencesFollow(Invariant):
 
     def __init__(self, watch: Any) -> None:
         super().__init__(watch)
-        self._last: dict[tuple[Key, int], Last] = {}
+        self._last: dict[tuple[Key, Any, int], Last] = {}  # by partition, topic id and producer id
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
         if header.producer_id >= 0:
             self._next(truth, header)
 
     def _next(self, truth: Truth, header: Header) -> None:
-        key = truth.key, header.producer_id
+        key = truth.key, truth.topic_id, header.producer_id
         last, now = self._last.get(key), self.watch.world.now()
         numbered = not header.is_control and header.base_sequence >= 0
         if last is not None and not self._forgotten(truth, last, now):

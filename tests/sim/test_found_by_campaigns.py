@@ -1,0 +1,81 @@
+"""What seeds of the swarm found in our brokers, told without the chance: one small story for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.sim.clients.admin import Admin
+from minikafka.sim.clients.consumer import Consumer
+from minikafka.sim.clients.producer import Producer
+from minikafka.sim.world import World
+
+
+def clients(world: World) -> tuple[Any, list[tuple[str, int]]]:
+    return world.client_env(), world.bootstrap
+
+
+def log_of(world: World, node: int, topic: str) -> Any:
+    broker = world.broker(node)
+    assert broker is not None
+    return broker.replicas.partitions[topic, 0].log
+
+
+def test_a_topic_made_anew_begins_at_zero() -> None:
+    """Fails when a deleted partition stays in the checkpoint of log starts: its successor would begin where the old one
+    did, on those brokers that have read the checkpoint, and only there."""
+    async def story(world: World) -> None:
+        await world.start()
+        admin, producer = Admin(*clients(world)), Producer(*clients(world))
+        await admin.create_topic("t", 1, 3)
+        for number in range(5):
+            await producer.send("t", f"old {number}")
+        await admin.delete_records(("t", 0), 4)
+        await world.until(lambda: all(log_of(world, n, "t").start_offset == 4 for n in world.brokers))
+        await world.restart(2)
+        await admin.delete_topic("t")
+        await world.until(lambda: all(("t", 0) not in world.broker(n).replicas.partitions for n in world.brokers))
+        await admin.create_topic("t", 1, 3)
+        await world.until(lambda: all(("t", 0) in world.broker(n).replicas.partitions for n in world.brokers))
+        assert [(log_of(world, n, "t").start_offset, log_of(world, n, "t").end_offset) for n in world.brokers] == [(0, 0)] * 3
+        world.powerloss(2)
+        world.boot(2)
+        await world.ready()
+        assert await producer.send("t", "new") == (0, 0)
+        await world.until(lambda: log_of(world, 2, "t").end_offset == 1)
+
+    world = World(1)
+    world.run(story(world))
+    world.close()
+
+
+def test_a_coordinator_that_loads_settles_each_transaction_by_its_own_marker() -> None:
+    """Fails when a coordinator that finds its high watermark behind the log lets the marker of an earlier transaction
+    settle the offsets of a later one of the same producer, which is still open."""
+    async def story(world: World) -> dict[tuple[str, int], int]:
+        await world.start()
+        admin = Admin(*clients(world))
+        producer = Producer(*clients(world), transactional_id="copier", transaction_timeout=5.0)
+        await admin.create_topic("in", 1, 3)
+        member = Consumer(*clients(world), "copiers", ["in"])
+        await member.poll(3.0)
+        for offset in (7, 8):
+            await producer.begin()
+            await producer.send_offsets({("in", 0): offset}, member)
+            if offset == 7:
+                await producer.commit()
+        for node in world.nodes:  # before any of them has written down its high watermark
+            world.kill(node)
+        producer.kill()
+        await member.kill()
+        for node in world.nodes:
+            world.hold_follower(node)  # so that the next coordinator loads with its high watermark far behind
+            world.boot(node)
+        await world.ready()
+        await world.sleep(1.0)
+        world.heal()
+        return await Consumer(*clients(world), "copiers", ["in"]).committed([("in", 0)], timeout=60.0)
+
+    world = World(2, config={"min.insync.replicas": 2,
+                             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000})
+    assert world.run(story(world)) == {("in", 0): 7}
+    world.close()
