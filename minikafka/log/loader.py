@@ -13,6 +13,7 @@ Source: org.apache.kafka.storage.internals.log.LogLoader.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from minikafka.log.batch import Header
@@ -22,6 +23,7 @@ from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.producers import ProducerStates
 from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, scan
 from minikafka.log.swap import finish_swaps
+from minikafka.log.transactions import AbortedTransaction
 
 LEFTOVERS = (".tmp", ".deleted")
 
@@ -142,14 +144,19 @@ def replay_producers(producers: ProducerStates, segments: list[Segment], start: 
     """
     producers.reload(start, end)
     for segment in segments:
-        segment.aborted.truncate(producers.end)
-        if segment.next_offset <= producers.end or segment.base_offset >= end:
-            continue
-        position, _ = segment.locate(producers.end)
-        for _, header, batch in scan(segment.log, position, segment.size):
-            if header.next_offset > end:
-                return
-            completed = producers.update(header, batch)
-            if completed is not None and completed.aborted:
-                segment.aborted.append(completed.row)
+        rows = [row for row in segment.aborted.rows if row.last_offset < producers.end]
+        if producers.end < segment.next_offset and segment.base_offset < end:
+            rows += _replay(producers, segment, end)
+        segment.aborted.agree(rows)
     producers.end = max(producers.end, end)
+
+
+def _replay(producers: ProducerStates, segment: Segment, end: int) -> Iterator[AbortedTransaction]:
+    """Tell `producers` of the segment's batches from where they stand; the transactions that these abort."""
+    position, _ = segment.locate(producers.end)
+    for _, header, batch in scan(segment.log, position, segment.size):
+        if header.next_offset > end:
+            return
+        completed = producers.update(header, batch)
+        if completed is not None and completed.aborted:
+            yield completed.row

@@ -203,9 +203,10 @@ class Segment:
         self.time_index.write()
 
     def files(self, sealed: bool) -> list[File]:
-        """What a flush must fsync; the indexes of a segment that still grows are rebuilt after a crash anyway."""
+        """What a flush must fsync. Of a segment that still grows the sparse indexes may be lost, for that is seen; a
+        transaction index that lacks a row looks like any other."""
         aborted = [self.aborted.file] if self.aborted.file is not None else []
-        return [self.log, *aborted, self.index.file, self.time_index.file] if sealed else [self.log]
+        return [self.log, *aborted, *([self.index.file, self.time_index.file] if sealed else [])]
 
     def close(self) -> None:
         self.log.close()

@@ -87,6 +87,20 @@ class TransactionIndex:
             self.file.truncate(len(kept) * _ROW.size)
         self.rows = kept
 
+    def agree(self, rows: list[AbortedTransaction]) -> None:
+        """Make the rows these, which a replay has found. What the file has of them stays untouched, and the rest is
+        durable at once: the segment may be one that was flushed, whose index is believed after the next crash."""
+        if rows == self.rows:
+            return
+        pairs = enumerate(zip(self.rows, rows, strict=False))
+        same = next((at for at, (known, found) in pairs if known != found), min(len(rows), len(self.rows)))
+        self.truncate(self.rows[same].last_offset if same < len(self.rows) else rows[same].last_offset)
+        for row in rows[same:]:
+            self.append(row)
+        assert self.file is not None
+        self.file.fsync()
+        self._fs.sync_dir(self.path.rpartition("/")[0])
+
     def find(self, start: int, end: int) -> Iterator[AbortedTransaction]:
         """Rows that concern records in [start, end)."""
         return (row for row in self.rows if row.last_offset >= start and row.first_offset < end)

@@ -24,6 +24,7 @@ from typing import Any
 from minikafka.log import Log, LogConfig
 from minikafka.log.batch import batches, build, crc_ok, records
 from minikafka.log.cleaner import Cleaning, cleanable
+from minikafka.log.markers import marker
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.disk import Mount, SimDisk
 
@@ -37,7 +38,15 @@ class Died(Exception):
 
 
 class Fallen(AssertionError):
-    """A start found something else than what was written."""
+    """A start found something else than what was written; `id` of the invariant."""
+
+    id = "I16"
+
+
+class Forgotten(Fallen):
+    """Or remembers other producers than those in the log."""
+
+    id = "I11"
 
 
 def fallen(seed: int) -> tuple[str, ...]:
@@ -52,11 +61,16 @@ def fallen_when_truncated(seed: int) -> tuple[str, ...]:
     return _fallen(log)
 
 
+def fallen_with_producers(seed: int) -> tuple[str, ...]:
+    """The same for a log of idempotent and transactional producers: "I11" if it remembers them wrongly."""
+    return _fallen(ProducersLog(seed, compacts=False, mix=(12, 2, 2, 0)))
+
+
 def _fallen(log: LoneLog) -> tuple[str, ...]:
     try:
         log.live()
-    except Fallen:
-        return ("I16",)
+    except Fallen as fallen:
+        return (fallen.id,)
     return ()
 
 
@@ -74,7 +88,7 @@ class LoneLog:
         self.point = 0  # the recovery point, as checkpointed
         self.written: list[Row] = []  # what append has taken
         self.doubtful: list[Row] = []  # under way when the disk died
-        self.past: list[Row] = []  # what was there before the truncation that is under way
+        self.past: list[Row] = []  # what was there before a truncation that may not be durable
         self.epoch = 0
         self.log = self._open()
 
@@ -128,7 +142,7 @@ class LoneLog:
 
     def _flush(self) -> None:
         self.log.flush()
-        self.point = self.log.recovery_point
+        self.point, self.past = self.log.recovery_point, []
 
     def _truncate(self) -> None:
         """As a follower does; not below what compaction has taken."""
@@ -175,7 +189,7 @@ class LoneLog:
         self._compare(found, min(self.point, end) if lost_power else end)
         self._open_again()
         self.written = [row for row in self._written(found) if row[0] < self.log.end_offset]
-        self.doubtful, self.past = [], []
+        self.doubtful, self.past = [], [] if lost_power else self.past
         self.point = min(self.point, self.log.end_offset)
         self.log.recovery_point = min(self.log.recovery_point, self.point)
 
@@ -220,6 +234,63 @@ class LoneLog:
 
     def _bytes(self) -> dict[str, bytes]:
         return {path: Mount(self.disk).read(path) for path in self.disk.files(FOLDER) if path.endswith(".log")}
+
+
+class ProducersLog(LoneLog):
+    """Two producers write to it as well, in transactions or not.
+
+    Invariant I-LONE-4: what is remembered of producers and of aborted transactions is what a replay of the whole log
+    gives (rule 46): snapshots and indexes only spare the reading.
+    """
+
+    def _append(self) -> None:
+        producer = self.rng.choice((None, 1, 2))
+        if producer is None:
+            super()._append()
+            return
+        known = self.log.producers.entries.get(producer)
+        if known is not None and known.txn_first_offset >= 0 and self.rng.random() < 0.4:
+            self._put(marker(producer, known.epoch, self.epoch, self.rng.random() < 0.5, NOW), "coordinator")
+            return
+        epoch, sequence = (known.epoch, known.last_sequence + 1) if known is not None else (0, 0)
+        if self.rng.random() < 0.1 and (known is None or known.txn_first_offset < 0):
+            epoch, sequence = epoch + 1, 0
+        is_open = known is not None and known.txn_first_offset >= 0
+        value = b"%d-%08x" % (self.log.end_offset, self.rng.getrandbits(32))
+        self._put(build([(b"p", value)], timestamp_ms=NOW, producer_id=producer, producer_epoch=epoch,
+                        base_sequence=sequence, transactional=is_open or self.rng.random() < 0.5), "client")
+
+    def _put(self, data: bytes, origin: str) -> None:
+        base = self.log.end_offset
+        self.doubtful = [(base, bytes(r.key or b""), bytes(r.value or b"")) for r in records(data)]
+        self.log.append_leader(data, self.epoch, NOW, origin=origin)
+        self.written, self.doubtful = self.written + self.doubtful, []
+
+    def _truncate(self) -> None:
+        super()._truncate()
+        self._remembers()
+
+    def _start(self, lost_power: bool) -> None:
+        super()._start(lost_power)
+        self._remembers()
+
+    def _remembers(self) -> None:
+        """I-LONE-4, against a copy of the log without snapshots and indexes."""
+        copy = Mount(SimDisk())
+        copy.mkdir(FOLDER)
+        for path in self.disk.files(FOLDER):
+            if not path.endswith((".snapshot", ".txnindex")):
+                copy.open(path).pwrite(Mount(self.disk).read(path), 0)
+        replayed = Log.open(copy, FOLDER, self.config, now_ms=NOW)
+        if memory(self.log) != memory(replayed):
+            raise Forgotten(f"it remembers {memory(self.log)}, its batches say {memory(replayed)}")
+
+
+def memory(log: Log) -> tuple[Any, ...]:
+    """What a log knows of producers, as far as a snapshot keeps it, and of aborted transactions."""
+    producers = {producer: (entry.epoch, entry.coordinator_epoch, entry.txn_first_offset, entry.batches[-1:])
+                 for producer, entry in sorted(log.producers.entries.items())}
+    return producers, log.aborted_transactions(log.start_offset, log.end_offset), log.end_offset
 
 
 def opened(open_it: Callable[[], Any]) -> Any:

@@ -10,11 +10,13 @@ import minikafka.log.loader as loader
 from minikafka.log.disk import Fs
 from minikafka.log.flush import Flush
 from minikafka.log.loader import Loader
+from minikafka.log.producers import ProducerStates
 from minikafka.log.segment import Segment
 from minikafka.log.segments import SegmentedLog
 from minikafka.log.swap import CLEANED, SWAP
+from minikafka.log.transactions import AbortedTransaction, TransactionIndex
 from minikafka.sim.ablations.ablation import ablation, replaced
-from minikafka.sim.ablations.lone_log import fallen, fallen_when_truncated
+from minikafka.sim.ablations.lone_log import fallen, fallen_when_truncated, fallen_with_producers
 from minikafka.sim.disk import SimFile
 
 
@@ -73,6 +75,39 @@ def cut_not_durable() -> AbstractContextManager[object]:
             cut(self, offset)
 
     return replaced(SegmentedLog, "_cut_end", careless)
+
+
+@ablation("63", "a flush leaves the transaction index of the active segment out", falls="I11",
+          profile=fallen_with_producers)
+def aborts_not_flushed() -> AbstractContextManager[object]:
+    def log_only(self: Segment, sealed: bool) -> list[Any]:
+        aborted = [self.aborted.file] if self.aborted.file is not None else []
+        return [self.log, *aborted, self.index.file, self.time_index.file] if sealed else [self.log]
+
+    return replaced(Segment, "files", log_only)
+
+
+@ablation("63", "what a replay finds of aborted transactions is written anew, and not made durable", falls="I11",
+          profile=fallen_with_producers)
+def aborts_written_anew() -> AbstractContextManager[object]:
+    def anew(self: TransactionIndex, rows: list[AbortedTransaction]) -> None:
+        self.truncate(0)
+        for row in rows:
+            self.append(row)
+
+    return replaced(TransactionIndex, "agree", anew)
+
+
+@ablation("46", "snapshots of producers from beyond the end of the log are believed", falls="I11 I16",
+          profile=fallen_with_producers)
+def younger_snapshots_believed() -> AbstractContextManager[object]:
+    reload = ProducerStates.reload
+
+    def believing(self: ProducerStates, start: int, end: int) -> None:
+        reload(self, start, max([end, *self.snapshots]))
+        self.end = min(self.end, end)
+
+    return replaced(ProducerStates, "reload", believing)
 
 
 @ablation("64", "the recovery point moves without a flush", falls="I16", profile=fallen)
