@@ -14,7 +14,7 @@ HOLES = (57, 189, 204, 240)
 MIXTURES = (238, 673, 916, 1081, 1304, 1355, 1358)
 # B5: the index of a truncated segment came back as it was before and pointed beyond the end of the log: it was empty then.
 INDEXES = (2365,)
-# B6: aborted transactions were forgotten: the index of them was not flushed with the active segment, and one that a start
+# B11: aborted transactions were forgotten: the index of them was not flushed with the active segment, and one that a start
 # had filled again was not durable, while the segment counted as flushed.
 ABORTS = (93, 160, 416)
 
