@@ -10,8 +10,9 @@ after it was sent, there is a hole that nobody can fill: then the epoch is raise
 Owns: the producer's identity, and the sequences of each partition.
 Invariants: I-IDEMPOTENCE-1 within one epoch a sequence stands for one record of a partition only.
             I-IDEMPOTENCE-2 a batch that is tried again goes before all younger ones, and alone until it is through.
-What Kafka does differently: where the leader misses what was given up just before a batch, Kafka renumbers the batch at
-once; we do so only if no earlier attempt of it can still arrive, which would be a duplicate.
+What Kafka does differently: where the leader misses what was given up just before a batch, or knows nothing of a batch
+that it should know, Kafka renumbers the batch at once; we do so only if no earlier attempt of it can have arrived, or
+still arrive, which would be a duplicate.
 Source: TransactionManager, TxnPartitionMap; KIP-98, KIP-360.
 """
 
@@ -132,8 +133,8 @@ class Idempotence:
         expected = batch.sequence == of.last_acked + 1
         if of.unresolved is None and (batch.rewritten or not expected):
             return True  # the one before it failed too, and goes first
-        if self.transactional:
-            return False
+        if self.transactional or of.unresolved is None and batch.unsure:
+            return False  # a leader that was restarted remembers the last batch of a producer only: it may have this one
         if of.unresolved is None or batch.sequence == of.unresolved and not batch.unsure:
             self.to_renumber.setdefault(batch.tp)
         return True
