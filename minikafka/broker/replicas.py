@@ -236,12 +236,15 @@ class ReplicaManager:
         self._opened.clear()
 
     def _remove_folder(self, topic: str, index: int, gone: Log) -> None:
-        """Also from the checkpoints: a later topic of that name must not begin where this one did."""
+        """Also from the checkpoints: a later topic of that name must not begin where this one did, nor believe committed
+        what was so in this one. (Kafka leaves the high watermark there until the next checkpoint.)"""
         for noted in (self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts):
             noted.pop((topic, index), None)
         self._opened.pop((topic, index), None)
         if gone.start_offset > 0 or gone.recovery_point > 0:
             self._write_points()
+        if gone.end_offset > 0:
+            self._note_watermarks()
         aside = self.dir.set_aside(topic, index, self.env.uuid())
         self.env.spawn(self.env.blocking(self.env.fs.rmtree, aside), f"delete {topic}-{index}")
 
@@ -328,7 +331,8 @@ class ReplicaManager:
                 partition.retain(now_ms)
 
     def _watermarks(self) -> dict[str, Offsets]:
-        return {HIGH_WATERMARKS: self.dir.high_watermarks | {k: p.high_watermark for k, p in self.partitions.items()}}
+        hosted = {key: each.high_watermark for key, each in list(self.partitions.items())}
+        return {HIGH_WATERMARKS: self.dir.high_watermarks | hosted}
 
     def _log_points(self) -> dict[str, Offsets]:
         logs = list(self._opened.items()) + [(key, p.log) for key, p in list(self.partitions.items())]
@@ -354,8 +358,12 @@ class ReplicaManager:
             self._checkpointing = False
 
     async def _write_watermarks(self) -> None:
-        for name, offsets in self._watermarks().items():
-            await self.env.blocking(self.dir.write, name, offsets)
+        await self.env.blocking(self._note_watermarks)
+
+    def _note_watermarks(self) -> None:
+        with self.points_lock:
+            for name, offsets in self._watermarks().items():
+                self.dir.write(name, offsets)
 
     async def _flush_and_write_points(self) -> None:
         """Make finished segments durable, so that a crash need not read them again, and note how far that is."""

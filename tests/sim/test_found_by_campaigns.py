@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minikafka.broker.log_dir import HIGH_WATERMARKS
+from minikafka.log import checkpoint
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.consumer import Consumer
 from minikafka.sim.clients.producer import Producer
@@ -44,6 +46,31 @@ def test_a_topic_made_anew_begins_at_zero() -> None:
         await world.until(lambda: log_of(world, 2, "t").end_offset == 1)
 
     world = World(1)
+    world.run(story(world))
+    world.close()
+
+
+def test_a_topic_made_anew_is_not_believed_committed() -> None:
+    """Fails when a deleted partition stays in the checkpoint of high watermarks: after a crash its successor's records
+    would count as committed up to where the old one's were."""
+    async def story(world: World) -> None:
+        await world.start()
+        admin, producer = Admin(*clients(world)), Producer(*clients(world))
+        await admin.create_topic("t", 1, 3)
+        for number in range(5):
+            await producer.send("t", f"old {number}")
+        broker = world.broker(2)
+        assert broker is not None
+
+        def noted() -> int | None:
+            return checkpoint.read(broker.env.fs, f"{broker.replicas.dir.path}/{HIGH_WATERMARKS}").get(("t", 0))
+
+        await world.until(lambda: noted() == 5)
+        await admin.delete_topic("t")
+        await world.until(lambda: ("t", 0) not in broker.replicas.partitions)
+        assert noted() is None
+
+    world = World(3)
     world.run(story(world))
     world.close()
 
