@@ -1,0 +1,18 @@
+"""Sessions of brokers: when they end."""
+
+from __future__ import annotations
+
+import pytest
+
+from minikafka.core.heartbeats import Heartbeats
+
+
+@pytest.mark.parametrize("contact", [0.0, 2.2349999999999746, 1e6 / 3])
+def test_a_session_is_over_at_its_deadline(contact: float) -> None:
+    """Fails if a timer set for `next_deadline` finds nothing to do there: it would be set again for no time at all,
+    and the controller would spin until its clock moved on (for ever, where the clock waits for it)."""
+    heartbeats = Heartbeats(3.0)
+    heartbeats.register(1, False, contact)
+    deadline = heartbeats.next_deadline()
+    assert heartbeats.valid(1, contact) and heartbeats.stale(contact + 2.999) is None
+    assert heartbeats.stale(deadline) == 1 and not heartbeats.valid(1, deadline)
