@@ -1,14 +1,17 @@
 # One entry point. Nothing here needs root; after `make setup` and `make apache` nothing needs a network.
 #   make lab     opens JupyterLab on the first notebook          make demo    three brokers, real flights, a crash, Spark
 #   make test    every test, notebooks included                  make judge   the same tests' long half on Apache Kafka
+#   make soak    the simulator for hours, into its ledger
 # `make help` lists all.
 
 VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
+SEEDS ?= 1000
+FROM ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lab labs test judge apache demo doctor lint clean distclean
+.PHONY: help setup lock lab labs test judge soak apache demo doctor lint clean distclean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +27,10 @@ test: setup  ## every test: our engine, a fast part on Apache Kafka, the noteboo
 
 judge: setup  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
 	@MINIKAFKA_ENGINE=apache $(PY) -m pytest -m judge tests solutions $(ARGS)
+
+soak: setup  ## the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=0)
+	@$(PY) -m minikafka sim run --raft --ledger --from $(FROM)0 --seeds $(SEEDS)0
+	@$(PY) -m minikafka sim run --ledger --from $(FROM) --seeds $(SEEDS)
 
 apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, once (54 MB and 10 MB)
 	@$(PY) -m minikafka jars

@@ -105,6 +105,13 @@ class Campaign:
         if outcome.violations:
             self.failed.append(outcome)
 
+    def join(self, part: Campaign) -> None:
+        """Add what came after."""
+        self.seeds += part.seeds
+        self.seconds += part.seconds
+        self.failed += part.failed
+        self.coverage.update(part.coverage)
+
     def report(self) -> str:
         rate = self.seeds / self.seconds if self.seconds else 0.0
         lines = [chaos.layout(self.coverage), *self.lacking()]

@@ -19,6 +19,9 @@ from minikafka.sim.shrink import shrink
 from minikafka.sim.swarm import Run
 
 
+PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit status."""
     options = _parser().parse_args(arguments)
@@ -64,11 +67,17 @@ def _kind(options: argparse.Namespace) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
-    found = campaigns.campaign(_kind(options), options.first, options.seeds, options.jobs, options.faults,
-                               lambda line: print(line, flush=True))
+    """In parts, so that the ledger has what was done if the campaign is broken off."""
+    kind = _kind(options)
+    found = campaigns.Campaign(kind, options.first)
+    while found.seeds < options.seeds:
+        count = min(PART[kind] if options.ledger else options.seeds, options.seeds - found.seeds)
+        part = campaigns.campaign(kind, options.first + found.seeds, count, options.jobs, options.faults,
+                                  lambda line: print(line, flush=True))
+        if options.ledger and not options.faults:
+            campaigns.write_ledger(part, kind)
+        found.join(part)
     print(found.report())
-    if options.ledger and not options.faults:
-        campaigns.write_ledger(found, _kind(options))
     return 1 if found.failed or found.lacking() else 0
 
 
