@@ -12,12 +12,23 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
 
+def run(number: int, folder: Path) -> str:
+    """What an example of the README prints."""
+    example = "from minikafka import Cluster\n" + re.findall(r"```python\n(.*?)```", README, re.DOTALL)[number]
+    done = subprocess.run([sys.executable, "-c", example], cwd=folder, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_the_example_runs(tmp_path):
     """Fails if the first Python that a newcomer copies does not do what it says: both records are acknowledged, in order."""
-    example = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
-    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    assert re.findall(r"offset=(\d+)", done.stdout) == ["0", "1"]
+    assert re.findall(r"offset=(\d+)", run(0, tmp_path)) == ["0", "1"]
+
+
+def test_the_simulated_example_runs_and_runs_alike(tmp_path):
+    """Fails if the second one does not, or if two runs of one seed differ."""
+    first, second = run(1, tmp_path), run(1, tmp_path)
+    assert first == second and re.findall(r"\(0, (\d)\)", first) == ["0", "1"]
 
 
 def test_every_link_leads_somewhere():
