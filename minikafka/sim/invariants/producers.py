@@ -39,24 +39,26 @@ class SequencesFollow(Invariant):
         key = truth.key, truth.topic_id, header.producer_id
         last, now = self._last.get(key), self.watch.world.now()
         numbered = not header.is_control and header.base_sequence >= 0
-        if last is not None and not self._forgotten(truth, last, now):
-            self._compare(truth, header, last, numbered)
+        wrong = self._compare(truth, header, last, numbered) if last is not None else ""
+        if wrong and last is not None and not self._forgotten(truth, last, now):
+            self.fail(wrong)
         sequence = header.last_sequence if numbered else -1
         if not numbered and last is not None and last.epoch == header.producer_epoch:
             sequence = last.sequence
         self._last[key] = Last(header.producer_epoch, sequence, header.last_offset, now)
 
-    def _compare(self, truth: Truth, header: Header, last: Last, numbered: bool) -> None:
+    def _compare(self, truth: Truth, header: Header, last: Last, numbered: bool) -> str:
+        """What is wrong with this batch after that one; nothing, mostly."""
         who = f"{truth.name}: producer {header.producer_id}"
         if header.producer_epoch < last.epoch:
-            self.fail(f"{who} writes at offset {header.base_offset} in epoch {header.producer_epoch}, after epoch "
-                      f"{last.epoch} at {last.offset}")
-            return
+            return (f"{who} writes at offset {header.base_offset} in epoch {header.producer_epoch}, after epoch "
+                    f"{last.epoch} at {last.offset}")
         before = last.sequence if header.producer_epoch == last.epoch else -1
         expected = (before + 1) & MAX_SEQUENCE
         if numbered and header.base_sequence != expected:
-            self.fail(f"{who}, epoch {header.producer_epoch}: sequence {header.base_sequence} at offset "
-                      f"{header.base_offset}, expected {expected} (the last batch ends at {last.offset})")
+            return (f"{who}, epoch {header.producer_epoch}: sequence {header.base_sequence} at offset "
+                    f"{header.base_offset}, expected {expected} (the last batch ends at {last.offset})")
+        return ""
 
     def _forgotten(self, truth: Truth, last: Last, now: float) -> bool:
         broker = next((b for n in self.cluster.nodes if (b := self.cluster.running(n)) is not None), None)

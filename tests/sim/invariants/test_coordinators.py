@@ -186,8 +186,8 @@ def test_i13_a_transaction_stays_open() -> None:
 def test_coordinators_that_die_break_nothing(seed: int) -> None:
     """Fails if kills of coordinators lead to wrong offsets or transactions, or if I12 or I13 cry wolf."""
     async def story(kit: Kit) -> None:
-        task = kit.env.spawn(transact(kit, 40), "transactions")
-        for _ in range(3):
+        task = kit.env.spawn(transact(kit, 30), "transactions")
+        for _ in range(2):
             await coordinator(kit)
             for topic in (OFFSETS_TOPIC, TRANSACTION_TOPIC):
                 node = kit.leader(topic, 0)

@@ -8,7 +8,7 @@ from tests.sim.invariants.kit import Kit
 
 
 async def troubled(kit: Kit) -> None:
-    """Eight rounds of a kill, a loss of power or a cut, under load; then healing, and the look at everything."""
+    """Six rounds of a kill, a loss of power or a cut, under load; then healing, and the look at everything."""
     world, rng = kit.world, kit.world.rng("story")
     end = kit.load()
     for _ in range(6):
@@ -23,7 +23,7 @@ async def troubled(kit: Kit) -> None:
     await kit.watch.at_end()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_invariant_fires_on_a_correct_broker(seed: int) -> None:
     """Fails if the broker breaks its promises under one fault at a time, or if an invariant cries wolf."""
     kit = Kit(seed)

@@ -70,7 +70,7 @@ def power_cut(seed: int, victims: int) -> Kit:
     return kit
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_one_loss_of_power_of_two_in_sync_may_lose_nothing(seed: int) -> None:
     """Fails if a single loss of power is taken for an excuse: min.insync.replicas=2 survives it."""
     kit = power_cut(seed, victims=1)
@@ -79,12 +79,14 @@ def test_one_loss_of_power_of_two_in_sync_may_lose_nothing(seed: int) -> None:
 
 def test_a_loss_of_power_everywhere_is_a_permitted_loss_and_told() -> None:
     """Fails if losing all disks at once is a violation, or if what was lost is not told to watch and history."""
-    kits = [power_cut(seed, victims=3) for seed in range(5)]
-    assert [str(v) for kit in kits for v in kit.watch.violations] == []
-    lossy = [kit for kit in kits if any(loss.name == "t-0" for loss in kit.watch.losses)]
-    assert lossy, "no seed lost anything: try others"
-    told = [e for e in lossy[0].history.events if e["f"] == "may-lose"]
-    assert {"t"} <= {event["topic"] for event in told}
+    for seed in range(8):                             # chance may spare the disks
+        kit = power_cut(seed, victims=3)
+        assert [str(v) for v in kit.watch.violations] == []
+        if any(loss.name == "t-0" for loss in kit.watch.losses):
+            break
+    assert [loss.id for loss in kit.watch.losses if loss.name == "t-0"] == ["loss"]
+    told = [event for event in kit.history.events if event["f"] == "may-lose"]
+    assert "t" in {event.get("topic") for event in told}
 
 
 def test_equal_seeds_find_the_same() -> None:
