@@ -106,7 +106,7 @@ class LiveFs:
         if not os.path.isdir(path):
             parent = os.path.dirname(os.path.abspath(path))
             self.mkdir(parent)
-            os.mkdir(path, mode=0o700)
+            os.makedirs(path, mode=0o700, exist_ok=True)  # another broker may have been faster
             self.sync_dir(parent)
 
     def remove(self, path: str) -> None:
