@@ -1,7 +1,8 @@
 """How many lines of the broker the simulator runs: `python tools/sim_lines.py [--seeds N] [--from S] [--missing]`.
 
-A few seeds of the swarm, the told stories, and a tour of all that an administrator can ask, under line coverage. Prints a line per package and exits 1 if broker/ stays below 85 %.
-Three modules of broker/ exist for a real machine only and are counted apart: live.py, links.py, __main__.py.
+A few seeds of the swarm, the told stories, and a tour of all that an administrator can ask, under line coverage.
+Prints a line per package and exits 1 if broker/ stays below 85 %. Three modules of broker/ exist for a real machine
+only and are counted apart: live.py, links.py, __main__.py.
 """
 
 from __future__ import annotations

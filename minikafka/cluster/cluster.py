@@ -52,7 +52,8 @@ class Cluster:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Cluster:
-        if cls is Cluster and kwargs.get("engine") == "sim":
+        engine = kwargs.get("engine", args[4] if len(args) > 4 else None)
+        if cls is Cluster and engine == "sim":
             from minikafka.sim.cluster import SimCluster
             return super().__new__(SimCluster)
         return super().__new__(cls)
