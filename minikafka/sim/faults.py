@@ -5,8 +5,8 @@ of them never do). A fault's target is a broker's number or a role, looked up wh
 busiest partition, the active controller, a coordinator.
 
 Owns: the plan; how each kind begins and ends. The faults themselves are the world's.
-Invariants: I-FAULT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
-            I-FAULT-2 every fault ends by itself, or with the healing that comes after the last.
+Invariants: I-PLOT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
+            I-PLOT-2 every fault ends by itself, or with the healing that comes after the last.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 A step is one callback of the loop: no await lies in it, so what a broker promises between its awaits holds after it.
 Owns: the invariants, what is known of partitions and replicas, the violations and permitted losses that were found.
-Invariants: I-WATCH-1 a run with a watch takes the same course as one without: nothing here draws, sends, writes or
+Invariants: I-LOOK-1 a run with a watch takes the same course as one without: nothing here draws, sends, writes or
               reads through anything that counts.
 """
 
