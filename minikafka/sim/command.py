@@ -18,7 +18,6 @@ from minikafka.sim.scripts.command import add_arguments as add_tell
 from minikafka.sim.shrink import shrink
 from minikafka.sim.swarm import Run
 
-
 PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
 
 

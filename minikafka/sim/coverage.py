@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+# Refusals of those whose time is over.
+FENCED = ("FENCED_LEADER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "PRODUCER_FENCED",
+          "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")  # fmt: skip
 ENOUGH = 100  # seeds from which on a campaign is judged by its coverage
 
 # Of each, what 100 seeds must show at least: about a third of what they did when this was written.
@@ -23,7 +26,13 @@ LEAST: dict[str, dict[str, float]] = {
         "cuts": 80, "lost": 100, "timed out": 20, "snapshot": 15, "snapshot loaded": 3, "crash while loading a snapshot": 1,
         "FENCED_LEADER_EPOCH": 150, "NOT_LEADER_OR_FOLLOWER": 500,
     },
-    "cluster": {},
+    "cluster": {
+        "ISR shrinks": 600, "ISR expands": 600, "leaders elected": 700, "controllers elected": 100, "truncations": 60,
+        "torn tails": 30, "rebalances": 150, "transaction CompleteAbort": 30, "transaction CompleteCommit": 200,
+        "segments rolled": 100, "compactions": 100, "brokers died of their disk": 10, "fault kill": 60,
+        "fault powerloss": 40, "fault pause": 40, "fault cut": 60, "fault stop": 20, "fault reset": 20, "fault wipe": 3,
+        "send ok": 20_000, "send info": 200, "commit ok": 500, "delete-topic ok": 20, "requests fenced": 3,
+    },
 }  # fmt: skip
 
 
@@ -60,6 +69,7 @@ def of_cluster(world: Any, history: Any, watch: Any) -> Counter[str]:
     for event in history:
         if event["type"] != "invoke":
             counts[f"{event['f']} {event['type']}"] += 1
+            counts["requests fenced"] += event.get("error", "").partition(":")[0] in FENCED
         if event["f"] == "end" and event["type"] == "invoke":
             counts["commits asked" if event["commit"] else "aborts asked"] += 1
     for host in world.hosts.values():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -52,6 +54,23 @@ def test_the_dead_do_nothing() -> None:
     assert ran == [] and other.errors == []
     other.forget()
     assert ran == ["finally"]  # of no consequence any more: its loop and its disk are dead
+
+
+def test_the_dead_are_put_away_quietly(recwarn: pytest.WarningsRecorder) -> None:
+    """Fails if the end of a world warns of coroutines that its dead never began to await."""
+    main, other = worlds()
+
+    async def outer(inner: Coroutine[Any, Any, None]) -> None:
+        await inner
+
+    async def inner() -> None: ...
+
+    other.create_task(outer(inner()))
+    other.kill()
+    main.run(sleep(main, 1))
+    other.forget()
+    gc.collect()
+    assert [str(w.message) for w in recwarn] == []
 
 
 def test_a_process_that_kills_itself_stops_there() -> None:
