@@ -1,7 +1,8 @@
 """What a script of a whole cluster does and sees: the world, and one client that says which broker it talks to.
 
-Under each step the narrator (narrate.py) adds what the brokers did: who leads, who truncates, how the ISR changes; and
-the watch adds which invariant falls. A story has one controller of its own, 101, so that any broker may die.
+Under each step the narrator (narrate.py) adds what the brokers did: who leads, who truncates, how the ISR changes; then
+what the client was told, and which invariant fell. What happens at the same time is told broker by broker, for its order
+among brokers changes with every change of the code. A story has one controller of its own, 101, so that any broker may die.
 
 Owns: the client's requests and their history, the watch over the invariants.
 Invariants: I-STORY-3 what a story tells of a broker comes from its trace, its replicas or its disk, never from the script.
@@ -37,9 +38,10 @@ from minikafka.sim.scripts.teller import Teller
 from minikafka.sim.world import World
 
 SECTOR = 512  # bytes
-TIMES = re.compile(r" at [0-9]+\.[0-9]+ s\b")  # no times are told
+TIMES = re.compile(r" at [0-9]+\.[0-9]+ s\b| \(t=[0-9.]+\)|,? t=[0-9.]+")  # no times are told
 PATIENCE = 60.0  # seconds of virtual time that a story waits for anything
 CONTROLLER = 101
+CLIENT, VERDICTS = 1000, 1001  # who is told of after the brokers
 # Answers after which nobody knows whether the record is or will be there.
 UNKNOWN_OUTCOME = (Err.REQUEST_TIMED_OUT, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Err.UNKNOWN_SERVER_ERROR,
                    Err.NOT_LEADER_OR_FOLLOWER)
@@ -57,6 +59,8 @@ class Story(Teller):
         self.env = self.world.client_env()
         self._verdicts: list[str] = []
         self._reads = 0
+        self._heard: list[tuple[int, str]] = []  # (whose, sentence), not told yet
+        self._known: dict[str, None] = {}  # violations of which no more is told
         self._shown = 0  # violations that have been told
         self._peers: dict[tuple[int, int], Peer] = {}
         self._topics: dict[str, None] = {}
@@ -66,18 +70,48 @@ class Story(Teller):
     # --- telling --------------------------------------------------------------------------------------------------
 
     def show(self, tp: str = "t-0") -> None:
-        """The table of the replicas of `tp`."""
+        """The table of the replicas of `tp`, as it is this moment."""
+        self._tell_heard()
         self.lines += [f"  {line}" for line in tables.replicas(self.world, tp)]
 
     def _narrate(self, event: dict[str, Any]) -> None:
         told = narrate.sentence(event, self.narrated, self._topics)
         if told is not None:
-            self.say(told)
+            self._heard.append((event["b"], told))
 
     def _tell_violations(self) -> None:
         for violation in self.watch.violations[self._shown :]:
-            self.say(f"VIOLATION {violation.id}: {TIMES.sub('', violation.text)}")
+            if violation.id in self._known:
+                continue
+            self._heard.append((VERDICTS, f"VIOLATION {violation.id}: {TIMES.sub('', violation.text)}"))
         self._shown = len(self.watch.violations)
+
+    def _tell_heard(self) -> None:
+        heard, self._heard = self._heard, []
+        for _, sentence in sorted(heard, key=lambda one: one[0]):
+            super().say(sentence)
+
+    @property
+    def text(self) -> str:
+        self._tell_heard()
+        return super().text
+
+    def step(self, text: str) -> None:
+        self._tell_heard()
+        super().step(text)
+
+    def say(self, text: str) -> None:
+        self._tell_heard()
+        super().say(text)
+
+    def broke_off(self, error: BaseException) -> None:
+        self._tell_heard()
+        super().broke_off(error)
+
+    async def look(self, tp: str = "t-0", rest: float = 0.6) -> None:
+        """The table, when what was under way has come to rest."""
+        await self.world.sleep(rest)
+        self.show(tp)
 
     # --- running --------------------------------------------------------------------------------------------------
 
@@ -267,17 +301,18 @@ class Story(Teller):
             answer = await self.peer(to, asked["op"]).request(request, 9, timeout + 1)  # a connection of its own
         except (OSError, TimeoutError):
             self.history.info(asked)
-            self.say(f"client: no answer for {value}")
+            self._heard.append((CLIENT, f"client: no answer for {value}"))
             return "no answer"
         found = answer.responses[0].partition_responses[0]
         error = Err(found.error_code)
         if error is Err.NONE:
             # acks=1 is no promise that a record stays: to the checker its fate is unknown.
             (self.history.ok if acks == -1 else self.history.info)(asked, partition=0, offset=found.base_offset)
-            self.say(f"client: {value} acknowledged at offset {found.base_offset}" + " (acks=1)" * (acks == 1))
+            only = " (acks=1)" if acks == 1 else ""
+            self._heard.append((CLIENT, f"client: {value} acknowledged at offset {found.base_offset}{only}"))
         else:
             (self.history.info if error in UNKNOWN_OUTCOME else self.history.fail)(asked)
-            self.say(f"client: {value} {error.name}")
+            self._heard.append((CLIENT, f"client: {value} {error.name}"))
         return error.name
 
     async def read(self, node: int, topic: str = "t", start: int = 0) -> list[tuple[int, str]]:
@@ -309,6 +344,8 @@ class Story(Teller):
     async def finish(self, topic: str = "t") -> None:
         """Heal everything, read the partition back, and say what the checkers think of it all."""
         self.step("everything heals; a client reads the partition from its start")
+        self.narrated = tuple(kind for kind in self.narrated if kind != "isr")  # who is in when, is a matter of moments
+        self._known = {violation.id: None for violation in self.watch.violations}
         await self.world.mend()
         with contextlib.suppress(TimeoutError):     # with a rule off it may never come; the watch says what is missing
             await self.until(lambda: self.settled(topic))
