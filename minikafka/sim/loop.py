@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import heapq
+import inspect
 import random
 from asyncio import events
 from collections import deque
@@ -165,7 +166,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         for task in self._buried:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             try:
-                task.get_coro().close()  # type: ignore[union-attr]
+                _put_away(task.get_coro())
             except BaseException:  # a `finally` that awaits or touches the disk: it is dead
                 continue
         self._buried.clear()
@@ -228,6 +229,14 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
     def is_closed(self) -> bool:
         return False
+
+
+def _put_away(coro: Any) -> None:
+    """Close a coroutine, and those it was given to await and never came to."""
+    if inspect.getcoroutinestate(coro) == inspect.CORO_CREATED:
+        for given in [v for v in coro.cr_frame.f_locals.values() if inspect.iscoroutine(v)]:
+            given.close()
+    coro.close()
 
 
 class SimLoop(ProcessLoop):
