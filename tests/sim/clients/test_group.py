@@ -181,7 +181,8 @@ def test_a_zombies_commit_is_refused() -> None:
     async def story(stage: Stage) -> None:
         world = stage.world
         await produce(stage, 30, every=0)
-        zombie = Consumer(world.client_env("zombie"), world.bootstrap, "g", ["t"], history=stage.history, name="zombie")
+        zombie = Consumer(world.client_env("zombie"), world.bootstrap, "g", ["t"], heartbeat_interval=60.0,
+                          history=stage.history, name="zombie")
         await read(zombie, 30)
         for node in world.nodes:
             world.cut("zombie", node)
@@ -196,6 +197,7 @@ def test_a_zombies_commit_is_refused() -> None:
         world.heal()
         refused = await error_of(zombie.commit())
         assert refused.code in (Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION)
+        assert zombie.membership.needs_join and zombie.membership.lost  # it knows, before any heartbeat tells it
         assert sum((await heir.consumer.committed()).values()) == 30
 
     play(7, story, topics=SIX)
