@@ -68,9 +68,9 @@ class Client:
                 return found
             if self.closed:
                 raise ConnectionError("this client is closed")
-            host, port = self._address(node)
             await self._leave_alone(node)
             try:
+                host, port = self._address(node)
                 opened = await connect(self.env, host, port, node, self.client_id, self.request_timeout)
             except (ConnectionError, TimeoutError):
                 self._failed(node)
