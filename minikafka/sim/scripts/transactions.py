@@ -24,8 +24,8 @@ async def a11_torn_transaction(story: CoordinatedStory) -> None:
     """A commit is delayed on one connection, asked for again on another, and carried out. The next transaction begins.
     Now the first request arrives. It carries the epoch of the old transaction, and every end raises the epoch
     (KIP-890): the coordinator refuses it. Before KIP-890 both transactions had the same epoch, and the late commit
-    committed whatever of the new transaction was there: half of it, and its producer may yet abort it. Found by Jepsen
-    in 2024, in every Kafka then.
+    committed whatever of the new transaction was there: half of it, and its producer may yet abort it. Jepsen told of
+    it in 2024 (KAFKA-17754).
     """
     p = await one_producer(story)
 
