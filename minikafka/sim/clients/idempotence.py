@@ -134,7 +134,7 @@ class Idempotence:
         if of.unresolved is None and (batch.rewritten or not expected):
             return True  # the one before it failed too, and goes first
         if self.transactional or of.unresolved is None and batch.unsure:
-            return False  # a leader that was restarted remembers the last batch of a producer only: it may have this one
+            return False  # a leader that was restarted remembers a producer's last batch only: it may have this one
         if of.unresolved is None or batch.sequence == of.unresolved and not batch.unsure:
             self.to_renumber.setdefault(batch.tp)
         return True

@@ -22,10 +22,12 @@ def test_topics_configs_partitions() -> None:
         configs = await admin.describe_configs("x")
         assert (configs["max.message.bytes"], configs["retention.ms"]) == ("1048588", "99")
         await admin.create_partitions("x", 4)
-        await stage.world.until(lambda: all(len(stage.world.broker(n).image.topics["x"].partitions) == 4 for n in (1, 2, 3)))
+        brokers = [stage.world.broker(n) for n in (1, 2, 3)]
+        await stage.world.until(lambda: all(len(b.image.topics["x"].partitions) == 4 for b in brokers))
         await admin.delete_topic("x")
         assert (await error_of(admin.delete_topic("x"))).code is Err.UNKNOWN_TOPIC_OR_PARTITION
-        assert [e["f"] for e in stage.history if e["process"] == "world"] == ["retention", "delete-topic", "delete-topic"]
+        facts = [e["f"] for e in stage.history if e["process"] == "world"]
+        assert facts == ["retention", "delete-topic", "delete-topic"]
 
     play(1, story)
 

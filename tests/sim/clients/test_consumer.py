@@ -9,6 +9,7 @@ from kafka.protocol.consumer import FetchRequest
 
 from minikafka.protocol.errors import Err
 from minikafka.sim.clients import Consumer
+from minikafka.sim.hold import Message
 from tests.sim.clients.kit import Stage, error_of, play, read
 
 TP = ("t", 0)
@@ -228,7 +229,11 @@ def test_it_reads_from_the_follower_in_its_rack_and_goes_back_when_that_is_gone(
         await stage.admin.create_topic("near", assignment={0: [1, 2, 3]})
         consumer, sources = stage.consumer(rack="b"), []
         consumer.assign([("near", 0)])
-        world.tap(lambda m: sources.append(m.src) if m.is_response and m.dst == "clients" and m.api is FetchRequest else 0)
+        def look(message: Message) -> None:
+            if message.is_response and message.dst == "clients" and message.api is FetchRequest:
+                sources.append(message.src)
+
+        world.tap(look)
         producer = stage.producer()
         await producer.send("near", "v0")
         seen = await read(consumer, 1)

@@ -114,3 +114,16 @@ def test_an_exhausted_epoch_asks_for_a_new_id(numbers: Idempotence) -> None:
     numbers.given_up(sent(numbers), refused=True)
     numbers.raise_epoch()
     assert numbers.identity is None
+
+
+def test_what_may_have_arrived_is_not_written_again_under_a_new_epoch(numbers: Idempotence) -> None:
+    """Fails if a batch whose answer was lost is renumbered when a restarted leader, which remembers the last batch only,
+    misses something before it: it may well have the batch, which would then be there twice."""
+    numbers.acknowledged(first := sent(numbers), first.identity)
+    second = sent(numbers)
+    second.unsure = True
+    assert not numbers.may_retry(Err.OUT_OF_ORDER_SEQUENCE_NUMBER, second, -1)
+    numbers.given_up(second, refused=False)
+    assert numbers.resolve()
+    numbers.raise_epoch()
+    assert told(sent(numbers)) == (1, 0)
