@@ -85,6 +85,8 @@ class _Session(asyncio.Protocol):
         self._correlation = 0
 
     def send(self, message: ApiMessage, version: int, client_id: str, timeout: float) -> asyncio.Future[Any]:
+        if self.lost:  # between its making and the step of whoever asked for it; uvloop would raise RuntimeError
+            raise ConnectionError(f"node {self.node_id} closed the connection")
         self._correlation += 1
         answer = self.env.future()
         timer = self.env.later(timeout, self._expire, self._correlation)

@@ -1,14 +1,20 @@
-"""A connection whose peer goes away in the very moment in which its request came."""
+"""Connections that go away in the very moment in which they were made, or in which a request came."""
 
 from __future__ import annotations
 
 import gc
 import warnings
+from typing import Any
 
+import pytest
 from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import MetadataRequest
 
+from minikafka.broker.peer import Peer
 from minikafka.protocol.codec import encode_request
-from tests.security.world import World
+from minikafka.sim.disk import SimDisk
+from minikafka.sim.env import SimEnv
+from tests.security.world import CLIENTS, World
 
 
 def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
@@ -36,3 +42,23 @@ def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
         World(1).run(story)
         gc.collect()
     assert [str(complaint.message) for complaint in complaints if "never awaited" in str(complaint.message)] == []
+
+
+class Fickle(SimEnv):
+    """Its connections are lost before whoever asked for them has had its turn, as under a peer that is killed."""
+
+    async def connect(self, host: str, port: int, factory: Any, peer: int) -> Any:
+        protocol = await super().connect(host, port, factory, peer)
+        protocol.connection_lost(None)
+        return protocol
+
+
+def test_a_connection_lost_as_it_is_made_is_a_connection_error() -> None:
+    """Fails if a request is written to it: uvloop then raises what no caller expects, and the broker dies (I-PEER-1)."""
+
+    async def story(world: World) -> None:
+        peer = Peer(Fickle(world.loop, world.net, SimDisk(), "fickle"), 1, "host", CLIENTS, "test")
+        with pytest.raises(ConnectionError, match="closed the connection"):
+            await peer.request(MetadataRequest(topics=[]), 12, 5)
+
+    World(1).run(story)
