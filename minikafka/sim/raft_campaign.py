@@ -18,8 +18,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from minikafka.core.raft_messages import InvariantViolation
+from minikafka.sim.raft_node import RaftNode, Settings
 from minikafka.sim.raft_oracle import RaftViolation
-from minikafka.sim.raft_world import RaftNode, RaftWorld, Settings
+from minikafka.sim.raft_world import RaftWorld
 
 HEAL_WITHIN = 20.0  # seconds that a healed quorum has to agree
 FAULTS = ("crash", "fuse", "pause", "cut", "isolate", "slow_disk", "snapshot", "wipe", "stop", "stand", "storm",

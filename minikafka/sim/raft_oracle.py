@@ -22,7 +22,8 @@ from minikafka.core.raft_messages import Ballot, Fetch, SnapshotId
 from minikafka.sim.raft_disk import Entry
 
 if TYPE_CHECKING:
-    from minikafka.sim.raft_world import RaftNode, RaftWorld
+    from minikafka.sim.raft_node import RaftNode
+    from minikafka.sim.raft_world import RaftWorld
 
 
 class RaftViolation(AssertionError):

@@ -13,9 +13,9 @@ Invariants: I-RWORLD-1 everything that happens follows from the seed and the cal
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -32,69 +32,17 @@ from minikafka.core.raft_messages import (
     LoadSnapshot,
     Persist,
     Reply,
-    Request,
     Response,
     RoleChanged,
     Send,
     SnapshotAnswer,
-    Times,
     Truncate,
 )
-from minikafka.sim.raft_disk import Entry, RaftDisk
+from minikafka.sim.raft_disk import RaftDisk
+from minikafka.sim.raft_node import Asked, RaftNode, Settings, times
 from minikafka.sim.raft_oracle import RaftOracle
 
 REQUEST_TIMEOUT, FETCH_GRACE, SWEEP_EVERY = 2.0, 0.5, 0.25
-
-
-@dataclass(slots=True)
-class Settings:
-    """What is drawn once per seed."""
-
-    voters: int = 3
-    observers: int = 1
-    latency: tuple[float, float] = (0.0005, 0.005)
-    disk: tuple[float, float] = (0.0, 0.0)  # seconds that a Persist or a Flush takes
-    reorder: float = 0.0  # the part of messages that may overtake others
-    loss: float = 0.0  # the part of messages that break their connection
-    max_entries: int = 10  # in one answer to a fetch, or one piece of a snapshot
-    append_every: float = 0.15
-    drift: float = 0.0  # clocks run this much faster or slower
-    pace: float = 1.0  # the quorum's times are this much of Kafka's
-    seconds: float = 6.0  # of faults
-
-
-@dataclass(slots=True, frozen=True, eq=False)
-class Asked:
-    """A request: also the token under which the node that answers knows it."""
-
-    src: int
-    dst: int
-    id: int
-    request: Request
-    lives: tuple[int, int]  # the incarnations of both ends of the connection
-    expires: float
-
-
-class RaftNode:
-    """One process, and the disk that survives it."""
-
-    def __init__(self, id: int, rate: float) -> None:
-        self.id, self.rate = id, rate
-        self.disk = RaftDisk()
-        self.core: Raft | None = None
-        self.life = 0
-        self.paused = False
-        self.high_watermark = 0
-        self.loading: list[Entry] = []
-        self.inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
-        self.busy = False  # waits for its disk
-        self.stalled: tuple[list[Effect], int] | None = None  # the disk is done, but the process is paused
-        self.fuse: tuple[int, bool, float] | None = None  # effects until a crash; whether of power; seconds of downtime
-        self.disk_delay = 0.0  # on top of the settings', while the disk is slow
-        self.armed = float("inf")  # when its next timer fires
-
-    def wait(self) -> bool:
-        return self.busy or self.paused
 
 
 class RaftWorld:
@@ -105,7 +53,7 @@ class RaftWorld:
         self.voters = tuple(range(1, settings.voters + 1))
         ids = range(1, settings.voters + settings.observers + 1)
         self.nodes = {id: RaftNode(id, 1 + self.rng.uniform(-1, 1) * settings.drift) for id in ids}
-        self.seed, self.now, self.times = seed, 0.0, _times(settings.pace)
+        self.seed, self.now, self.times = seed, 0.0, times(settings.pace)
         self.oracle = RaftOracle(self)
         self.coverage: Counter[str] = Counter()
         self.listener: Callable[[float, int, str], None] | None = None
@@ -473,8 +421,3 @@ def _ignore(node: RaftNode) -> None:
 def _no(node: RaftNode) -> bool:
     """Until a fault crashes those that load a snapshot."""
     return False
-
-
-def _times(pace: float) -> Times:
-    usual = Times()
-    return Times(*(getattr(usual, field.name) * pace for field in fields(Times)))
