@@ -202,7 +202,10 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
         handle = SimHandle(self, callback, args, context, self.time() + delay)
-        self.timeline.at(self.timeline.clock + delay / self._rate, handle)
+        pause = delay / self._rate
+        if pause > 0 and (self._rate != 1.0 or self._shift):  # so that rounding never fires a timer before its time
+            pause = max(pause, 1e-9)
+        self.timeline.at(self.timeline.clock + pause, handle)
         return handle
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
