@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from minikafka.history import History
 
-from .kafka_python import DELIVERY_MS, REQUEST_MS, SESSION_MS, TRANSACTION_MS
+from .kafka_python import CLOSE_S, DELIVERY_MS, REQUEST_MS, SESSION_MS, TRANSACTION_MS
 from .worker import Pace, Worker
 
 QUIET = logging.getLogger("minikafka.chaos.librdkafka")  # it would fill the terminal with lost connections
@@ -63,7 +63,7 @@ class Producer(Worker):
 
     def close(self) -> None:
         if self.producer is not None:
-            self.producer.flush(DELIVERY_MS / 1000)
+            self.producer.flush(CLOSE_S)
 
 
 class Member(Worker):
