@@ -99,6 +99,13 @@ class Group:
         self.update()
         return member.assigned
 
+    def replace(self) -> None:
+        """A new member in the place of those that live, as a supervisor does with what makes no progress any more."""
+        for number, member in enumerate(self.members):
+            if member.process.poll() is None:
+                self.kill(number)
+        self._start_member(len(self.members) + 1)
+
     def stop(self) -> None:
         """Let the members that live commit and leave."""
         for member in self.members:

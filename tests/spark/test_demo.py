@@ -2,15 +2,18 @@
 import dataclasses
 import json
 import shutil
+import signal
 import subprocess
 import sys
 
 import pytest
+from kafka import KafkaProducer
 
 from minikafka.datasets import Flight
 from minikafka.demo.consume import Group, Member
 from minikafka.demo.reconcile import Figures
 from minikafka.demo.spark_job import FLIGHT
+from tests.clients.kit import make_topic
 
 GOOD = Figures(
     sent=9,
@@ -115,3 +118,28 @@ def test_what_a_killed_member_leaves(tmp_path):
 def test_spark_knows_the_fields_of_a_flight():
     """Fails if a field were added to Flight or renamed, and Spark went on reading it as null."""
     assert [column.split()[0] for column in FLIGHT.split(", ")] == [f.name for f in dataclasses.fields(Flight)]
+
+
+def test_a_group_that_stands_still_is_replaced(cluster, name, tmp_path):
+    """Fails if the new member gets no partitions because the old ones live on, or begins elsewhere than at their commit."""
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap.split(",")) as producer:
+        make_topic(cluster, name)
+        group = Group(cluster.bootstrap, name, name, tmp_path)
+
+        def send(*numbers):
+            for seq in numbers:
+                producer.send(name, key=b"N1", value=json.dumps({"seq": seq}).encode()).get(30)
+
+        def has_read(count):
+            cluster.wait(lambda: (group.update(), len(group.read) == count)[1], 60)
+
+        group._start_member(1)
+        send(1, 2, 3)
+        has_read(3)
+        group.members[0].process.send_signal(signal.SIGSTOP)
+        send(4, 5)
+        group.replace()
+        has_read(5)
+        group.stop()
+    assert sorted(group.read.values()) == [1, 2, 3, 4, 5] and group.order_violations == 0
+    assert group.members[0].process.returncode == -signal.SIGKILL
