@@ -139,11 +139,11 @@ def make_topic(cluster: Any, name: str, partitions: int = 1, replicas: int = 3,
                                                              "replication_factor": replicas}
     with admin_of(cluster) as admin:
         admin.create_topics({name: spec})
-    cluster.wait(lambda: _known_everywhere(cluster, name, len(assignments or range(partitions))), PATIENCE)
+    cluster.wait(lambda: known_everywhere(cluster, name, len(assignments or range(partitions))), PATIENCE)
     return name
 
 
-def _known_everywhere(cluster: Any, topic: str, partitions: int) -> bool:
+def known_everywhere(cluster: Any, topic: str, partitions: int) -> bool:
     """all brokers know leaders of all partitions of the new topic"""
     from minikafka.cluster import wire
     for broker in cluster.alive:
