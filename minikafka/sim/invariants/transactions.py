@@ -109,7 +109,9 @@ class TransactionsAreSound(Invariant):
     def _left_open(self) -> list[str]:
         half = [f"transactional id {name} (producer {data.producer_id}, epoch {data.epoch}) is still {data.state.value}"
                 for name, data in self.ids.items() if data.state in (State.ONGOING, *PREPARED)]
-        leading = [s for s in self.watch.replicas() if s.core.is_leader and self.cluster.leads(s)]
+        # Where records were lost with permission a marker may be among them: then only `kafka-transactions abort` helps.
+        leading = [s for s in self.watch.replicas()
+                   if s.core.is_leader and self.cluster.leads(s) and not s.truth.was_lost]
         return half + [f"{seen}: a transaction is open from offset {first} on, LSO {seen.partition.last_stable_offset}"
                        f", HW {seen.core.high_watermark}"
                        for seen in leading if (first := seen.log.producers.first_undecided_offset) >= 0]
