@@ -1,0 +1,9 @@
+"""The picture of a cluster: a pure function from its trace at a moment to a frame, and from a frame to SVG or text.
+
+    run = Run.of(cluster)            # or Run.open("run.mk"): the same events, live, simulated or from a file
+    frame = run.at(31.4, "flights-2")
+    svg, text = to_svg(frame), to_text(frame)
+
+No broker is ever asked: a dead one cannot blank the picture (I-PICTURE-1), and what the trace does not tell is drawn
+as unknown, never as 0 (I-PICTURE-2).
+"""

@@ -1,0 +1,263 @@
+"""A frame: everything that one picture of a cluster shows, as values that a renderer only has to arrange.
+
+What it is: frozen dataclasses between the two halves of the picture. `compose.py` makes a frame from what the trace told
+until a moment; `svg.py` and `text.py` draw it. Neither half looks past the frame.
+
+Units: times in seconds since the run began; offsets as Kafka counts them (an end is the next offset to be written).
+`None` always means "the trace does not tell" and is drawn as "?"; it is never the same as 0 or "none".
+
+Invariants
+  I-FRAME-1  a frame is a value: equal frames, equal pictures, byte for byte
+  I-FRAME-2  a renderer computes layout, never facts: every number and word on the picture stands in the frame
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How a thing stands; each has a colour and a shape of its own."""
+
+    GOOD = "good"
+    WAIT = "wait"        # held up, and it will resolve by itself or by a timer
+    BAD = "bad"          # something is refused, unavailable or lost
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What holds things up now, with the numbers."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One record of a lane. `readable`: below the high watermark. `epoch`: the leader epoch it was written in."""
+
+    offset: int
+    epoch: int | None
+    readable: bool | None
+    acked: bool = False      # a producer was told that this very record is stored
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets [start, end) drawn as one box: what is too much or too old for cells."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ghost:
+    """Records that were here and were cut off: offsets [start, end) of `epoch`; `acked` of them had been acknowledged."""
+
+    start: int
+    end: int
+    epoch: int | None
+    acked: int
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One replica of the chosen partition."""
+
+    broker: int
+    role: str                      # "leader", "follower", "unknown"
+    process: str                   # "running", "killed", "stopped", "paused", "held", "slow", "starting", "unknown"
+    cut_from: tuple[int, ...]      # brokers it cannot hear; 0 stands for the clients
+    epoch: int | None              # the leader epoch it knows
+    believes_leader: bool          # it acts as a leader; two may, for a while
+    in_sync: bool | None
+    behind_for: float | None       # seconds since it was last caught up (leader's judgement); None: unknown or leader
+    lag_limit: float | None        # replica.lag.time.max.ms in seconds
+    next_check: float | None       # seconds until the leader looks at it again
+    start: int | None              # log start offset
+    high_watermark: int | None     # as this replica knows it
+    end: int | None                # log end offset
+    cells: tuple[Cell, ...]
+    folded: tuple[Span, ...]
+    ghosts: tuple[Ghost, ...]
+    rate: float | None             # records a second appended over the last second
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSpan:
+    """Which leader epoch wrote the offsets [start, end); `leader` is the broker that led then."""
+
+    epoch: int
+    start: int
+    end: int
+    leader: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finger:
+    """A place on the offset axis: a consumer's position or a group's committed offset."""
+
+    who: str
+    kind: str                      # "position" or "committed"
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The chosen partition in full; lanes leader first, in-sync followers next, the rest sunk below."""
+
+    topic: str
+    index: int
+    leader: int | None             # None: nobody leads (or nobody knows)
+    epoch: int | None
+    isr: tuple[int, ...] | None
+    min_isr: int | None
+    replication_factor: int | None
+    high_watermark: int | None
+    log_end: int | None
+    log_start: int | None
+    last_stable: int | None        # below it transactions are decided; None: no open transaction told of
+    lanes: tuple[Lane, ...]
+    epochs: tuple[EpochSpan, ...]
+    fingers: tuple[Finger, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One partition in the strip of small multiples."""
+
+    name: str                      # "flights-2"
+    leader: int | None
+    epoch: int | None
+    isr: tuple[int, ...] | None
+    replicas: tuple[int, ...] | None
+    high_watermark: int | None
+    log_end: int | None
+    lag: int | None                # of the group that is furthest behind
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """What one watched producer told: sent = acked + failed + unknown + waiting."""
+
+    name: str
+    sent: int
+    acked: int
+    failed: int
+    unknown: int                   # answered by a timeout or a lost connection: written or not, it cannot know
+    waiting: int
+    last_latency: float | None     # seconds from send to acknowledgement
+    oldest_wait: float | None      # seconds that the oldest unanswered record waits
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A group on one partition. `committed` None is "?": it has no commit, which is not 0. lag = high watermark - committed."""
+
+    partition: str
+    member: str | None
+    position: int | None
+    committed: int | None
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    name: str
+    state: str | None
+    generation: int | None
+    members: tuple[str, ...]
+    progress: tuple[Progress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The controllers; the metadata log is the partition `__cluster_metadata-0`, which may be chosen like any other."""
+
+    voters: tuple[int, ...] | None
+    active: int | None
+    epoch: int | None
+    alive: tuple[int, ...]
+    fenced: tuple[int, ...]        # brokers that the controller counts as dead
+    log_end: int | None
+    high_watermark: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The truth of every demo, over the whole run. None: nobody told (no watched client)."""
+
+    acknowledged: int | None
+    readable: int | None           # acknowledged and now below the high watermark
+    delivered: int | None          # handed out by consumers, each place once
+    unknown: int | None
+    lost: int | None               # acknowledged, and not in the log of the leader that there is now
+    duplicate: int | None          # handed out again to the same group, or stored twice
+    reordered: int | None
+
+
+class Kind(StrEnum):
+    """What one may jump to."""
+
+    FAULT = "fault"
+    ELECTION = "election"
+    ISR = "isr"
+    STALL = "stall"                # the high watermark stands while the log grows
+    LOSS = "loss"
+    REBALANCE = "rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment worth looking at."""
+
+    t: float
+    kind: Kind
+    text: str                      # "broker 2 killed"
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """One process of the cluster, as the control bar and the head of the picture show it."""
+
+    id: int
+    process: str                   # as Lane.process
+    leads: int | None              # partitions it leads
+    controller: bool               # it is the active controller
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Traffic of the last second between two ends (0: the clients), records a second; `broken` if a fault holds it."""
+
+    source: int
+    target: int
+    what: str                      # "produce", "fetch"
+    rate: float
+    broken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One picture."""
+
+    t: float
+    begin: float
+    end: float                     # the end of what is known; `t == end` and `live` means "now"
+    live: bool
+    engine: str
+    sentence: Sentence
+    brokers: tuple[Broker, ...]
+    rows: tuple[Row, ...]
+    chosen: Partition | None
+    flows: tuple[Flow, ...]
+    producers: tuple[Producer, ...]
+    groups: tuple[Group, ...]
+    quorum: Quorum
+    ledger: Ledger
+    marks: tuple[Mark, ...]
