@@ -94,8 +94,13 @@ class RaftOracle:
                 raise RaftViolation("I8", f"epochs go back in the log of node {node.id} at {at}")
 
     def truncates(self, node: RaftNode, offset: int) -> None:
-        """About to: what is committed and in this log may not go."""
-        if offset < len(self.committed) and offset < len(node.disk.entries):
+        """About to: what is committed and in this log may not go.
+
+        Unless the node has not heard of the epoch that committed it: it follows a deposed leader still, and no majority
+        ever counted on it.
+        """
+        assert node.core is not None
+        if offset < min(len(self.committed), len(node.disk.entries)) and self.committed_in[offset] <= node.core.epoch:
             if node.disk.entries[offset] == self.committed[offset]:
                 raise RaftViolation("I8", f"node {node.id} truncates to {offset}, which is committed")
 
