@@ -41,8 +41,8 @@ demo: setup  ## the whole pipeline on real flights, with a crash in the middle (
 doctor: setup  ## versions, Java, ports, jars, and what to do about what is missing
 	@$(PY) -m minikafka doctor
 
-labs: setup  ## derive the students' notebooks (labs/) from the solved ones (solutions/)
-	@$(PY) tools/labs.py
+labs: setup  ## notebooks from solutions/source/: labs/ and solutions/ (LAB=06; RUN=1 runs the solved one, keeps its outputs)
+	@$(PY) tools/labs.py $(LAB) $(if $(RUN),--run) $(ARGS)
 
 lint: setup  ## the laws of the house, and ruff
 	@$(PY) -m pytest -q tests/test_laws.py tests/setup/test_lock.py $(ARGS)

@@ -1,9 +1,10 @@
 """What a notebook of the course imports: exercises, predictions and their verdicts.
 
-    from minikafka.lab import check, predict, reveal, todo
+    from minikafka.lab import check, hint, predict, reveal, todo
 
 * `todo(hint)`       stands where a student writes; raises until then
 * `check(id, fn)`    asks whether an answer is right: a `Verdict` (PASS, FAIL, UNKNOWN), never an exception
+* `hint(id)`         the next of three hints: a question, the concept, where to read
 * `predict(id, x)`   keeps a guess before the experiment, `reveal(id, y)` sets it beside what was measured
 
 With LAB_STRICT=1 in the environment (the solved notebooks, in tests) a verdict that is not PASS raises instead.
@@ -13,7 +14,8 @@ Invariants
   I-LAB-2  what is right is decided by importable functions (`minikafka/lab/checks/`), never by code in a cell
 """
 from minikafka.lab.exercise import Todo, check, strict, todo
+from minikafka.lab.hints import hint
 from minikafka.lab.prediction import predict, reveal
 from minikafka.lab.verdict import Verdict
 
-__all__ = ["Todo", "Verdict", "check", "predict", "reveal", "strict", "todo"]
+__all__ = ["Todo", "Verdict", "check", "hint", "predict", "reveal", "strict", "todo"]

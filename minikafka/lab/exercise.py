@@ -4,21 +4,30 @@ Owns the register of checks. A check is an importable function that takes the st
 sentence (what the answer shows, printed with PASS), raises AssertionError (wrong; its text says what was seen and what
 was expected) or Unknown (cannot be judged). So a deleted or copied cell cannot break the marking.
 
+    @checks("6.1", matters="A consumer that lags may wait for a follower, not for itself.")
+    def high_watermark(answer: Callable[..., int]) -> str:
+        ...
+        raise Wrong("you said 50, it is 47", excerpt=events, replay="python -m minikafka sim run --seeds 1 --from 6")
+
 Invariants
   I-LAB-3  an error in a student's function is a FAIL with the error's own text, and never stops the notebook
   I-LAB-4  an exercise that still stands at todo() is UNKNOWN and shows the hint
 """
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from minikafka.lab.verdict import Outcome, Verdict
+from minikafka.lab.hints import hints, load
+from minikafka.lab.verdict import Event, Outcome, Verdict, lines
+
+__all__ = ["CHECKS", "Check", "NotPassed", "Todo", "Unknown", "Wrong", "check", "checks", "find", "hints", "judge", "strict",
+           "todo"]
 
 Check = Callable[[Any], str]
 CHECKS: dict[str, Check] = {}
+MATTERS: dict[str, str] = {}
 
 
 class Todo(NotImplementedError):
@@ -27,6 +36,14 @@ class Todo(NotImplementedError):
 
 class Unknown(Exception):
     """Raised by a check that cannot judge: what it needed did not happen."""
+
+
+class Wrong(AssertionError):
+    """Raised by a check: wrong, with the events of the trace that show it (the fewer the better) and how to see it again."""
+
+    def __init__(self, text: str, excerpt: Iterable[Event | str] = (), replay: str = "") -> None:
+        super().__init__(text)
+        self.excerpt, self.replay = lines(excerpt), replay
 
 
 class NotPassed(Exception):
@@ -43,10 +60,10 @@ def strict() -> bool:
     return os.environ.get("LAB_STRICT", "0") not in ("", "0")
 
 
-def checks(exercise: str) -> Callable[[Check], Check]:
-    """Registers the check of one exercise, such as "0.1"."""
+def checks(exercise: str, matters: str = "") -> Callable[[Check], Check]:
+    """Registers the check of one exercise, such as "0.1"; `matters`: one line, shown after PASS, why production cares."""
     def register(function: Check) -> Check:
-        CHECKS[exercise] = function
+        CHECKS[exercise], MATTERS[exercise] = function, matters
         return function
     return register
 
@@ -62,19 +79,20 @@ def check(exercise: str, answer: Any) -> Verdict:
 def find(exercise: str) -> Check:
     """The check of an exercise; the checks of lab N live in `minikafka/lab/checks/labNN.py`."""
     if exercise not in CHECKS:
-        lab = int(exercise.split(".")[0])
-        importlib.import_module(f"minikafka.lab.checks.lab{lab:02d}")
+        load(exercise)
     return CHECKS[exercise]
 
 
 def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
     """Runs one check; whatever it or the student's function raises becomes a verdict."""
     try:
-        return Verdict(exercise, Outcome.PASS, ask(answer))
+        return Verdict(exercise, Outcome.PASS, ask(answer), matters=MATTERS.get(exercise, ""))
     except Todo as hint:
         return Verdict(exercise, Outcome.UNKNOWN, f"not solved yet. Hint: {hint}")
     except Unknown as reason:
         return Verdict(exercise, Outcome.UNKNOWN, str(reason))
+    except Wrong as wrong:
+        return Verdict(exercise, Outcome.FAIL, str(wrong), wrong.excerpt, wrong.replay)
     except AssertionError as wrong:
         return Verdict(exercise, Outcome.FAIL, str(wrong) or "not what was expected")
     except Exception as error:  # the student's own code may raise anything

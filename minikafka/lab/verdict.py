@@ -1,13 +1,18 @@
 """The answer to "is this right?": PASS, FAIL or UNKNOWN, with one sentence that says why.
 
 Three values, because "could not be judged" is neither success nor failure: an exercise that nobody has begun, or a
-cluster that never elected a leader. A verdict is shown in colour, and always in words as well.
+cluster that never elected a leader. A verdict is shown in colour, and always in words as well. It may carry the few events
+of the trace that show the matter, a command that plays the run again, and, after PASS, why it matters in production.
 """
 from __future__ import annotations
 
 import enum
 import html
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+Event = Mapping[str, Any]
 
 
 class Outcome(enum.Enum):
@@ -19,6 +24,7 @@ class Outcome(enum.Enum):
 # Okabe-Ito's bluish green, vermillion and a grey: told apart by colour-blind readers and on both of JupyterLab's themes.
 COLOURS = {Outcome.PASS: "#009e73", Outcome.FAIL: "#d55e00", Outcome.UNKNOWN: "#808080"}
 SIGNS = {Outcome.PASS: "✔", Outcome.FAIL: "✘", Outcome.UNKNOWN: "?"}
+QUIET = {"k", "t", "w", "b", "i", "n"}  # fields of an event that stand in front of the line, or say nothing to a reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +34,41 @@ class Verdict:
     id: str
     outcome: Outcome
     why: str
+    excerpt: tuple[str, ...] = ()   # lines of the trace
+    replay: str = ""                # a command
+    matters: str = ""               # in production
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS
 
     def __repr__(self) -> str:
-        return f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}: {self.why}"
+        more = [f"    {line}" for line in self.excerpt]
+        more += [f"    to see it again: {self.replay}"] if self.replay else []
+        more += [f"    in production: {self.matters}"] if self.matters else []
+        return "\n".join([f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}: {self.why}", *more])
 
     def _repr_html_(self) -> str:
-        return panel(COLOURS[self.outcome], f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}", self.why)
+        lines = html.escape("\n".join(self.excerpt))
+        more = f'<pre style="margin: 4px 0">{lines}</pre>' if self.excerpt else ""
+        more += f"<div>To see it again: <code>{html.escape(self.replay)}</code></div>" if self.replay else ""
+        more += f"<div><i>In production:</i> {html.escape(self.matters)}</div>" if self.matters else ""
+        return panel(COLOURS[self.outcome], f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}", self.why, more)
 
 
-def panel(colour: str, title: str, text: str) -> str:
-    """One line of HTML with a coloured edge; both texts are escaped."""
+def panel(colour: str, title: str, text: str, more: str = "") -> str:
+    """A line with a coloured edge; title and text are escaped, `more` is HTML that stands below."""
     return (f'<div style="border-left: 6px solid {colour}; padding: 4px 12px; font-size: 1.05em">'
-            f'<b style="color: {colour}">{html.escape(title)}</b> {html.escape(text)}</div>')
+            f'<b style="color: {colour}">{html.escape(title)}</b> {html.escape(text)}{more}</div>')
+
+
+def lines(events: Iterable[Event | str]) -> tuple[str, ...]:
+    """Events of a trace as lines to read: seconds since the first of them, broker, kind, fields. Text stays as it is."""
+    events = list(events)
+    times = [event["t"] for event in events if not isinstance(event, str) and "t" in event]
+    return tuple(event if isinstance(event, str) else line(event, min(times, default=0.0)) for event in events)
+
+
+def line(event: Event, began: float) -> str:
+    who = f"broker {event['b']}" if event.get("b") else "cluster"
+    fields = " ".join(f"{key}={value}" for key, value in event.items() if key not in QUIET)
+    return f"{event.get('t', began) - began:8.3f} s  {who:<9} {event.get('k', '')} {fields}".rstrip()

@@ -1,0 +1,59 @@
+"""Hints in three levels: a question that points the way, the concept behind it, where to read it.
+
+Owns the register of hints, and where the checks of a lab are found: hints stand beside them, in
+`minikafka/lab/checks/labNN.py`:
+
+    hints("6.1", "Who may be behind without holding anybody up?",
+          "The high watermark is the smallest log end offset of the replicas in sync.",
+          "minikafka/broker/partition.py: where the high watermark is moved")
+
+Invariants
+  I-HINT-1  every exercise has all three (a test asks); asking for a hint changes no verdict
+"""
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+from minikafka.lab.verdict import panel
+
+LEVELS = ("a question", "the concept", "where to read")
+HINTS: dict[str, tuple[str, str, str]] = {}
+SHOWN: dict[str, int] = {}
+COLOUR = "#56b4e9"  # Okabe-Ito's sky blue
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One hint, as the last expression of a cell shows it."""
+
+    id: str
+    level: int
+    text: str
+
+    def __repr__(self) -> str:
+        return f"{self.id} hint {self.level} of {len(LEVELS)} ({LEVELS[self.level - 1]}): {self.text}"
+
+    def _repr_html_(self) -> str:
+        return panel(COLOUR, f"{self.id} hint {self.level} of {len(LEVELS)}, {LEVELS[self.level - 1]}:", self.text)
+
+
+def hints(exercise: str, question: str, concept: str, pointer: str) -> None:
+    """Registers the three hints of one exercise, such as "6.1"."""
+    HINTS[exercise] = (question, concept, pointer)
+
+
+def load(exercise: str) -> None:
+    """Imports the checks and hints of the exercise's lab. ModuleNotFoundError if there is no such lab."""
+    importlib.import_module(f"minikafka.lab.checks.lab{int(exercise.split('.')[0]):02d}")
+
+
+def hint(exercise: str, level: int | None = None) -> Hint:
+    """Level 1, 2 or 3; without a level the next one that you have not seen. KeyError if there is no such exercise."""
+    if exercise not in HINTS:
+        load(exercise)
+    texts = HINTS[exercise]
+    chosen = SHOWN.get(exercise, 0) + 1 if level is None else level
+    chosen = min(max(chosen, 1), len(texts))
+    SHOWN[exercise] = max(chosen, SHOWN.get(exercise, 0))
+    return Hint(exercise, chosen, texts[chosen - 1])

@@ -1,0 +1,138 @@
+"""From one source to two files: solutions/NN-title.ipynb (solved, outputs kept) and labs/NN-title.ipynb (unsolved).
+
+Both carry, in their metadata's `minikafka`: the source's name, title and minutes, the ids of the exercises and predictions
+in order, and `sha256`, the hash of the cells that they were made with; the solved one also `ran` (I-NB-6).
+
+Invariants
+  I-NB-1  building is a function of the source and of the outputs that are there: same source, same bytes
+  I-NB-2  equal hashes mean "fresh", whatever a student has typed in a copy
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from . import outputs
+from .source import Lab, LabError, read
+from .student import BEGIN, unsolved_cells
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},
+}
+ASKED = re.compile(r"\b(check|predict)\(\s*[\"'](\d+\.\d+)[\"']")
+
+
+class Project:
+    """The folders of a project; tests use one of their own."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self.root = root
+        self.source, self.solutions, self.labs = root / "solutions" / "source", root / "solutions", root / "labs"
+
+    def sources(self, wanted: list[str]) -> list[Path]:
+        """The sources of these labs ("6", "06"), all of them for none. LabError if one is not there."""
+        found = {path.name[:2]: path for path in sorted(self.source.glob("*.md")) if path.name[0].isdigit()}
+        numbers = [f"{int(number):02d}" for number in wanted] or list(found)
+        missing = [number for number in numbers if number not in found]
+        if missing:
+            raise LabError(f"no source solutions/source/{missing[0]}-*.md")
+        return [found[number] for number in numbers]
+
+    def solved(self, lab: Lab) -> Path:
+        return self.solutions / f"{lab.name}.ipynb"
+
+    def student(self, lab: Lab) -> Path:
+        return self.labs / f"{lab.name}.ipynb"
+
+
+def fingerprint(cells: list[NotebookNode]) -> str:
+    """A hash of kinds, ids, metadata and sources of cells, in order; of no output."""
+    told = [(c.cell_type, c.id, sorted(c.metadata.items()), c.source) for c in cells]
+    return hashlib.sha256(json.dumps(told, ensure_ascii=False).encode()).hexdigest()
+
+
+def asked(lab: Lab) -> dict[str, list[str]]:
+    """The ids that a lab asks: `exercises` (a solution stands in the cell), `predictions`."""
+    exercises, predictions = [], []
+    for cell in lab.cells:
+        if cell.cell_type == "code":
+            solved = any(BEGIN.match(line) for line in cell.source.splitlines())
+            for call, number in ASKED.findall(cell.source):
+                if call == "predict":
+                    predictions.append(number)
+                elif solved:
+                    exercises.append(number)
+    return {"exercises": list(dict.fromkeys(exercises)), "predictions": list(dict.fromkeys(predictions))}
+
+
+def metadata(lab: Lab, cells: list[NotebookNode]) -> dict[str, Any]:
+    facts = {"source": f"solutions/source/{lab.name}.md", "title": lab.title, "minutes": lab.minutes, **asked(lab)}
+    return {**KERNEL, "minikafka": {**facts, "sha256": fingerprint(cells)}}
+
+
+def student_notebook(lab: Lab) -> NotebookNode:
+    cells = unsolved_cells(lab.cells)
+    return nbformat.v4.new_notebook(metadata=metadata(lab, cells), cells=cells)
+
+
+def solved_notebook(lab: Lab, before: NotebookNode | None) -> NotebookNode:
+    """The solved notebook, with the outputs of `before` where the code is the same."""
+    notebook = nbformat.v4.new_notebook(metadata=metadata(lab, lab.cells), cells=nbformat.from_dict(lab.cells))
+    if before is not None:
+        outputs.keep(notebook.cells, before.cells)
+        ran = before.metadata.get("minikafka", {}).get("ran")
+        if ran:
+            notebook.metadata.minikafka["ran"] = ran
+    return notebook
+
+
+def text(notebook: NotebookNode) -> str:
+    """The file's text: one way of writing, so that equal notebooks are equal bytes."""
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def load(path: Path) -> NotebookNode | None:
+    return nbformat.read(path, as_version=4) if path.exists() else None
+
+
+def build(path: Path, project: Project) -> Lab:
+    """Writes both notebooks of one source."""
+    lab = read(path)
+    solved = solved_notebook(lab, load(project.solved(lab)))
+    project.labs.mkdir(exist_ok=True)
+    project.student(lab).write_text(text(student_notebook(lab)))
+    project.solved(lab).write_text(text(solved))
+    return lab
+
+
+def stale(path: Path, project: Project) -> list[str]:
+    """Why the two notebooks are not what this source makes, or show what its code does not."""
+    lab = read(path)
+    again = f"run `make labs LAB={lab.name[:2]}`"
+    student, solved = load(project.student(lab)), load(project.solved(lab))
+    if student is None or solved is None:
+        return [f"{lab.name}.ipynb is missing in labs/ or solutions/: {again}"]
+    problems = []
+    if student.metadata.get("minikafka") != student_notebook(lab).metadata["minikafka"]:
+        problems.append(f"labs/{lab.name}.ipynb is not what its source makes: {again}")
+    if project.solved(lab).read_text() != text(solved_notebook(lab, solved)):
+        problems.append(f"solutions/{lab.name}.ipynb is not what its source makes: {again}")
+    if solved.metadata.get("minikafka", {}).get("ran") != outputs.code_hash(lab.cells):
+        problems.append(f"solutions/{lab.name}.ipynb shows what older code put out: {again} RUN=1")
+    problems += [f"solutions/{lab.name}.ipynb: {word}" for word in outputs.personal(solved.cells)]
+    return problems
+
+
+def orphans(project: Project) -> list[str]:
+    names = {path.stem for path in project.sources([])}
+    return [f"{folder.name}/{path.name} has no source in solutions/source/"
+            for folder in (project.labs, project.solutions) for path in sorted(folder.glob("*.ipynb")) if path.stem not in names]

@@ -1,0 +1,57 @@
+"""Runs a solved notebook as its tests do, strictly, and keeps what it put out.
+
+The kernel is a new process in the notebook's folder, on our own engine; nothing goes into a student's progress file.
+"""
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+from . import outputs
+from .build import Project, build, load, text
+from .source import LabError, read
+
+STRICT = {"LAB_STRICT": "1", "MINIKAFKA_PROGRESS": "off", "MINIKAFKA_ENGINE": "minikafka", "PYTHONHASHSEED": "0"}
+CELL_LIMIT = 120  # seconds
+
+
+def run(path: Path, project: Project) -> str:
+    """Builds a lab, runs its solved notebook and keeps the outputs; says how long it took. LabError if a cell fails."""
+    lab = build(path, project)
+    notebook = load(project.solved(lab))
+    began, times = time.monotonic(), Times()
+    os.environ.update(STRICT)
+    try:
+        client = NotebookClient(notebook, timeout=CELL_LIMIT, kernel_name="python3",
+                                resources={"metadata": {"path": str(project.solutions)}},
+                                on_cell_execute=times.start, on_cell_executed=times.stop)
+        client.execute()
+    except CellExecutionError as error:
+        raise LabError(f"{lab.name}: {error}") from None
+    taken = time.monotonic() - began
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata["minikafka"]["ran"] = outputs.code_hash(read(path).cells)
+    project.solved(lab).write_text(text(notebook))
+    build(path, project)
+    slowest = ", ".join(f"{cell} {spent:.1f} s" for spent, cell in sorted(times.taken, reverse=True)[:5])
+    return f"{lab.name}: {len(times.taken)} cells in {taken:.0f} s; slowest: {slowest}"
+
+
+class Times:
+    """How long each code cell took."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[float, str]] = []
+        self._began = 0.0
+
+    def start(self, cell: NotebookNode, cell_index: int) -> None:
+        self._began = time.monotonic()
+
+    def stop(self, cell: NotebookNode, cell_index: int, execute_reply: object) -> None:
+        if cell.cell_type == "code":
+            self.taken.append((time.monotonic() - self._began, cell.id))

@@ -1,0 +1,64 @@
+"""The students' notebook: a lab's cells without solutions, guesses, outputs and the marks that tests use.
+
+What a student's copy does not have:
+  * between `### BEGIN SOLUTION <hint>` and `### END SOLUTION`: one line `todo("<hint>")` stands there instead
+  * a line `guess = 2  ### GUESS`: it becomes `guess = ...  # your guess`
+  * cells tagged `solution-only`, and lines `# NBVAL_...`
+
+Invariants
+  I-NB-3  no solution reaches labs/: markers that are unclosed, nested or in a text cell are an error
+"""
+from __future__ import annotations
+
+import json
+import re
+
+import nbformat
+from nbformat import NotebookNode
+
+from .source import LabError
+
+BEGIN = re.compile(r"^(\s*)### BEGIN SOLUTION\s+(.+?)\s*$")
+END = re.compile(r"^\s*### END SOLUTION\s*$")
+GUESS = re.compile(r"^(\s*\w+ = ).*?\s*### GUESS\s*$")
+TEST_MARK = re.compile(r"^\s*# NBVAL_\w+\s*$")
+
+
+def unsolved(source: str) -> str:
+    """The source of a code cell without its solutions, guesses and test marks. LabError where a marker is wrong."""
+    lines, inside = [], False
+    for line in source.splitlines():
+        begin = BEGIN.match(line)
+        if "### BEGIN SOLUTION" in line and not begin:
+            raise LabError(f"a solution without a hint:\n{source}")
+        if begin and inside:
+            raise LabError(f"a solution inside a solution:\n{source}")
+        if END.match(line):
+            if not inside:
+                raise LabError(f"END SOLUTION without BEGIN SOLUTION:\n{source}")
+            inside = False
+        elif begin:
+            inside = True
+            lines.append(f"{begin[1]}todo({json.dumps(begin[2], ensure_ascii=False)})")
+        elif not inside and not TEST_MARK.match(line):
+            lines.append(GUESS.sub(r"\1...  # your guess", line))
+    if inside:
+        raise LabError(f"BEGIN SOLUTION without END SOLUTION:\n{source}")
+    if "### GUESS" in "\n".join(lines):
+        raise LabError(f"a guess is one line such as `guess = 2  ### GUESS`:\n{source}")
+    return "\n".join(lines)
+
+
+def unsolved_cells(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """The cells of the students' notebook; ids, tags and seeds are kept."""
+    kept = []
+    for cell in cells:
+        if "solution-only" in cell.metadata.get("tags", []):
+            continue
+        if cell.cell_type == "code":
+            kept.append(nbformat.v4.new_code_cell(unsolved(cell.source), id=cell.id, metadata=dict(cell.metadata)))
+        elif "### BEGIN SOLUTION" in cell.source or "### END SOLUTION" in cell.source:
+            raise LabError(f"a solution's marker in a text cell:\n{cell.source}")
+        else:
+            kept.append(nbformat.v4.new_markdown_cell(cell.source, id=cell.id, metadata=dict(cell.metadata)))
+    return kept
