@@ -21,6 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["chaos"]:
         from .chaos.command import main as chaos
         return chaos(given[1:])
+    if given[:1] == ["demos"]:
+        from .lab.demos.command import main as demos
+        return demos(given[1:])
     options = _parser().parse_args(given)
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
@@ -42,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
     fetch.set_defaults(run=_jars)
     commands.add_parser("demo", help="the whole pipeline on real flights (`demo --help` for its options)")
+    commands.add_parser("demos", help="failure demos for a class, on a projector (`demos --help`)")
     commands.add_parser("chaos", help="a live campaign: brokers killed under real clients (`chaos --help`)")
     commands.add_parser("sim", help="the simulator's campaigns: run, replay, shrink, ablate (`sim --help`)")
     return parser

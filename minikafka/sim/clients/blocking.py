@@ -22,6 +22,11 @@ class Blocking:
     def __init__(self, run: Callable[[Coroutine[Any, Any, Any]], Any], client: Any) -> None:
         self._run, self._client = run, client
 
+    @property
+    def unblocked(self) -> Any:
+        """The client itself, for a coroutine that runs inside of the world."""
+        return self._client
+
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._client, name)
         if not inspect.iscoroutinefunction(attribute):

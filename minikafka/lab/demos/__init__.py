@@ -1,0 +1,35 @@
+"""Failure demos for a class: a staged story in the seeded simulator, played on a projector, checked without one.
+
+    python -m minikafka demos D1            a page on this machine's loopback: ask, vote, run, freeze, explain, reset
+    python -m minikafka demos --all --check every demo without a screen; asserts what the class must see
+
+A demo is a module `dN.py` here that ends in `DEMO = Demo(...)`. Its story runs on `Cluster(engine="sim")`, so that the
+surprise comes at the same moment in every class; the recording is played, stepped and rewound at will.
+
+Invariants
+  I-DEMO-1  a demo's recording is a function of its story and its seed
+  I-DEMO-2  every sentence of `must_see` is computed from the trace, the frames or what the clients were told
+"""
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
+from minikafka.lab.demos.facts import Facts
+
+__all__ = ["Answer", "Demo", "Facts", "Scene", "Seen", "Stage", "demo", "names"]
+
+
+def names() -> list[str]:
+    """The demos there are: ["D1", ...], in order."""
+    found = (path.stem for path in Path(__file__).parent.glob("d*.py"))
+    return [f"D{number}" for number in sorted(int(stem[1:]) for stem in found if stem[1:].isdigit())]
+
+
+def demo(name: str) -> Demo:
+    """The demo of that name, such as "D1". Raises KeyError for an unknown one."""
+    if name.upper() not in names():
+        raise KeyError(f"there is no demo {name!r}; there are {', '.join(names())}")
+    found: Demo = importlib.import_module(f"minikafka.lab.demos.{name.lower()}").DEMO
+    return found

@@ -1,0 +1,128 @@
+"""What a demo is made of: a question to vote on, one or more scenes, and what the class must have seen in the end.
+
+    def story(stage):
+        cluster = stage.cluster(seed=1)
+        ...
+        stage.moment("ask", "Ten records a second. I kill the leader.")       # the snapshot that `r` returns to
+        ...
+        stage.moment("freeze", "Nothing moves.")                               # the page stops here by itself
+        stage.fact("read", read_all(cluster, "positions"))                     # for must_see
+
+    def must_see(run, facts):                                                  # run: picture.Run, facts: Facts
+        yield Seen(facts.leaders("positions-0")[-1].leader == 2, "the crown moved to broker 2")
+
+    DEMO = Demo(..., scenes=(Scene("kill the leader", story, must_see),))
+
+Owns: the values above and the stage, which records one scene.
+Invariants
+  I-DEMO-3  the moments of a scene have different names and stand in the order of time; "ask" is the first
+  I-DEMO-4  the cluster of a scene is closed when its story ends, however it ends
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+Event = dict[str, Any]
+ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to vote for; `why` is what the speaker says about it. Exactly one of a demo's answers is right."""
+
+    text: str
+    why: str
+    right: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One line of the "must see" column: a sentence with the numbers, and whether it held."""
+
+    held: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A named moment of a recording. `t`: seconds since its first event. At `stop` the page freezes."""
+
+    name: str
+    t: float
+    caption: str
+    stop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A story and what must be seen in it; most demos have one, a comparison has two or three."""
+
+    title: str
+    story: Callable[[Stage], None]
+    must_see: Callable[[Any, Any], Iterable[Seen]]
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """One demo: `question` is what the class votes on, `notes` what the speaker reads, `seeds` what it teaches."""
+
+    name: str
+    title: str
+    purpose: str
+    question: str
+    answers: tuple[Answer, ...]
+    notes: tuple[str, ...]
+    scenes: tuple[Scene, ...]
+    seeds: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if sum(answer.right for answer in self.answers) != 1 or len(self.answers) < 3:
+            raise ValueError(f"{self.name}: one right answer and at least the two commonest wrong ones")
+
+
+@dataclass
+class Stage:
+    """Where a scene is played: its one cluster, its moments, its facts."""
+
+    moments: list[Moment] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    _cluster: Any = None
+
+    def cluster(self, seed: int = 1, **settings: Any) -> Any:
+        """The simulated cluster of this scene (class settings unless told otherwise)."""
+        from minikafka import Cluster
+        if self._cluster is not None:
+            raise RuntimeError("a scene has one cluster: make another scene")
+        self._cluster = Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
+        return self._cluster
+
+    def moment(self, name: str, caption: str, stop: bool = True) -> None:
+        """Name this moment; `caption` is what the class reads then, until the next."""
+        if any(known.name == name for known in self.moments):
+            raise ValueError(f"there is a moment {name!r} already")
+        if not self.moments and name != ASK:
+            raise ValueError('the first moment is "ask": the snapshot to return to')
+        self.moments.append(Moment(name, self._cluster.now() - self.events[0]["t"], caption, stop))
+
+    def fact(self, name: str, value: Any) -> None:
+        """Keep what a client was told or has read, for must_see."""
+        self.facts[name] = value
+
+    @property
+    def events(self) -> list[Event]:
+        found: list[Event] = self._cluster.world.events
+        return found
+
+    def play(self, scene: Scene) -> list[Event]:
+        """Run the story to its end; returns the trace."""
+        try:
+            scene.story(self)
+            if not self.moments:
+                raise RuntimeError(f"{scene.title}: no moment was named")
+            trace: list[Event] = self._cluster.trace.events()
+            return trace
+        finally:
+            if self._cluster is not None:
+                self._cluster.close()

@@ -1,0 +1,144 @@
+"""The page for the projector: this machine's loopback only, no internet, nothing but questions answered (GET).
+
+    /                       the page itself (page.html): keys, captions, the vote, the speaker's notes
+    /demos.json             the demos: question, answers, notes, scenes
+    /scene.json?demo&scene  one recording: begin, end, moments, marks (recorded when first asked for)
+    /frame.svg?demo&scene&t&theme
+    /step.json?demo&scene&t&by     the time of the next or previous event
+
+Owns: the recordings, each made once; one lock, for a recording is read by one request at a time.
+Invariants
+  I-DEMO-6  the server listens on 127.0.0.1 and answers only requests that name it so (no page elsewhere can read it)
+"""
+from __future__ import annotations
+
+import json
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from minikafka.lab.demos.demo import Demo
+from minikafka.lab.demos.runner import Recording, record
+
+PAGE = Path(__file__).parent / "page.html"
+LOOPBACK = "127.0.0.1"
+THEMES = ("auto", "light", "dark")
+Query = dict[str, str]
+Answer = tuple[str, bytes]  # content type, body
+
+
+class Theatre:
+    """The demos to show and their recordings."""
+
+    def __init__(self, demos: Sequence[Demo]) -> None:
+        self.demos = {demo.name: demo for demo in demos}
+        self._recordings: dict[tuple[str, int], Recording] = {}
+        self._lock = threading.RLock()
+        self.paths: dict[str, Callable[[Query], Answer]] = {
+            "/": self._page, "/demos.json": self._list, "/scene.json": self._scene, "/frame.svg": self._frame,
+            "/step.json": self._step}
+
+    def recording(self, demo: str, scene: int) -> Recording:
+        """The recording of a scene; made when first asked for."""
+        with self._lock:
+            if (demo, scene) not in self._recordings:
+                self._recordings[demo, scene] = record(self.demos[demo].scenes[scene])
+            return self._recordings[demo, scene]
+
+    def prepare(self) -> None:
+        """Record everything beforehand, so that no class waits."""
+        for demo in self.demos.values():
+            for scene in range(len(demo.scenes)):
+                self.recording(demo.name, scene)
+
+    def answer(self, path: str, query: Query) -> Answer:
+        """Raises KeyError, IndexError or ValueError for what there is not."""
+        with self._lock:
+            return self.paths[path](query)
+
+    # --- what can be asked ----------------------------------------------------------------------------------------
+
+    def _page(self, query: Query) -> Answer:
+        return "text/html; charset=utf-8", PAGE.read_bytes()
+
+    def _list(self, query: Query) -> Answer:
+        return _json([{"name": d.name, "title": d.title, "purpose": d.purpose, "question": d.question,
+                       "answers": [asdict(a) for a in d.answers], "notes": d.notes,
+                       "scenes": [scene.title for scene in d.scenes]} for d in self.demos.values()])
+
+    def _asked(self, query: Query) -> Recording:
+        return self.recording(query["demo"], int(query.get("scene", "0")))
+
+    def _scene(self, query: Query) -> Answer:
+        found = self._asked(query)
+        marks = [{"t": m.t, "kind": str(m.kind), "text": m.text} for m in found.run.marks if found.begin <= m.t <= found.end]
+        return _json({"begin": found.begin, "end": found.end, "moments": [asdict(m) for m in found.moments], "marks": marks})
+
+    def _frame(self, query: Query) -> Answer:
+        from minikafka.lab.picture.svg import to_svg
+        found, theme = self._asked(query), query.get("theme", "auto")
+        if theme not in THEMES:
+            raise ValueError(f"no theme {theme!r}")
+        return "image/svg+xml; charset=utf-8", to_svg(found.run.at(float(query["t"])), theme=theme, size="projector").encode()
+
+    def _step(self, query: Query) -> Answer:
+        found = self._asked(query)
+        t = found.run.step(float(query["t"]), 1 if int(query["by"]) > 0 else -1)
+        return _json({"t": min(max(t, found.begin), found.end)})
+
+
+def _json(value: Any) -> Answer:
+    return "application/json; charset=utf-8", json.dumps(value).encode()
+
+
+def server(theatre: Theatre, port: int = 0) -> ThreadingHTTPServer:
+    """A server on loopback, not yet serving; port 0 takes any free one."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.headers.get("Host", "").rpartition(":")[0] not in (LOOPBACK, "localhost"):
+                return self._send(HTTPStatus.FORBIDDEN, "text/plain", b"this page is for this machine")
+            asked = urlsplit(self.path)
+            try:
+                kind, body = theatre.answer(asked.path, {k: v[-1] for k, v in parse_qs(asked.query).items()})
+            except (KeyError, IndexError, ValueError) as unknown:
+                return self._send(HTTPStatus.NOT_FOUND, "text/plain", repr(unknown).encode())
+            self._send(HTTPStatus.OK, kind, body)
+
+        def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    made = ThreadingHTTPServer((LOOPBACK, port), Handler)
+    made.daemon_threads = True
+    return made
+
+
+def serve(demos: Sequence[Demo], port: int, browser: bool) -> None:
+    """Show demos until Ctrl-C."""
+    theatre = Theatre(demos)
+    with server(theatre, port) as made:
+        address = f"http://{LOOPBACK}:{made.server_address[1]}/"
+        print(f"{', '.join(theatre.demos)} at {address}\n"
+              "space runs and freezes, arrows step, r resets, v votes, n shows the notes, h all keys; Ctrl-C ends", flush=True)
+        threading.Thread(target=theatre.prepare, daemon=True, name="demos: recording").start()
+        if browser:
+            webbrowser.open(address)
+        try:
+            made.serve_forever()
+        except KeyboardInterrupt:
+            print()

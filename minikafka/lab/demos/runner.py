@@ -1,0 +1,76 @@
+"""Records scenes and checks them: the half of a demo that needs no screen.
+
+Owns: nothing; a recording is a value. Invariants
+  I-DEMO-5  a check fails if a story raises, if a line does not hold, or if there is no line at all
+"""
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.lab.demos.demo import Demo, Moment, Scene, Seen, Stage
+from minikafka.lab.demos.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A scene that was played. `took`: seconds of this machine; `begin`, `end`: the part to show, in seconds of the run."""
+
+    scene: Scene
+    run: Any
+    facts: Facts
+    moments: tuple[Moment, ...]
+    took: float
+
+    @property
+    def begin(self) -> float:
+        return self.moments[0].t
+
+    @property
+    def end(self) -> float:
+        return self.moments[-1].t
+
+    def check(self) -> list[Seen]:
+        return list(self.scene.must_see(self.run, self.facts)) or [Seen(False, "this scene says nothing that must be seen")]
+
+    def reset(self, draw: Callable[[Any], str]) -> float:
+        """Draw the end, then go back to the snapshot and draw that; returns how long going back took."""
+        draw(self.run.at(self.end))
+        began = time.perf_counter()
+        draw(self.run.at(self.begin))
+        return time.perf_counter() - began
+
+
+def record(scene: Scene) -> Recording:
+    """Play a scene in the simulator."""
+    from minikafka.lab.picture.run import Run
+    stage, began = Stage(), time.perf_counter()
+    with contextlib.redirect_stdout(io.StringIO()):  # the preset says what it shortens, once a cluster
+        events = stage.play(scene)
+    took = time.perf_counter() - began
+    return Recording(scene, Run(events), Facts(events, stage.moments, stage.facts), tuple(stage.moments), took)
+
+
+def check(demo: Demo, say: Callable[[str], None] = print) -> bool:
+    """Play every scene of a demo and say, a line each, what was seen. Whether all of it held."""
+    from minikafka.lab.picture.svg import to_svg
+    good = True
+    for scene in demo.scenes:
+        say(f"{demo.name} {demo.title}: {scene.title}")
+        try:
+            recording = record(scene)
+            seen = recording.check()
+            reset = recording.reset(lambda frame: to_svg(frame, size="projector"))
+        except Exception as error:  # a story or a sentence may fail in any way; the other demos are checked all the same
+            say(f"  NO   {type(error).__name__}: {error}")
+            good = False
+            continue
+        for line in seen:
+            say(f"  {'yes ' if line.held else 'NO  '} {line.text}")
+            good = good and line.held
+        say(f"       recorded in {recording.took:.1f} s; reset to the snapshot in {reset:.2f} s")
+    return good
