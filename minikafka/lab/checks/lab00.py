@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from minikafka.lab.exercise import Unknown, checks
+from minikafka.lab.exercise import Unknown, checks, hints
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENT = "kafka-python"
@@ -49,7 +49,12 @@ def records(partitions: list[int]) -> list[Any]:
     return found
 
 
-@checks("0.2")
+hints("0.2", "What does one record tell you about where it lies, and what must you remember from one record to the next?",
+      "A dictionary from partition to count: every record adds one to the count of its partition; the first one finds none.",
+      "minikafka/lab/checks/lab00.py, `counting`: the lists of records that your function is tried with")
+
+
+@checks("0.2", matters="Uneven counts are the first sign of a hot key: one broker works, the others look on.")
 def counting(count: Callable[[list[Any]], dict[int, int]]) -> str:
     """Twenty seeded lists, and the empty one."""
     rng = random.Random(1)
@@ -61,7 +66,12 @@ def counting(count: Callable[[list[Any]], dict[int, int]]) -> str:
     return "right for 20 lists of records, the empty one among them"
 
 
-@checks("0.4")
+hints("0.4", "When you have crossed out everything that was found, what is left of the promises?",
+      "The difference of two sets of pairs. A record is named by partition and offset together; neither is enough alone.",
+      "minikafka/history/writes.py: how the project's own tests look for lost records in what clients did and saw")
+
+
+@checks("0.4", matters="\"Nothing was lost\" is a count, not a feeling: compare what was acknowledged with what can be read.")
 def broken_promises(missing: Callable[[list[Place], list[Place]], list[Place]]) -> str:
     """Nothing lost; some lost; more found than acknowledged (an answer that got lost is no loss of a record)."""
     everything = [(partition, offset) for partition in range(3) for offset in range(5)]

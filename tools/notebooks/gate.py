@@ -1,0 +1,172 @@
+"""The three-way gate: what would let a wrong answer pass, or a right one fail, in the exercises of a lab.
+
+For every exercise (a code cell with a solution, which ends in `check("6.1", function)`), in a namespace that holds only the
+names of minikafka.lab:
+  1. the stub, as students get it, runs through and stands at exactly `todo()`: UNKNOWN, no other error hides behind it
+  2. the solution passes
+  3. each wrong solution of `tests/labs/wrong/labNN.py` fails: `WRONG = {"6.1": {"takes the maximum": function, ...}}`,
+     at least three; one that hangs is a failure of its own, not a kill
+and it has its three hints.
+
+A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py --gate` prints the table.
+"""
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .build import ROOT, asked
+from .source import Lab, read
+from .student import BEGIN, unsolved
+
+LIMIT = 30            # seconds for one verdict, on a machine that does other things too
+WHOLE = 900           # seconds for a lab
+WANTED = 3            # wrong solutions of an exercise
+KILLED = "killed"
+
+
+@dataclass
+class Result:
+    """What the gate found on one exercise. `stub`, `solution`, `hints`: "" if right, else what is wrong."""
+
+    exercise: str
+    stub: str = "the cell never calls check()"
+    solution: str = "the cell never calls check()"
+    hints: str = ""
+    wrong: dict[str, str] = field(default_factory=dict)  # name -> KILLED or what happened instead
+
+    @property
+    def survivors(self) -> list[str]:
+        return [f"{name}: {how}" for name, how in self.wrong.items() if how != KILLED]
+
+    @property
+    def problems(self) -> list[str]:
+        told = [("stub", self.stub), ("solution", self.solution), ("hints", self.hints)]
+        few = f"{len(self.wrong)} wrong solutions, {WANTED} are wanted" if len(self.wrong) < WANTED else ""
+        told += [("wrong solutions", few), *(("survives", name) for name in self.survivors)]
+        return [f"{self.exercise} {what}: {text}" for what, text in told if text]
+
+
+class Hangs(BaseException):
+    """The time limit; no student's `except Exception` swallows it."""
+
+
+@contextlib.contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise Hangs
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def verdict(exercise: str, answer: Any, limit: int = LIMIT) -> Any:
+    """The Verdict on an answer, or the text "hangs"."""
+    from minikafka.lab.exercise import find, judge
+    try:
+        with limited(limit):
+            return judge(find(exercise), exercise, answer)
+    except Hangs:
+        return "hangs"
+
+
+def asked_by(source: str, limit: int = LIMIT) -> dict[str, Any]:
+    """What a cell hands to check(), by exercise, when it runs alone. The cell's own exceptions pass through."""
+    import minikafka.lab as lab
+    answers: dict[str, Any] = {}
+    space = {name: getattr(lab, name) for name in lab.__all__}
+    with limited(limit):
+        exec(compile(source, "<cell>", "exec"), {**space, "__name__": "__main__", "check": answers.__setitem__})
+    return answers
+
+
+def half(source: str, exercise: str, right: Callable[[Any], str]) -> str:
+    """Runs a cell alone and judges what it hands to check(); `right` says what is wrong with that verdict, or ""."""
+    try:
+        answers = asked_by(source)
+    except Hangs:
+        return "the cell hangs"
+    except Exception as error:
+        return f"the cell, run alone, raises {type(error).__name__}: {error}"
+    if exercise not in answers:
+        return "the cell never calls check()"
+    found = verdict(exercise, answers[exercise])
+    return found if isinstance(found, str) else right(found)
+
+
+def judge_exercise(exercise: str, source: str, wrong: dict[str, Any]) -> Result:
+    from minikafka.lab.exercise import Outcome
+    from minikafka.lab.hints import HINTS
+    result = Result(exercise)
+    result.solution = half(source, exercise, lambda v: "" if v else repr(v))
+    result.stub = half(unsolved(source), exercise, lambda v: "" if v.why.startswith("not solved yet") else repr(v))
+    texts = HINTS.get(exercise, ())
+    result.hints = "" if len([t for t in texts if t.strip()]) == 3 else "three of them are wanted: hints(...) in the checks"
+    for name, answer in wrong.items():
+        found = verdict(exercise, answer)
+        failed = not isinstance(found, str) and found.outcome is Outcome.FAIL
+        result.wrong[name] = KILLED if failed else found if isinstance(found, str) else repr(found)
+    return result
+
+
+def judge_lab(lab: Lab) -> list[Result]:
+    """Judges every exercise of a lab in this process."""
+    try:
+        wrong = importlib.import_module(f"tests.labs.wrong.lab{lab.number:02d}").WRONG
+    except ModuleNotFoundError:
+        wrong = {}
+    cells = [c.source for c in lab.cells if c.cell_type == "code" and any(BEGIN.match(x) for x in c.source.splitlines())]
+    results = []
+    for exercise in asked(lab)["exercises"]:
+        source = next(s for s in cells if f'check("{exercise}"' in s or f"check('{exercise}'" in s)
+        results.append(judge_exercise(exercise, source, wrong.get(exercise, {})))
+    strangers = sorted(set(wrong) - {r.exercise for r in results})
+    return results + [Result(e, "no cell of the lab asks for it", "", "") for e in strangers]
+
+
+def apart(path: Path) -> list[Result]:
+    """Judges a lab in a process of its own."""
+    environment = {**os.environ, "LAB_STRICT": "0", "MINIKAFKA_PROGRESS": "off"}
+    done = subprocess.run([sys.executable, "-m", "tools.notebooks.gate", str(path)], cwd=ROOT, env=environment,
+                          stdout=subprocess.PIPE, text=True, timeout=WHOLE)
+    if done.returncode:
+        raise RuntimeError(f"the gate of {path.name} ended with {done.returncode}")
+    return [Result(**told) for told in json.loads(done.stdout)]
+
+
+def table(results: list[Result]) -> str:
+    rows = ["| exercise | stub | solution | hints | wrong solutions | killed |", "|---|---|---|---|---|---|"]
+    for r in results:
+        killed = len(r.wrong) - len(r.survivors)
+        words = ("unsolved" if not r.stub else "✘", "passes" if not r.solution else "✘", "3" if not r.hints else "✘")
+        rows.append(f"| {r.exercise} | {' | '.join(words)} | {len(r.wrong)}: {'; '.join(r.wrong)} | {killed} |")
+    return "\n".join(rows)
+
+
+def show(sources: list[Path]) -> int:
+    """Prints the table of these labs and what is wrong; 1 if anything is."""
+    results = [result for path in sources for result in apart(path)]
+    problems = [problem for result in results for problem in result.problems]
+    killed = sum(len(r.wrong) - len(r.survivors) for r in results)
+    print(table(results))
+    print(f"\n{len(results)} exercises, {killed} of {sum(len(r.wrong) for r in results)} wrong solutions killed")
+    print("\n".join(problems))
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    told, sys.stdout = sys.stdout, sys.stderr  # a cell may print
+    json.dump([asdict(result) for result in judge_lab(read(Path(sys.argv[1])))], told)
