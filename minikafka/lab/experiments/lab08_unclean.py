@@ -1,0 +1,150 @@
+"""Lab 8's disasters: a leader that is alone, and then dies.
+
+    end = disaster(min_insync=1, unclean=True)
+    end.acknowledged      [(0, "common 0"), ..., (99, "alone 29")]   every promise, as the producers heard it
+    end.readable          what a new reader finds when all is over
+
+Owns: the script of section 5, and what its clients were told.
+Invariants
+  I-LAB08-3  `acknowledged` holds what a client was told with acks=all, `readable` what a client read; neither asks a broker
+             for anything that a client could not ask
+"""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.protocol.producer import ProduceRequest
+
+from minikafka import Cluster
+from minikafka.lab.experiments.lab08 import NAMES, TOPIC, A, C, D
+from minikafka.lab.experiments.steady import read_all
+from minikafka.log.batch import build
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.clients.client import Client
+
+PRODUCE_VERSION = 9
+Entry = tuple[int, str]                # offset and value
+
+
+@dataclass
+class Disaster:
+    """What one run of the script told. Lists of (offset, value)."""
+
+    min_insync: int
+    unclean: bool
+    cluster: Any
+    acknowledged: list[Entry] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)     # to the records sent while C was alone
+    seen: list[Entry] = field(default_factory=list)            # what a reader had got before C died
+    readable: list[Entry] = field(default_factory=list)        # what a new reader gets when all is over
+    eligible: tuple[int, ...] = ()                             # the ELR while C was alone
+    successor: int | None = None                               # who led after C's death, while C was dead
+    written_later: int = 0                                     # records that were acknowledged before C came back
+
+    @property
+    def lost(self) -> list[Entry]:
+        """Promises that were broken: acknowledged, and not where and what they were."""
+        found = set(self.readable)
+        return [entry for entry in self.acknowledged if entry not in found]
+
+    @property
+    def accepted(self) -> int:
+        """Records that C, alone in the ISR, acknowledged."""
+        return self.answers[Err.NONE.name]
+
+    @property
+    def leader(self) -> str:
+        return "nobody" if self.successor is None else NAMES[self.successor]
+
+
+def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alone: int = 30, later: int = 20,
+             seed: int = 8) -> Disaster:
+    """All three have `common` records; A and D get stuck; `alone` more are sent to C with acks=all; C dies for good.
+
+    If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
+    """
+    cluster = Cluster(engine="sim", seed=seed, preset="class", controllers=1)
+    end = Disaster(min_insync, unclean, cluster)
+    cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={
+        "min.insync.replicas": str(min_insync), "unclean.leader.election.enable": str(unclean).lower()})
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    send(cluster, end, "common", common)
+    cluster.wait(lambda: all(replica_end(cluster, follower) == common for follower in (A, D)))
+    for follower in (A, D):
+        cluster.hold_follower(follower)
+    for number in range(alone):
+        answer, offset = one_try(cluster, f"alone {number}")
+        end.answers[answer] += 1
+        if answer == Err.NONE.name:
+            end.acknowledged.append((offset, f"alone {number}"))
+    cluster.wait(lambda: cluster.isr(TOPIC) == [C])
+    end.eligible = eligible(cluster)
+    end.seen = contents(cluster)
+    cluster.kill(C)
+    end.successor = successor(cluster)
+    cluster.heal()
+    if end.successor is not None:
+        end.written_later = send(cluster, end, "later", later)
+    cluster.restart(C)
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3, timeout=60)
+    end.readable = contents(cluster)
+    return end
+
+
+def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
+    """Sends records with acks=all, one after the other, as any producer would; returns how many were acknowledged."""
+    done = 0
+    with cluster.watch(cluster.producer(name=prefix), prefix) as producer:
+        for number in range(count):
+            try:
+                _, offset = producer.send(TOPIC, f"{prefix} {number}", partition=0)
+            except KafkaError:
+                continue
+            end.acknowledged.append((offset, f"{prefix} {number}"))
+            done += 1
+    return done
+
+
+def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0) -> tuple[str, int]:
+    """Sends one record to C once, without the retries of a producer: (Kafka's name of the answer, offset)."""
+    Topic = ProduceRequest.TopicProduceData
+    data = build([(None, value.encode())], timestamp_ms=cluster.world.client_env().wall_ms())
+    request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
+        Topic(name=TOPIC, partition_data=[Topic.PartitionProduceData(index=0, records=data)])])
+    client = Client(cluster.world.client_env(), cluster.world.bootstrap, "one try", timeout + 1)
+
+    async def ask() -> Any:
+        await client.topic(TOPIC, timeout)
+        return await client.request(C, request, PRODUCE_VERSION)
+
+    answer = cluster.run(ask()).responses[0].partition_responses[0]
+    client.close()
+    return Err(answer.error_code).name, answer.base_offset
+
+
+def contents(cluster: Any) -> list[Entry]:
+    """What a new reader gets, from the beginning to where it is allowed to read."""
+    return [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
+
+
+def replica_end(cluster: Any, broker: int) -> int:
+    """The log end offset of one running replica."""
+    return int(cluster.world.broker(broker).replicas.partitions[TOPIC, 0].log.end_offset)
+
+
+def eligible(cluster: Any) -> tuple[int, ...]:
+    """The ELR, as the controller has it (KIP-966)."""
+    return tuple(cluster.world.broker(cluster.controller()).image.partition(TOPIC, 0).elr)
+
+
+def successor(cluster: Any, patience: float = 15.0) -> int | None:
+    """Who leads after C's death; None if nobody does within `patience` seconds."""
+    until = cluster.now() + patience
+    while cluster.now() < until:
+        leader = cluster.leader(TOPIC)
+        if leader not in (C, None):
+            return int(leader)
+        cluster.sleep(0.1)
+    return None
