@@ -1,0 +1,112 @@
+"""A consumer as a process of its own, so that it can be killed: lab 5's live part.
+
+    C1 = Member("C1", cluster, "rides", "meter", enable_auto_commit=True)     # starts the process
+    C1.wait(34)                                                               # until it has worked on 34 records
+    C1.kill()                                                                 # kill -9: no commit, no farewell
+
+The program is `consume` below, an ordinary kafka-python loop; it prints one line a record, and these lines are all that its
+parent knows of it.
+
+Owns: the processes and the records that they said they had worked on.
+Invariants
+  I-L5-2  a member ends when its parent does, however that ends (its standard input closes)
+"""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+WORK = 0.1  # seconds for a record
+SETTINGS = {"auto_offset_reset": "earliest", "max_poll_records": 10, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
+MEMBERS: dict[tuple[str, str], Member] = {}  # by cluster folder and name: starting a cell again ends the namesake
+
+
+class Member:
+    """`settings` are KafkaConsumer's. `done` holds the offsets whose work was finished, in order."""
+
+    def __init__(self, name: str, cluster: Any, topic: str, group: str, **settings: Any) -> None:
+        if (before := MEMBERS.pop((cluster.bootstrap, name), None)) is not None:
+            before.kill()
+        MEMBERS[cluster.bootstrap, name] = self
+        self.name, self.done, self.times = name, list[int](), list[float]()
+        asked = {"bootstrap_servers": cluster.bootstrap, "group_id": group, "client_id": name, **SETTINGS, **settings}
+        trace = str(cluster.trace.path)
+        command = [sys.executable, "-m", __name__, name, topic, json.dumps(asked), trace]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        start_new_session=True)
+        self._grown = threading.Condition()
+        threading.Thread(target=self._listen, name=name, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._grown:
+                self.done.append(int(line))
+                self.times.append(time.monotonic())
+                self._grown.notify_all()
+
+    def wait(self, count: int, timeout: float = 60.0) -> int:
+        """Until it has worked on `count` records; returns how many there are. Raises TimeoutError."""
+        with self._grown:
+            if not self._grown.wait_for(lambda: len(self.done) >= count, timeout):
+                raise TimeoutError(f"{self.name} worked on {len(self.done)} records in {timeout:g} s, not on {count}")
+            return len(self.done)
+
+    def kill(self) -> None:
+        """kill -9, and nothing of it is left when this returns."""
+        self.process.kill()
+        self.process.wait()
+
+    def leave(self, timeout: float = 30.0) -> None:
+        """Ask it to finish its batch, close its consumer and end; returns when it has."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout)
+
+
+def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None:
+    """The program: poll, work, print, until told to leave."""
+    from kafka import KafkaConsumer
+
+    asked_to_leave = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: asked_to_leave.set())
+    consumer = KafkaConsumer(topic, **settings)
+    tell_the_picture(consumer, name, trace)
+    while not asked_to_leave.is_set():
+        for records in consumer.poll(timeout_ms=200).values():
+            for record in records:
+                time.sleep(WORK)
+                print(record.offset, flush=True)
+        if not settings.get("enable_auto_commit", True):
+            consumer.commit()
+    consumer.close()
+
+
+def tell_the_picture(consumer: Any, name: str, trace: str) -> None:
+    """What the consumer reads goes into the cluster's trace; so that the picture has a finger to draw."""
+    from minikafka.cluster.trace import TraceWriter
+    from minikafka.cluster.watch import watch
+    writer = TraceWriter(Path(trace) / f"member-{name}-{os.getpid()}.trace")
+
+    def say(kind: str, **fields: Any) -> None:
+        writer(kind, **fields)
+        writer.flush()                   # whoever is killed writes nothing any more
+
+    watch(consumer, say, name)
+
+
+def end_with_parent() -> None:
+    """The parent holds the other end of our standard input."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    consume(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4])
