@@ -2,7 +2,8 @@
 
 Only cells marked `# NBVAL_CHECK_OUTPUT` are compared, and only by their plain text: pictures and HTML may be drawn anew.
 The solved notebooks run strictly (LAB_STRICT=1): an exercise that does not pass is an error there. In the students' an
-unsolved exercise is what one expects, so they must run from top to bottom without it.
+unsolved exercise is what one expects, so they must run from top to bottom without it. Nothing goes into a student's progress
+file.
 """
 from __future__ import annotations
 
@@ -14,6 +15,10 @@ import pytest
 ROOT = Path(__file__).parent
 FIRST = frozenset(ROOT / "tests" / part for part in ("core", "log", "protocol", "datasets"))
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
+
+
+def pytest_configure() -> None:
+    os.environ.setdefault("MINIKAFKA_PROGRESS", "off")
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

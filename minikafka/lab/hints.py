@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 
+from minikafka.lab import record
 from minikafka.lab.verdict import panel
 
 LEVELS = ("a question", "the concept", "where to read")
@@ -56,4 +57,5 @@ def hint(exercise: str, level: int | None = None) -> Hint:
     chosen = SHOWN.get(exercise, 0) + 1 if level is None else level
     chosen = min(max(chosen, 1), len(texts))
     SHOWN[exercise] = max(chosen, SHOWN.get(exercise, 0))
+    record.change(exercise.split(".")[0], lambda kept: kept["hints"].update({exercise: {"level": SHOWN[exercise]}}))
     return Hint(exercise, chosen, texts[chosen - 1])

@@ -1,22 +1,33 @@
 """Predictions: say what will happen before you run it, and see afterwards how near you were.
 
-A guess is kept in the running notebook. It is never marked: a surprise is what one learns from, so the answer sets the
-two side by side. `...` (or None) means "no guess"; the notebook runs all the same.
+A guess is kept in the running notebook and in the student's file (`record.py`), so it is still there after a restart of the
+kernel; the guess that stood when the answer was first shown is the one that counts. It is never marked: a surprise is what
+one learns from. `...` (or None) means "no guess"; the notebook runs all the same.
+
+Owns: guesses, and how near a guess is to what was measured.
+
+Invariants
+  I-LAB-5  a guess is written down before its answer is known, and no later guess replaces it in the record
 """
 from __future__ import annotations
 
+import ast
+import math
 from dataclasses import dataclass
 from typing import Any
 
+from minikafka.lab import record
 from minikafka.lab.verdict import panel
 
-GUESSES: dict[str, Any] = {}
+GUESSES: dict[str, Any] = {}  # of this kernel; None: asked, and no guess given
 BLUE, ORANGE, GREY = "#0072b2", "#e69f00", "#808080"  # Okabe-Ito; neither of the colours of right and wrong
+RIGHT, NEAR, SURPRISE, NONE = "as you said", "near", "surprise", "no guess"
+NEARLY = 0.1  # a number within a tenth of what was measured is near
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What became of a guess: `word` is "kept", "as you said", "surprise" or "no guess"."""
+    """What became of a guess: `word` is "kept", "as you said", "near", "surprise" or "no guess"."""
 
     id: str
     word: str
@@ -26,24 +37,109 @@ class Note:
         return f"{self.id} {self.word}: {self.text}"
 
     def _repr_html_(self) -> str:
-        colour = {"no guess": GREY, "surprise": ORANGE}.get(self.word, BLUE)
+        colour = {NONE: GREY, SURPRISE: ORANGE}.get(self.word, BLUE)
         return panel(colour, f"{self.id} {self.word}", self.text)
 
 
 def predict(question: str, guess: Any = None) -> Note:
-    """Keeps a guess for a question such as "0.1"; a later guess replaces the earlier one."""
+    """Keeps a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
     if guess is None or guess is ...:
-        GUESSES.pop(question, None)
-        return Note(question, "no guess", "a wrong one costs nothing and teaches most")
-    GUESSES[question] = guess
-    return Note(question, "kept", f"{guess!r}. Now see.")
+        GUESSES[question] = None
+        return Note(question, NONE, "a wrong one costs nothing and teaches most")
+    GUESSES[question] = plain(guess)
+    _keep(question, {"guess": repr(GUESSES[question])})
+    return Note(question, "kept", f"{shown(guess)}. Now see.")
 
 
 def reveal(question: str, measured: Any) -> Note:
-    """Sets what was measured beside the guess."""
-    if question not in GUESSES:
-        return Note(question, "no guess", f"measured {measured!r}")
-    guess = GUESSES[question]
-    if guess == measured:
-        return Note(question, "as you said", f"{measured!r}")
-    return Note(question, "surprise", f"you said {guess!r}, measured {measured!r}. What did you not expect?")
+    """Sets what was measured beside the guess, and says how near it was."""
+    measured = plain(measured)
+    guess = GUESSES[question] if question in GUESSES else _kept(question)
+    if guess is None:
+        return Note(question, NONE, f"measured {shown(measured)}")
+    word, text = score(guess, measured)
+    _keep(question, {"guess": repr(guess), "measured": shown(measured)[:300], "word": word})
+    return Note(question, word, text)
+
+
+def score(guess: Any, measured: Any) -> tuple[str, str]:
+    """The word and the sentence for a guess: numbers by how near, collections by how many, anything else by equality."""
+    if isinstance(guess, str) and number(measured):
+        guess = _as_number(guess)
+    if same(guess, measured):
+        return RIGHT, shown(measured)
+    said = f"you said {shown(guess)}, measured {shown(measured)}"
+    if number(guess) and number(measured):
+        near = abs(guess - measured) <= NEARLY * abs(measured)
+        return (NEAR, f"{said}: {distance(guess, measured)}") if near else \
+            (SURPRISE, f"{said}: {distance(guess, measured)}. What did you not expect?")
+    pairs = _pairs(guess, measured)
+    right = sum(same(a, b) for a, b in pairs)
+    many = f" ({right} of {len(pairs)} as you said)" if pairs else ""
+    return SURPRISE, f"{said}{many}. What did you not expect?"
+
+
+def distance(guess: float, measured: float) -> str:
+    """How far a number is from what was measured, in words."""
+    more, off = ("above" if guess > measured else "below"), abs(guess - measured)
+    if not measured or guess * measured <= 0:
+        return f"{shown(off)} {more}"
+    factor = max(guess / measured, measured / guess)
+    return f"{factor:.3g} times {'too much' if abs(guess) > abs(measured) else 'too little'}" if factor >= 2 else \
+        f"{shown(off)} {more}, {off / abs(measured):.0%}"
+
+
+def same(guess: Any, measured: Any) -> bool:
+    if number(guess) and number(measured):
+        return math.isclose(guess, measured, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(guess, str) and isinstance(measured, str):
+        return guess.strip().lower() == measured.strip().lower()
+    if isinstance(guess, (list, tuple)) and isinstance(measured, (list, tuple)):
+        return len(guess) == len(measured) and all(map(same, guess, measured))
+    return bool(guess == measured)
+
+
+def number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def plain(value: Any) -> Any:
+    """A number of numpy or pandas as Python has it; anything else as it is."""
+    return value.item() if hasattr(value, "item") and callable(value.item) and getattr(value, "ndim", 0) == 0 else value
+
+
+def shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+
+def _as_number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _pairs(guess: Any, measured: Any) -> list[tuple[Any, Any]]:
+    if isinstance(guess, dict) and isinstance(measured, dict):
+        return [(guess.get(key), value) for key, value in measured.items()]
+    if isinstance(guess, (list, tuple)) and isinstance(measured, (list, tuple)) and len(guess) == len(measured):
+        return list(zip(guess, measured))
+    return []
+
+
+def _keep(question: str, facts: dict[str, str]) -> None:
+    """Into the student's file, unless the answer is known there already."""
+    def alter(kept: record.Record) -> None:
+        entry = kept["predictions"].setdefault(question, {})
+        if "word" not in entry:
+            entry.update(facts)
+    record.change(question.split(".")[0], alter)
+
+
+def _kept(question: str) -> Any:
+    """The guess in the student's file, or None."""
+    entry = record.read()["predictions"].get(question, {})
+    try:
+        return ast.literal_eval(entry.get("guess", "None"))
+    except (ValueError, SyntaxError, TypeError):
+        return None

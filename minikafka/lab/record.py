@@ -1,0 +1,123 @@
+"""The student's own file: which exercises were tried and passed, which predictions came true, how long it took.
+
+One JSON file on this machine, by default `.cache/progress.json` in the project (git does not see it); MINIKAFKA_PROGRESS
+names another one, or is "off". Tests and CI write none unless MINIKAFKA_PROGRESS names one.
+
+    {"version": 1, "exercises": {"6.1": {"tried": 3, "passed": true}}, "hints": {"6.1": {"level": 2}},
+     "predictions": {"6.2": {"guess": "40", "measured": "10", "word": "surprise"}}, "labs": {"6": {"seconds": 840, "last": 1.7e9}}}
+
+Owns: where it lies, reading, changing under a lock, and what happens when it cannot be read.
+
+Invariants
+  I-REC-1  a reader finds the old file or the whole new one; two notebooks that write at once lose nothing of each other
+  I-REC-2  a file that cannot be read is kept aside under another name, and a message says where; it is never overwritten
+  I-REC-3  no trouble with the file stops a notebook
+"""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from minikafka.files import write_atomic
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = 1
+PARTS = ("exercises", "hints", "predictions", "labs")
+PAUSE = 300.0  # seconds: a longer silence is not counted as work
+OFF = ("", "0", "off", "none")
+
+Record = dict[str, Any]
+_told: set[str] = set()
+
+
+def place() -> Path | None:
+    """The student's file, or None if nothing is to be kept."""
+    named = os.environ.get("MINIKAFKA_PROGRESS")
+    if named is not None:
+        return None if named.lower() in OFF else Path(named).expanduser()
+    if any(os.environ.get(name, "0") not in ("", "0") for name in ("LAB_STRICT", "CI", "PYTEST_CURRENT_TEST")):
+        return None
+    return ROOT / ".cache" / "progress.json"
+
+
+def read() -> Record:
+    """What is kept so far; empty parts if there is nothing."""
+    path = place()
+    return empty() if path is None else _read(path)
+
+
+def change(lab: str, alter: Callable[[Record], None], now: Callable[[], float] = time.time) -> None:
+    """Alters the record under its lock and counts the time since the last change in this lab ("6")."""
+    path = place()
+    if path is None:
+        return
+    try:
+        with _locked(path):
+            record = _read(path)
+            alter(record)
+            _count_time(record, lab, now())
+            write_atomic(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        _tell(f"your progress cannot be kept in {path}: {error.strerror or error}")
+
+
+def empty() -> Record:
+    return {"version": VERSION, **{part: {} for part in PARTS}}
+
+
+def _read(path: Path) -> Record:
+    try:
+        record = json.loads(path.read_text())
+    except FileNotFoundError:
+        return empty()
+    except (ValueError, OSError) as error:
+        return _set_aside(path, str(error))
+    if not isinstance(record, dict) or record.get("version") != VERSION:
+        return _set_aside(path, f"not a record of version {VERSION}")
+    if not all(_entries(record.get(part)) for part in PARTS):
+        return _set_aside(path, f"{', '.join(PARTS)} are expected in it")
+    return record
+
+
+def _entries(part: Any) -> bool:
+    return isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values())
+
+
+def _set_aside(path: Path, why: str) -> Record:
+    """Renames a file that cannot be read, says so, and begins anew."""
+    number = 1
+    while (aside := path.with_name(f"{path.stem}-damaged-{number}{path.suffix}")).exists():
+        number += 1
+    with contextlib.suppress(FileNotFoundError):  # another notebook was quicker
+        os.rename(path, aside)
+        _tell(f"your progress file could not be read ({why}). It is kept as {aside}; a new one begins.")
+    return empty()
+
+
+def _count_time(record: Record, lab: str, now: float) -> None:
+    entry = record["labs"].setdefault(lab, {"seconds": 0.0, "last": now})
+    since = now - entry.get("last", now)
+    if 0 <= since <= PAUSE:
+        entry["seconds"] = round(entry.get("seconds", 0.0) + since, 1)
+    entry["last"] = now
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_name(f".{path.name}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _tell(message: str) -> None:
+    """Each message once in a notebook."""
+    if message not in _told:
+        _told.add(message)
+        print(message)

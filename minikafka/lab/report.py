@@ -1,0 +1,95 @@
+"""`progress()`: one page over all labs: what is passed, which predictions surprised, how long it took, what is next.
+
+What there is to do comes from the notebooks in labs/ (their metadata names exercises and predictions), what is done from
+the student's file (`record.py`).
+"""
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minikafka.lab import record
+from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
+
+HEAD = ("lab", "exercises passed", "tried", "predictions right", "near", "surprising", "minutes")
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """One row of the page."""
+
+    number: int
+    title: str
+    minutes: int
+    exercises: tuple[str, ...]
+    predictions: tuple[str, ...]
+
+    def row(self, kept: record.Record) -> tuple[str, ...]:
+        tried = [e for e in self.exercises if e in kept["exercises"]]
+        passed = [e for e in tried if kept["exercises"][e].get("passed")]
+        words = [kept["predictions"].get(p, {}).get("word") for p in self.predictions]
+        spent = kept["labs"].get(str(self.number), {}).get("seconds", 0.0) / 60
+        return (f"{self.number} · {self.title}", f"{len(passed)} of {len(self.exercises)}", str(len(tried)),
+                f"{words.count(RIGHT)} of {len(words)}", str(words.count(NEAR)), str(words.count(SURPRISE)),
+                f"{spent:.0f} of about {self.minutes}")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page, as the last expression of a cell shows it; `print` shows the same as text."""
+
+    rows: tuple[tuple[str, ...], ...]
+    surprises: tuple[str, ...]
+    next: str
+    place: str
+
+    def __repr__(self) -> str:
+        table = [HEAD, *self.rows]
+        widths = [max(len(row[column]) for row in table) for column in range(len(HEAD))]
+        lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in table]
+        return "\n".join([*lines, "", *self.surprises, f"next: {self.next}", self.place])
+
+    def _repr_html_(self) -> str:
+        def cells(row: tuple[str, ...], tag: str) -> str:
+            return "<tr>" + "".join(f'<{tag} style="text-align: left">{html.escape(word)}</{tag}>' for word in row) + "</tr>"
+        body = cells(HEAD, "th") + "".join(cells(row, "td") for row in self.rows)
+        surprises = "".join(f"<li>{html.escape(line)}</li>" for line in self.surprises)
+        return (f"<table>{body}</table>" + (f"<ul>{surprises}</ul>" if surprises else "")
+                + f"<p><b>Next:</b> {html.escape(self.next)}</p><p>{html.escape(self.place)}</p>")
+
+
+def progress(root: Path = record.ROOT) -> Page:
+    """Where you stand, over all labs."""
+    kept, labs, place = record.read(), list(found(root / "labs")), record.place()
+    surprises = tuple(f"you mispredicted {p}: you said {e.get('guess')}, measured {e.get('measured')}"
+                      for lab in labs for p in lab.predictions
+                      if (e := kept["predictions"].get(p, {})).get("word") == SURPRISE)
+    where = "nothing is kept: MINIKAFKA_PROGRESS is off, or this is a test" if place is None else f"kept in {shown(place, root)}"
+    return Page(tuple(lab.row(kept) for lab in labs), surprises, to_do(labs, kept), where)
+
+
+def found(folder: Path) -> Iterator[Lab]:
+    """The labs of a folder, in order."""
+    for path in sorted(folder.glob("*.ipynb")):
+        facts: dict[str, Any] = json.loads(path.read_text())["metadata"].get("minikafka", {})
+        if "title" in facts:
+            yield Lab(int(path.name[:2]), facts["title"], facts["minutes"], tuple(facts["exercises"]),
+                      tuple(facts["predictions"]))
+
+
+def to_do(labs: list[Lab], kept: record.Record) -> str:
+    """The first exercise that is not passed, of the lab that was worked in last; else of the first such lab."""
+    last = max(kept["labs"], key=lambda number: kept["labs"][number].get("last", 0.0), default="")
+    for lab in sorted(labs, key=lambda lab: str(lab.number) != last):
+        left = [e for e in lab.exercises if not kept["exercises"].get(e, {}).get("passed")]
+        if left:
+            return f"exercise {left[0]} in lab {lab.number}, {lab.title}"
+    return "every exercise of the labs that are here is passed"
+
+
+def shown(place: Path, root: Path) -> str:
+    return str(place.relative_to(root)) if place.is_relative_to(root) else str(place)
