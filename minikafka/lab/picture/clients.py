@@ -1,0 +1,99 @@
+"""What watched clients told: what producers sent and learned, what consumers were handed, what groups committed.
+
+Owns: producers, consumers and groups.
+Invariants
+  I-CLIENT-1  sent = acknowledged + failed + unknown + waiting, for every producer, at every moment
+  I-CLIENT-2  a timeout or a lost connection is unknown: the record may be stored or not, and may be yet
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Event = dict[str, Any]
+# For traces that do not say how certain a failure is: parts of the names of errors after which nobody knows.
+IN_DOUBT = ("timeout", "timed", "connect", "network", "after_append", "afterappend", "cancel", "transport", "unsure",
+            "unknown", "not_leader", "notleader", "storage", "_purge_inflight")
+
+
+@dataclass(slots=True)
+class Producer:
+    """One watched producer. `waiting`: number of a record -> when it was sent."""
+
+    sent: int = 0
+    acked: int = 0
+    failed: int = 0
+    unknown: int = 0
+    waiting: dict[Any, float] = field(default_factory=dict)
+    last_latency: float | None = None
+    last_error: str | None = None
+    last: dict[str, tuple[Any, int, int | None]] = field(default_factory=dict)     # tp -> (number, offset, epoch)
+
+    def copy(self) -> Producer:
+        return replace(self, waiting=self.waiting.copy(), last=self.last.copy())
+
+    def send(self, event: Event) -> None:
+        self.sent += 1
+        self.waiting[event.get("record", -self.sent)] = event["t"]
+
+    def answered(self, event: Event) -> float:
+        """The send that this answer belongs to is over; returns when it began."""
+        number = event.get("record")
+        if number not in self.waiting:                 # a trace without numbers, or the answer overtook the question
+            number = next(iter(self.waiting), None)
+        if number is None:
+            self.sent += 1
+            return event["t"]
+        return self.waiting.pop(number)
+
+    def follows(self, tp: str, number: Any, offset: int, epoch: int | None) -> bool:
+        """False if this record stands before one of the same producer that was sent earlier, in one history of the log."""
+        before = self.last.get(tp)
+        if number is None:
+            return True
+        if before is None or number > before[0]:
+            self.last[tp] = (number, offset, epoch)
+        if before is None:
+            return True
+        truncated = None not in (before[2], epoch) and epoch > before[2]   # type: ignore[operator]
+        return truncated or (number > before[0]) == (offset > before[1])
+
+
+@dataclass(slots=True)
+class Consumer:
+    """`positions`: partition -> offset of the next record it will be handed."""
+
+    group: str | None = None
+    member: str | None = None
+    positions: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> Consumer:
+        return replace(self, positions=self.positions.copy())
+
+
+@dataclass(slots=True)
+class Group:
+    """A consumer group as its coordinator told it."""
+
+    state: str | None = None
+    generation: int | None = None
+    members: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)             # member id -> name of the client
+    assignment: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    committed: dict[str, int] = field(default_factory=dict)
+    rebalancing: float | None = None                   # since when
+
+    def copy(self) -> Group:
+        return replace(self, committed=self.committed.copy(), assignment=self.assignment.copy(), names=self.names.copy())
+
+    def owner(self, tp: str) -> str | None:
+        """The member that this partition was given to."""
+        return next((member for member, tps in self.assignment.items() if tp in tps), None)
+
+
+def is_in_doubt(event: Event) -> bool:
+    """Whether a failed send may have been written all the same."""
+    if "certain" in event:
+        return not event["certain"]
+    error = str(event.get("error")).lower()
+    return any(word in error for word in IN_DOUBT)

@@ -1,0 +1,200 @@
+"""A frame from a scene: every fact that the picture shows, by rule, and None for what the trace does not tell.
+
+Owns: the choice of what is shown of long logs (cells for the last records, spans for the rest) and the order of lanes.
+Invariants
+  I-COMPOSE-1  composing asks nothing but the scene and changes nothing in it: same events, same moment, equal frame
+"""
+from __future__ import annotations
+
+from minikafka.lab.picture import frame as f
+from minikafka.lab.picture.flows import flows, rates
+from minikafka.lab.picture.partitions import NOBODY, Partition, Replica
+from minikafka.lab.picture.quorum import METADATA
+from minikafka.lab.picture.scene import Scene, names
+from minikafka.lab.picture.sentence import sentence
+
+CELLS = 24                             # records of a lane that are drawn one by one
+MORE = 40                              # ... if that is what it takes to show where the high watermark stands
+
+
+def compose(scene: Scene, begin: float, end: float, live: bool, engine: str, marks: tuple[f.Mark, ...]) -> f.Frame:
+    """The picture of this moment; times in seconds since the run began."""
+    chosen = scene.chosen
+    return f.Frame(
+        t=scene.t - scene.zero, begin=begin, end=end, live=live, engine=engine, sentence=sentence(scene),
+        brokers=tuple(_broker(scene, b) for b in scene.state.brokers),
+        rows=tuple(_row(scene, scene.state.partitions[name]) for name in shown(scene)),
+        chosen=_partition(scene, chosen) if chosen is not None else None, flows=flows(scene),
+        producers=_producers(scene), groups=_groups(scene), quorum=_quorum(scene), ledger=_ledger(scene), marks=marks)
+
+
+def shown(scene: Scene) -> list[str]:
+    """The partitions in the strip: internal ones only once they hold something."""
+    def has_records(name: str) -> bool:
+        return name == scene.tp or any(r.log.end for r in scene.state.partitions[name].replicas.values())
+    return [name for name in names(scene.state) if not name.startswith("__") or has_records(name)]
+
+
+# --- brokers and controllers ----------------------------------------------------------------------------------------
+
+
+def _broker(scene: Scene, broker: int) -> f.Broker:
+    state = scene.state
+    led = sum(p.leader == broker for p in state.partitions.values() if p.name != METADATA)
+    known = any(p.leader is not None for p in state.partitions.values())
+    return f.Broker(broker, state.conditions.shown(broker), led if known else None, state.quorum.active == broker)
+
+
+def _quorum(scene: Scene) -> f.Quorum:
+    quorum, log = scene.state.quorum, scene.state.partitions.get(METADATA)
+    nodes = quorum.voters if quorum.voters is not None else tuple(sorted(quorum.roles))
+    return f.Quorum(quorum.voters, quorum.active, quorum.epoch, tuple(n for n in nodes if scene.runs(n)), quorum.fenced,
+                    log.log_end if log is not None else None, log.high_watermark if log is not None else None)
+
+
+# --- partitions -----------------------------------------------------------------------------------------------------
+
+
+def _row(scene: Scene, p: Partition) -> f.Row:
+    mark = p.high_watermark
+    lags = [mark - at for g in scene.state.groups.values() if mark is not None
+            and (at := g.committed.get(p.name)) is not None]
+    return f.Row(p.name, _leader(p), _epoch(p), p.isr, p.assigned, mark, p.log_end, max(lags, default=None), level(scene, p))
+
+
+def level(scene: Scene, p: Partition) -> f.Level:
+    """How a partition stands."""
+    if p.leader is None or p.isr is None and p.name != METADATA:
+        return f.Level.UNKNOWN
+    if p.leader == NOBODY or scene.state.conditions.is_down(p.leader):
+        return f.Level.BAD
+    if p.isr is not None and p.settings.min_isr is not None and len(p.isr) < needed(p):
+        return f.Level.BAD
+    if p.isr is not None and p.assigned is not None and len(p.isr) < len(p.assigned):
+        return f.Level.WAIT
+    return f.Level.WAIT if p.stalled is not None and scene.t - p.stalled > 0.5 else f.Level.GOOD
+
+
+def needed(p: Partition) -> int:
+    """min.insync.replicas, but never more than there are replicas."""
+    wanted = p.settings.min_isr or 1
+    return wanted if p.assigned is None else min(wanted, len(p.assigned))
+
+
+def _leader(p: Partition) -> int | None:
+    return None if p.leader is None or p.leader == NOBODY else p.leader
+
+
+def _epoch(p: Partition) -> int | None:
+    return None if p.epoch == NOBODY else p.epoch
+
+
+def _partition(scene: Scene, p: Partition) -> f.Partition:
+    log = p.reference
+    speeds = rates(scene, p.name)
+    window = _window(p)
+    lanes = [_lane(scene, p, b, p.replicas.get(b, Replica()), window, speeds.get(b)) for b in _order(p)]
+    return f.Partition(
+        topic=p.topic, index=p.index, leader=_leader(p), epoch=_epoch(p), isr=p.isr, min_isr=p.settings.min_isr,
+        replication_factor=len(p.assigned) if p.assigned is not None else None, high_watermark=p.high_watermark,
+        log_end=p.log_end, log_start=log.start if log is not None else None, last_stable=None, lanes=tuple(lanes),
+        epochs=_epochs(p), fingers=_fingers(scene, p.name))
+
+
+def _order(p: Partition) -> list[int]:
+    """Leader first, then who is in sync, then the rest."""
+    brokers = sorted({*p.replicas, *(p.assigned or ())})
+    return sorted(brokers, key=lambda b: (b != p.leader, p.isr is not None and b not in p.isr, b))
+
+
+def _window(p: Partition) -> int:
+    """The first offset that is drawn as a cell, the same in every lane."""
+    end = max((r.log.end or 0 for r in p.replicas.values()), default=0)
+    mark = p.high_watermark
+    first = end - CELLS if mark is None else min(end - CELLS, mark - CELLS // 4)
+    return max(0, first, end - MORE)
+
+
+def _lane(scene: Scene, p: Partition, broker: int, r: Replica, window: int, rate: float | None) -> f.Lane:
+    conditions, log, leads = scene.state.conditions, r.log, broker == p.leader
+    down = conditions.is_down(broker)
+    role = "leader" if leads else "follower" if p.leader is not None and p.leader >= 0 else "unknown"
+    return f.Lane(
+        broker=broker, role=role, process=conditions.shown(broker), cut_from=conditions.cut_from(broker), epoch=r.epoch,
+        believes_leader=r.role == "leader" and not down, in_sync=None if p.isr is None else broker in p.isr,
+        behind_for=scene.behind_for(p, broker), lag_limit=scene.lag_limit, next_check=scene.next_check(p, broker),
+        start=log.start, high_watermark=log.high_watermark, end=log.end, cells=_cells(scene, p, r, window),
+        folded=_folded(p, r, window), ghosts=log.ghosts_from(scene.zero), rate=rate)
+
+
+def _cells(scene: Scene, p: Partition, r: Replica, window: int) -> tuple[f.Cell, ...]:
+    mark, account = p.high_watermark, scene.state.account
+    return tuple(f.Cell(offset, epoch, None if mark is None else offset < mark, account.is_acked(p.name, epoch, offset))
+                 for epoch, start, end in r.log.parts(window) for offset in range(start, end))
+
+
+def _folded(p: Partition, r: Replica, window: int) -> tuple[f.Span, ...]:
+    """What stands before the cells, parted at the high watermark."""
+    if r.log.end is None:
+        return ()
+    start, end = r.log.start or 0, min(r.log.end, window)
+    mark = p.high_watermark
+    if mark is not None and start < mark < end:
+        return f.Span(start, mark), f.Span(mark, end)
+    return (f.Span(start, end),) if start < end else ()
+
+
+def _epochs(p: Partition) -> tuple[f.EpochSpan, ...]:
+    log = p.reference
+    return () if log is None else tuple(f.EpochSpan(epoch, start, end, p.led_by.get(epoch))
+                                        for epoch, start, end in log.parts() if epoch is not None)
+
+
+def _fingers(scene: Scene, tp: str) -> tuple[f.Finger, ...]:
+    reading = [f.Finger(name, "position", c.positions[tp]) for name, c in sorted(scene.state.consumers.items())
+               if tp in c.positions]
+    return (*reading, *(f.Finger(name, "committed", g.committed[tp]) for name, g in sorted(scene.state.groups.items())
+                        if tp in g.committed))
+
+
+# --- clients --------------------------------------------------------------------------------------------------------
+
+
+def _producers(scene: Scene) -> tuple[f.Producer, ...]:
+    return tuple(f.Producer(name, p.sent, p.acked, p.failed, p.unknown, len(p.waiting), p.last_latency,
+                            scene.t - min(p.waiting.values()) if p.waiting else None, p.last_error)
+                 for name, p in sorted(scene.state.producers.items()))
+
+
+def _groups(scene: Scene) -> tuple[f.Group, ...]:
+    found = []
+    for name, g in sorted(scene.state.groups.items()):
+        positions = {tp: (who, at) for who, c in sorted(scene.state.consumers.items()) if c.group == name
+                     for tp, at in c.positions.items()}
+        assigned = {tp for tps in g.assignment.values() for tp in tps}
+        tps = [tp for tp in names(scene.state) if tp in positions or tp in g.committed or tp in assigned]
+        found.append(f.Group(name, g.state, g.generation, tuple(g.names.get(m, m) for m in g.members),
+                             tuple(_progress(scene, g, tp, positions.get(tp)) for tp in tps)))
+    return tuple(found)
+
+
+def _progress(scene: Scene, g: object, tp: str, position: tuple[str, int] | None) -> f.Progress:
+    owner = g.owner(tp)                                                     # type: ignore[attr-defined]
+    committed = g.committed.get(tp)                                         # type: ignore[attr-defined]
+    mark = scene.state.partitions[tp].high_watermark
+    who = position[0] if position is not None else None
+    member = g.names.get(owner, owner) if owner is not None else who        # type: ignore[attr-defined]
+    lag = mark - committed if mark is not None and committed is not None else None
+    return f.Progress(tp, member, position[1] if position is not None else None, committed, lag)
+
+
+def _ledger(scene: Scene) -> f.Ledger:
+    account, told = scene.state.account, scene.state.account.producers_told
+    logs = {tp: log for tp, p in scene.state.partitions.items() if (log := p.reference) is not None}
+    readable = sum(account.count(tp, log.parts(0, log.high_watermark or 0)) for tp, log in logs.items())
+    return f.Ledger(
+        acknowledged=account.acknowledged if told else None, readable=readable if told else None,
+        delivered=account.handed_out if account.consumers_told else None,
+        unknown=sum(p.unknown for p in scene.state.producers.values()) if told else None,
+        lost=sum(account.lost(tp, log) for tp, log in logs.items()) if told else None,
+        duplicate=account.duplicates if account.consumers_told else None, reordered=account.reordered if told else None)

@@ -1,0 +1,77 @@
+"""A moment to be looked at: the state, the clock, and which partition is chosen. Rules and composer read from it alone.
+
+Owns: nothing; questions that more than one of them asks.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.lab.picture.partitions import NOBODY, Partition
+from minikafka.lab.picture.quorum import METADATA
+from minikafka.lab.picture.state import LAG, State
+
+Event = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Scene:
+    """`t` and `zero` by the trace's clock; `recent` holds the events of the second before `t`."""
+
+    state: State
+    t: float
+    zero: float
+    tp: str | None
+    recent: list[Event] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> Partition | None:
+        return self.state.partitions.get(self.tp) if self.tp is not None else None
+
+    @property
+    def by_interest(self) -> Iterator[Partition]:
+        """The chosen partition, then those of users' topics, then the others; the metadata log only if chosen."""
+        if self.chosen is not None:
+            yield self.chosen
+        for name in names(self.state):
+            if name not in (self.tp, METADATA):
+                yield self.state.partitions[name]
+
+    def runs(self, broker: int) -> bool:
+        return self.state.conditions.works(broker)
+
+    def behind_for(self, partition: Partition, follower: int) -> float | None:
+        """Seconds since the leader saw this follower caught up; 0 if it is; None if nobody can tell."""
+        replica, leader = partition.replicas.get(follower), partition.leader
+        if replica is None or leader is None or leader == NOBODY or follower == leader or replica.log.end is None:
+            return None
+        if partition.log_end is None or partition.replicas[leader].polled:
+            return None
+        since = partition.behind_since(follower)
+        return 0.0 if since is None else max(0.0, self.t - since)
+
+    def next_check(self, partition: Partition, follower: int) -> float | None:
+        """Seconds until the leader looks at its followers again."""
+        told = partition.behind.get(follower)
+        if told is None or told.check is None or not told.every:
+            return None
+        ahead = told.check - self.t
+        return ahead if ahead >= 0 else ahead % told.every
+
+    @property
+    def lag_limit(self) -> float | None:
+        return self.state.seconds(LAG)
+
+    def believers(self, partition: Partition) -> list[int]:
+        """The running brokers that act as leaders of this partition."""
+        return [b for b, r in sorted(partition.replicas.items())
+                if r.role == "leader" and not r.polled and not self.state.conditions.is_down(b)]
+
+
+def names(state: State) -> list[str]:
+    """Every partition: users' topics first, then the metadata log, then internal topics."""
+    def rank(name: str) -> tuple[int, str, int]:
+        topic, _, index = name.rpartition("-")
+        return (0 if not topic.startswith("__") else 1 if name == METADATA else 2), topic, int(index)
+    return sorted(state.partitions, key=rank)
