@@ -1,6 +1,7 @@
 """How many lines of the broker the simulator runs: `python tools/sim_lines.py [--seeds N] [--from S] [--missing]`.
 
-A few seeds of the swarm, the told stories, and a tour of all that an administrator can ask, under line coverage.
+A few seeds of the swarm, the told stories, a tour of all that an administrator can ask, and the requests of every API
+and version that the tests of security send (good, spoiled, absurd), under line coverage.
 Prints a line per package and exits 1 if broker/ stays below 85 %. Three modules of broker/ exist for a real machine
 only and are counted apart: live.py, links.py, __main__.py.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import coverage
@@ -26,6 +28,7 @@ def main() -> int:
     sys.path.insert(0, str(ROOT))  # imported under measurement: a module's first lines are run by importing it
     _tour()
     _stories()
+    _every_request()
     _run(range(options.first, options.first + options.seeds))
     measured.stop()
     files = {path: _count(measured, path) for p in PACKAGES for path in sorted((ROOT / "minikafka" / p).rglob("*.py"))}
@@ -82,6 +85,14 @@ def _stories() -> None:
     for story in load().values():
         tell(story)
     print(f"{len(load())} stories")
+
+
+def _every_request() -> None:
+    from tests.security.test_fuzz_in_process import fuzz, meddle, wish
+    from tests.security.world import World
+
+    for send in (fuzz, wish, meddle):
+        print(f"{send.__name__}: {World(0).run(partial(send, seed=0))}", flush=True)
 
 
 def _run(seeds: range) -> None:

@@ -30,6 +30,7 @@ from minikafka.sim.world import World
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
 BROKERS = 3
+PLAIN = 5000  # seeds from here on differ in how the cluster is built, too
 CLIENTS_END_S, READ_S = 60.0, 40.0
 # What cannot hold any more where a coordinator's memory was lost with permission.
 FORGOTTEN = {"__transaction_state": "I13", "__consumer_offsets": "I12"}
@@ -59,10 +60,14 @@ class Run:
     def __init__(self, seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> None:
         self.seed = seed
         rng = Random(f"swarm {seed}")
-        self.config = draw_config(rng)
-        self.world = World(seed, brokers=BROKERS, config=self.config)
+        self.config, shape = draw_config(rng), Shape.of(seed)
+        if shape.unclean:
+            self.config["unclean.leader.election.enable"] = True
+        self.world = World(seed, brokers=BROKERS, controllers=shape.controllers, config=self.config)
         self.history = History(self.world.now)
-        self.watch = Watch(self.world, history=self.history)
+        self.watch = Watch(self.world, unclean=shape.unclean, history=self.history)
+        if shape.unclean:
+            self.history.fact("may-lose", why="unclean.leader.election.enable")
         chosen = workload.draw(rng)
         self.work = [kind(self.world, self.history, 1 / len(chosen)) for kind in chosen]
         self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
@@ -161,6 +166,24 @@ class Run:
         crashed = self.world.client_env().crashed
         if crashed.done():
             self._violated("I14", f"a client died of {crashed.exception()!r}")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a seed's cluster is built: a quorum of its own or combined nodes, and whether losing is allowed.
+
+    Drawn apart from everything else, and plain below PLAIN: those seeds are named in lists, and must stay what they are.
+    """
+
+    controllers: int | None = None
+    unclean: bool = False
+
+    @classmethod
+    def of(cls, seed: int) -> Shape:
+        if seed < PLAIN:
+            return cls()
+        rng = Random(f"swarm {seed}:shape")
+        return cls(controllers=3 if rng.random() < 0.2 else None, unclean=rng.random() < 0.1)
 
 
 def draw_config(rng: Random) -> dict[str, Any]:
