@@ -1,0 +1,120 @@
+"""A consumer on paper: kafka-python's `poll` and `commit`, a log of records, and a crash at whatever step you like.
+
+Against a real broker one can try a dozen crashes; on paper, every one there is. `every_crash(loop)` runs a loop once for
+each thing that it does (a poll, a record's work, a commit), lets the process die just before or just after it, and has a second
+process go on from what was committed.
+
+Owns: the paper log, the steps, the crash.
+Invariants
+  I-L5-3  a crash loses the position and nothing else: what was committed, and the work that was done, stay
+  I-L5-4  without offsets `commit` commits the position: everything that poll has returned, as Kafka's does
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka import TopicPartition
+
+TP = TopicPartition("rides", 0)
+PATIENCE = 50  # empty polls in a row
+
+
+class Record(NamedTuple):
+    """As much of kafka-python's ConsumerRecord as a loop needs."""
+
+    topic: str
+    partition: int
+    offset: int
+    value: bytes
+
+
+class Crash(BaseException):
+    """kill -9; no `except Exception` catches it."""
+
+
+@dataclass
+class World:
+    """What outlives a process: the log, the book of commits, the work that was done. `said` tells the steps."""
+
+    size: int = 25
+    batch: int = 10
+    committed: int = 0
+    commits: int = 0
+    polls: int = 0
+    done: list[int] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+
+class PaperConsumer:
+    """One process's consumer; it dies at step `dies`, before (`after=False`) or after what that step does."""
+
+    def __init__(self, world: World, dies: int | None = None, after: bool = False) -> None:
+        self.world, self.dies, self.after = world, dies, after
+        self.position_, self.steps, self.empty = world.committed, 0, 0
+
+    def _step(self, what: str, do: Callable[[], None]) -> None:
+        self.steps += 1
+        if self.dies == self.steps and not self.after:
+            self.world.said.append(f"-- dies before: {what} --")
+            raise Crash
+        do()
+        self.world.said.append(what)
+        if self.dies == self.steps:
+            self.world.said.append("-- dies --")
+            raise Crash
+
+    def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[Record]]:
+        """At most ten records from the position on."""
+        start = self.position_
+        end = min(start + min(max_records or self.world.batch, self.world.batch), self.world.size)
+
+        def move() -> None:
+            self.position_ = end
+            self.world.polls += 1
+
+        self._step(f"poll: {start}..{end - 1}" if end > start else "poll: nothing", move)
+        self.empty = 0 if end > start else self.empty + 1
+        if self.empty > PATIENCE:
+            raise AssertionError(f"{PATIENCE} polls in a row brought nothing, and your loop polls on: it should return")
+        return {TP: [Record("rides", 0, n, b"ride %d" % n) for n in range(start, end)]} if end > start else {}
+
+    def commit(self, offsets: dict[TopicPartition, Any] | None = None, **_: Any) -> None:
+        """The position, or the given offsets (each a number, or with a field `offset`)."""
+        told = next(iter(offsets.values())) if offsets else self.position_
+        offset = getattr(told, "offset", told)
+
+        def write() -> None:
+            self.world.committed = offset
+            self.world.commits += 1
+
+        self._step(f"commit {offset}", write)
+
+    def work(self, record: Record) -> None:
+        """What the loop is given to do with a record."""
+        self._step(f"work on {record.offset}", lambda: self.world.done.append(record.offset))
+
+
+Loop = Callable[[Any, Callable[[Any], None]], Any]
+
+
+def life(loop: Loop, world: World, dies: int | None = None, after: bool = False) -> int:
+    """One process, from its start to its crash or its end; returns the steps that it took."""
+    consumer = PaperConsumer(world, dies, after)
+    try:
+        loop(consumer, consumer.work)
+    except Crash:
+        pass
+    return consumer.steps
+
+
+def every_crash(loop: Loop) -> Iterator[World]:
+    """The world after each possible crash and a second, undisturbed process."""
+    steps = life(loop, World())
+    for dies in range(1, steps + 1):
+        for after in (False, True):
+            world = World()
+            life(loop, world, dies, after)
+            life(loop, world)
+            yield world
