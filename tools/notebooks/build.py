@@ -6,6 +6,7 @@ in order, and `sha256`, the hash of the cells that they were made with; the solv
 Invariants
   I-NB-1  building is a function of the source and of the outputs that are there: same source, same bytes
   I-NB-2  equal hashes mean "fresh", whatever a student has typed in a copy
+  I-NB-7  building again throws nobody's work away: a student's notebook that was changed is kept in .cache/labs/
 """
 from __future__ import annotations
 
@@ -80,7 +81,9 @@ def metadata(lab: Lab, cells: list[NotebookNode]) -> dict[str, Any]:
 
 def student_notebook(lab: Lab) -> NotebookNode:
     cells = unsolved_cells(lab.cells)
-    return nbformat.v4.new_notebook(metadata=metadata(lab, cells), cells=cells)
+    notebook = nbformat.v4.new_notebook(metadata=metadata(lab, cells), cells=cells)
+    notebook.metadata["minikafka"]["typed"] = typed(cells)
+    return notebook
 
 
 def solved_notebook(lab: Lab, before: NotebookNode | None) -> NotebookNode:
@@ -109,9 +112,27 @@ def build(path: Path, project: Project) -> Lab:
     lab = read(path)
     solved = solved_notebook(lab, load(project.solved(lab)))
     project.labs.mkdir(exist_ok=True)
+    keep_work(project.student(lab), project)
     project.student(lab).write_text(text(student_notebook(lab)))
     project.solved(lab).write_text(text(solved))
     return lab
+
+
+def keep_work(path: Path, project: Project) -> None:
+    """Puts a copy of a notebook in which somebody has typed into .cache/labs/, under a name that is free."""
+    notebook = load(path)
+    if notebook is None or notebook.metadata.get("minikafka", {}).get("typed") == typed(notebook.cells):
+        return
+    number, folder = 1, project.root / ".cache" / "labs"
+    while (copy := folder / f"{path.stem}-{number}.ipynb").exists():
+        number += 1
+    folder.mkdir(parents=True, exist_ok=True)
+    copy.write_bytes(path.read_bytes())
+
+
+def typed(cells: list[NotebookNode]) -> str:
+    """A hash of what one can type: the sources of the cells."""
+    return hashlib.sha256(json.dumps([c.source for c in cells]).encode()).hexdigest()
 
 
 def stale(path: Path, project: Project) -> list[str]:

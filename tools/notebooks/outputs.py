@@ -11,8 +11,8 @@ import hashlib
 import json
 import re
 import socket
-import tempfile
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -73,10 +73,19 @@ def plain(output: NotebookNode) -> NotebookNode:
 
 def personal(cells: list[NotebookNode]) -> list[str]:
     """What an output tells about the machine that it was made on: "cell-id: the words"."""
-    names = {name for name in (socket.gethostname(), getpass.getuser()) if len(name) > 4}
+    names = sorted(name for name in {socket.gethostname(), getpass.getuser()} if len(name) > 4)
     found = []
     for cell in cells:
-        text = json.dumps(cell.get("outputs", []), ensure_ascii=False)
-        words = PATHS.findall(text) + [name for name in sorted(names) if re.search(rf"\b{re.escape(name)}\b", text)]
-        found += [f"{cell.id}: {word[:80]}" for word in words + [t for t in (tempfile.gettempdir() + "/",) if t in text]]
+        for text in texts(cell.get("outputs", [])):
+            words = PATHS.findall(text) + [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
+            found += [f"{cell.id}: {word[:80]}" for word in words]
     return found
+
+
+def texts(value: object) -> Iterator[str]:
+    """Every string in an output."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts(item)
