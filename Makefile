@@ -31,6 +31,7 @@ judge: setup  ## the long half: every client-facing test, and the solved noteboo
 soak: setup  ## the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=0)
 	@$(PY) -m minikafka sim run --raft --ledger --from $(FROM)0 --seeds $(SEEDS)0
 	@$(PY) -m minikafka sim run --ledger --from $(FROM) --seeds $(SEEDS)
+	@$(PY) tools/sim_lines.py
 
 apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, once (54 MB and 10 MB)
 	@$(PY) -m minikafka jars
