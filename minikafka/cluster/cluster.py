@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -302,7 +303,21 @@ class Cluster:
         """
         return watch(client, self._writer, name)
 
+    def view(self, tp: str | None = None, *, theme: str = "auto", controls: bool = True, size: str = "page") -> Any:
+        """The picture of this cluster in a notebook, live, with a control bar and the whole run to go back to.
+
+        `tp` chooses a partition ("flights-0"); `theme` "auto", "light" or "dark"; `size` "page" or "projector". Where no
+        widgets run it is a still picture (minikafka/lab/view).
+        """
+        from importlib import import_module  # the picture is a floor above: no cluster needs it to run
+        return import_module("minikafka.lab.view").view_of(self, tp, theme=theme, controls=controls, size=size)
+
     # --- the end ------------------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
 
     def close(self) -> None:
         """End every process; a temporary folder goes too. Raises BrokerDied if a broker had died unnoticed."""
@@ -336,11 +351,17 @@ class Cluster:
             self._poller.close()
         self._writer.close()
         self._end_processes()
+        self._tell_views()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
+
+    def _tell_views(self) -> None:
+        """Views take the last events while the trace is still there (none are loaded: there are none)."""
+        if (views := sys.modules.get("minikafka.lab.view.registry")) is not None:
+            views.cluster_closed(self)
 
     def _end_processes(self) -> None:
         """Stop brokers whose data will be read again with care, kill the others."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,7 @@ class SimCluster(Cluster):
         defaults = BrokerConfig({"node.id": "1"})
         as_live = {name: defaults[name] for name in FEW_PARTITIONS}
         self._closed = False
+        self.turn = threading.RLock()  # whoever drives or breaks the world from a thread of its own holds this
         self._told = 0  # deaths that were reported
         self._late: list[BaseException] = []  # errors of faults set by `at`
         self._clients = 0
@@ -69,7 +71,8 @@ class SimCluster(Cluster):
         """Drive the world until a coroutine is done. Raises NotReady where something took too long in the world."""
         try:
             self._check()
-            return self.world.run(story)
+            with self.turn:
+                return self.world.run(story)
         except ClusterError:
             story.close()
             raise
@@ -276,6 +279,7 @@ class SimCluster(Cluster):
         if not self._closed:
             self._closed = True
             self.world.close()
+            self._tell_views()
 
     # --- inside -----------------------------------------------------------------------------------------------
 
@@ -334,5 +338,6 @@ class SimTrace(Trace):
         return sorted(json.loads(json.dumps(list(found), default=str)), key=order)
 
     def new(self) -> list[dict[str, Any]]:
-        fresh, self._seen = self._world.events[self._seen :], len(self._world.events)
+        fresh = self._world.events[self._seen :]  # one thread may look while another drives the world
+        self._seen += len(fresh)
         return sorted(json.loads(json.dumps(fresh, default=str)), key=order)

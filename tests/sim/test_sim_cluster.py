@@ -11,7 +11,7 @@ from minikafka import BrokerDied, Cluster, ClusterError, NotReady, NotSupported,
 from minikafka.sim.cluster import SimCluster
 
 # What works here as the live cluster has it, because it asks only methods that are ours.
-SHARED = {"connect", "leader", "isr"}
+SHARED = {"connect", "leader", "isr", "closed", "view"}
 
 
 @pytest.fixture

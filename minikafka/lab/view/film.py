@@ -1,0 +1,45 @@
+"""A run and how it is drawn: the one door between a view and the picture.
+
+Owns: the lock under which the run grows and is asked; the painter, the notebook's cells and the page come from different
+threads.
+"""
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.svg import to_svg
+from minikafka.lab.picture.text import to_text
+
+
+class Film:
+    """Frames of a run, and their pictures."""
+
+    def __init__(self, run: Run, theme: str = "auto", size: str = "page") -> None:
+        self.run, self.theme, self.size = run, theme, size
+        self.lock = threading.RLock()
+
+    def refresh(self) -> bool:
+        """Take what is new of the trace; true if there was something."""
+        with self.lock:
+            return bool(self.run.refresh())
+
+    def frame(self, t: float | None = None, tp: str | None = None) -> Frame:
+        """The frame at `t` seconds (None: now)."""
+        with self.lock:
+            return self.run.at(t, tp)
+
+    def svg(self, frame: Frame) -> str:
+        return to_svg(frame, theme=self.theme, size=self.size)
+
+    def text(self, frame: Frame) -> str:
+        return to_text(frame)
+
+    def save(self, path: str | Path) -> Path:
+        with self.lock:
+            self.run.refresh()
+            self.run.save(path)
+        return Path(path)

@@ -1,0 +1,82 @@
+"""Where a view is shown: a page that runs widgets, a place for still pictures, or nowhere.
+
+A page tells in every request which cell it runs (`cellId`); a program that executes notebooks (nbclient, nbconvert, nbval)
+does not, and there only a still picture makes sense: it is what remains in the file.
+
+Owns: the display ids. Every picture is shown under one, so that it can be replaced when the view has stopped.
+"""
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from typing import Any
+
+PAGE, STILL, NOWHERE = "page", "still", "nowhere"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+_numbers = itertools.count(1)
+
+
+def shell() -> Any:
+    """IPython's shell of this process, or None."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return None
+    return get_ipython()
+
+
+def kind() -> str:
+    """PAGE, STILL or NOWHERE; MINIKAFKA_VIEW=still|page overrules it (for a page that does not name its cells)."""
+    asked, running = os.environ.get("MINIKAFKA_VIEW"), shell()
+    if running is None:
+        return NOWHERE
+    if asked in (PAGE, STILL) and hasattr(running, "kernel"):
+        return asked
+    return PAGE if cell() is not None else STILL
+
+
+def cell() -> str | None:
+    """The id of the cell that runs, as the page names it."""
+    running = shell()
+    if running is None or not hasattr(running, "kernel"):
+        return None
+    return (running.get_parent() or {}).get("metadata", {}).get("cellId")
+
+
+def count() -> int | None:
+    """The number of the execution under way; only the main thread executes cells."""
+    running = shell()
+    return running.execution_count if running is not None and threading.current_thread() is threading.main_thread() else None
+
+
+def still(svg: str, text: str) -> dict[str, Any]:
+    """A still picture as a mime bundle; a page that does not trust the file shows the text."""
+    return {"image/svg+xml": svg, "text/plain": text}
+
+
+def show(bundle: dict[str, Any]) -> str:
+    """Display a bundle below the running cell; returns its display id."""
+    from IPython.display import display
+    name = f"minikafka-view-{os.getpid()}-{next(_numbers)}"
+    display(bundle, raw=True, display_id=name)
+    return name
+
+
+def replace(name: str, bundle: dict[str, Any]) -> None:
+    """Show something else where `show` displayed."""
+    from IPython.display import update_display
+    update_display(bundle, raw=True, display_id=name)
+
+
+class Still:
+    """A picture that stays as it is: what `view.snapshot()` returns for a later cell to display."""
+
+    def __init__(self, svg: str, text: str) -> None:
+        self.svg, self.text = svg, text
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return still(self.svg, self.text)
+
+    def __repr__(self) -> str:
+        return self.text

@@ -1,0 +1,103 @@
+"""What the control bar may do to a cluster, each order in a thread of its own.
+
+A restart takes seconds; meanwhile the picture goes on and another broker can be killed. Whatever goes wrong becomes one
+line for the viewer (`say`), never a traceback of a thread that nobody reads.
+
+Owns: the threads of orders under way.
+Invariants
+  I-ORDERS-1  an order that is under way is not begun a second time
+  I-ORDERS-2  no exception leaves a thread; its first line is said
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+SLOW_KIB = 1.0  # KiB/s: a slow follower falls behind within seconds in a lab's traffic
+CLIENTS = "clients"
+
+ORDERS: dict[str, Callable[..., Any]] = {
+    "kill": lambda c, node: c.kill(node),
+    "stop": lambda c, node: c.stop(node),
+    "pause": lambda c, node: c.pause(node),
+    "resume": lambda c, node: c.resume(node),
+    "restart": lambda c, node: c.restart(node),
+    "slow": lambda c, node: c.slow_follower(node, SLOW_KIB),
+    "hold": lambda c, node: c.hold_follower(node),
+    "cut": lambda c, node, other: c.cut(node, other),
+    "heal": lambda c: c.heal(),
+    "mend": lambda c: c.mend(),
+    "pass": lambda c, seconds: c.sleep(seconds),  # simulated clusters: time passes only when somebody lets it
+}
+
+Say = Callable[[str, str], None]  # level ("good", "wait", "bad"), one line
+
+
+class Orders:
+    """Carries out orders on one cluster."""
+
+    def __init__(self, cluster: Any, say: Say, changed: Callable[[], None]) -> None:
+        self._cluster, self._say, self._changed = cluster, say, changed
+        self._lock = threading.Lock()
+        self._under_way: dict[tuple[Any, ...], threading.Thread] = {}
+
+    @property
+    def busy(self) -> list[list[Any]]:
+        """The orders under way, each as [name, arguments...]."""
+        with self._lock:
+            return [list(order) for order in self._under_way]
+
+    def begin(self, name: str, *args: Any) -> None:
+        """Start an order; an unknown one, or one under way, is only remarked on."""
+        order = (name, *args)
+        if name not in ORDERS:
+            return self._say("bad", f"there is no order {name!r}")
+        with self._lock:
+            if order in self._under_way:
+                return None
+            thread = threading.Thread(target=self._carry_out, args=(order,), name=f"view-order-{name}", daemon=True)
+            self._under_way[order] = thread
+        self._say("wait", f"{words(*order)} ...")
+        return thread.start()
+
+    def wait(self, timeout: float) -> bool:
+        """Until none is under way, for tests and for the end of a view; False if some still are."""
+        for thread in list(self._under_way.values()):
+            thread.join(timeout)
+        return not self._under_way
+
+    def _carry_out(self, order: tuple[Any, ...]) -> None:
+        try:
+            with _turn(self._cluster):
+                ORDERS[order[0]](self._cluster, *order[1:])
+            level, text = "good", words(*order)
+        except Exception as error:  # I-ORDERS-2
+            level, text = "bad", f"{words(*order)}: {first_line(error)}"
+        with self._lock:
+            self._under_way.pop(order, None)
+        self._say(level, text)
+        self._changed()
+
+
+def _turn(cluster: Any) -> AbstractContextManager[Any]:
+    """A simulated world is driven by one thread at a time; live brokers take orders from anywhere."""
+    return getattr(cluster, "turn", None) or nullcontext()
+
+
+def words(name: str, *args: Any) -> str:
+    """The order as a sentence's beginning: "cut broker 1 from the clients"."""
+    ends = ["the clients" if a == CLIENTS else f"broker {a}" for a in args]
+    if name == "cut":
+        return f"cut {ends[0]} from {ends[1]}"
+    if name == "pass":
+        return f"let {args[0]:g} s pass"
+    if name in ("slow", "hold"):
+        return f"{name} follower {args[0]}"
+    return {"heal": "heal all links and disks", "mend": "mend everything"}.get(name) or f"{name} {ends[0]}"
+
+
+def first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else 'no more is known'}"

@@ -1,0 +1,54 @@
+"""Which views live, so that Run All twice leaves one thread and a closing cluster can tell its views.
+
+Owns: the living views of this process.
+Invariants
+  I-REGISTRY-1  at most one living view per cluster, and per cell of a notebook: a new one stops its namesake first
+"""
+from __future__ import annotations
+
+import atexit
+import threading
+from typing import Any
+
+_lock = threading.Lock()
+_living: list[Any] = []
+
+
+def enter(view: Any) -> None:
+    """A view begins; those of the same cluster or the same cell stop."""
+    with _lock:
+        namesakes = [v for v in _living if v is not view and _same(v, view)]
+        if view not in _living:
+            _living.append(view)
+    for old in namesakes:
+        old.stop()
+
+
+def leave(view: Any) -> None:
+    with _lock:
+        if view in _living:
+            _living.remove(view)
+
+
+def living() -> list[Any]:
+    """The views that have not been stopped, oldest first."""
+    with _lock:
+        return list(_living)
+
+
+def cluster_closed(cluster: Any) -> None:
+    """Called by a cluster when it has ended."""
+    for view in living():
+        if view.cluster is cluster:
+            view.cluster_closed()
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a.cluster is not None and a.cluster is b.cluster or a.cell is not None and a.cell == b.cell
+
+
+@atexit.register
+def _stop_all() -> None:
+    """The kernel ends: leave still pictures behind while somebody may still listen."""
+    for view in living():
+        view.stop()

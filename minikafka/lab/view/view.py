@@ -1,0 +1,225 @@
+"""A view: the picture of a cluster or of a run in a notebook, live, and with the whole run to go back to.
+
+    view = cluster.view()          # shows itself; later cells break things and look at it
+    view.at(31.4).sentence         # a frame of any moment;  view.frame is the one shown
+    view.snapshot()                # a still picture for this cell
+    view.stop()                    # the picture stands still, and stays in the saved notebook
+
+What it owns: the widget, the painter's thread, the orders' threads, and the places where it is shown.
+
+Invariants
+  I-VIEW-1  what a stopped view leaves in the notebook is a still picture: no widget's state, nothing to run
+  I-VIEW-2  no broker is asked for the picture: it comes from the trace, so the dead cannot blank it
+  I-VIEW-3  only orders of the control bar reach the cluster
+"""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.run import Run
+from minikafka.lab.view import front, registry
+from minikafka.lab.view.cursor import SPEEDS, Cursor
+from minikafka.lab.view.film import Film
+from minikafka.lab.view.orders import Orders, first_line
+from minikafka.lab.view.painter import Painter
+
+FAULTS_OF_OURS = ("minikafka", "sim")  # engines whose links and followers can be broken
+
+
+class View:
+    """Made by `cluster.view()` and `show(run)`."""
+
+    def __init__(self, run: Run, cluster: Any = None, tp: str | None = None, *, theme: str = "auto",
+                 controls: bool = True, size: str = "page") -> None:
+        self.run, self.cluster = run, cluster
+        self.cell = front.cell()
+        self._film = Film(run, theme, size)
+        self._painter = Painter(self._film, self._show_frame, self._say, self._going_on, tp)
+        self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
+        self._frame: Frame | None = None
+        self._shown: list[str] = []        # display ids
+        self._shown_in: int | None = None  # the execution that displayed last
+        self._stopped = False
+        self._lines = 0
+        self._fixed = {"controls": controls, "size": size, "theme": theme, "speeds": list(SPEEDS),
+                       "engine": getattr(cluster, "engine", None), "ids": list(cluster.ids) if cluster else [],
+                       "faults": getattr(cluster, "engine", None) in FAULTS_OF_OURS}
+        self._widget: Any = None
+
+    # --- what a cell uses ---------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> Frame:
+        """The frame that is shown."""
+        return self._frame if self._frame is not None and self._painter.running else self.at(self._painter.cursor.t)
+
+    def at(self, t: float | None = None) -> Frame:
+        """The frame at `t` seconds of the run; None: now."""
+        self._film.refresh()
+        return self._film.frame(t, self._painter.cursor.tp)
+
+    def svg(self, t: float | None = None) -> str:
+        """The picture at `t` as a string of SVG; None: now."""
+        return self._film.svg(self.at(t))
+
+    def snapshot(self, t: float | None = None) -> front.Still:
+        """A still picture at `t` (None: the moment shown), for this cell to display."""
+        frame = self.frame if t is None else self.at(t)
+        return front.Still(self._film.svg(frame), self._film.text(frame))
+
+    def charts(self, tp: str | None = None) -> Any:
+        """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure."""
+        from minikafka.lab.picture.charts import charts
+        self._film.refresh()
+        return charts(self.run, tp or self._painter.cursor.tp)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run into one small file; `Run.open(path)` opens it without a cluster."""
+        return self._film.save(path)
+
+    def go(self, t: float | None) -> None:
+        """Move the picture to `t` seconds (None: follow the run again)."""
+        self._painter.wish(**({"do": "live"} if t is None else {"do": "go", "t": t}))
+
+    def show(self) -> None:
+        """Show the view below the running cell; a stopped one starts again, to look back."""
+        place = front.kind()
+        if place == front.NOWHERE:
+            return
+        if self._stopped:
+            self._stopped, self._painter = False, Painter(
+                self._film, self._show_frame, self._say, self._going_on, self._painter.cursor.tp)
+        registry.enter(self)
+        self._film.refresh()
+        first = self._film.frame(self._painter.cursor.t, self._painter.cursor.tp)
+        bundle = front.still(self._film.svg(first), self._film.text(first))
+        if place == front.PAGE:
+            self._make_widget()
+            self._show_frame(first, self._painter.cursor, 0)
+            bundle[front.WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
+        self._shown.append(front.show(bundle))
+        self._shown_in = front.count()
+        if place == front.PAGE:
+            self._painter.wish(do="look")
+
+    def stop(self) -> None:
+        """Let the picture stand still: no thread, no widget, and a still picture of the last frame where it was shown."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._painter.stop()
+        self._leave_still()
+        registry.leave(self)
+        if self._widget is not None:
+            self._widget.close()
+            self._widget = None
+        self._shown = []
+
+    def cluster_closed(self) -> None:
+        """The cluster has ended. In a page the run can still be looked at; elsewhere the last frame is what remains."""
+        self._film.refresh()
+        if self._widget is None:
+            self.stop()
+        else:
+            self._painter.wish(do="look")
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _ipython_display_(self) -> None:
+        if self._stopped or self._shown_in is None or self._shown_in != front.count():
+            self.show()  # and not again, if this very cell has just made it
+
+    def __repr__(self) -> str:
+        state = "stopped" if self._stopped else self._painter.cursor.mode
+        return f"<View of {self.run.begin:.1f} to {self.run.end:.1f} s, {state}>"
+
+    # --- towards the page ---------------------------------------------------------------------------------------
+
+    def _make_widget(self) -> None:
+        if self._widget is None:
+            from minikafka.lab.view.widget import Picture
+            self._widget = Picture(fixed=self._fixed)
+            self._widget.on_msg(lambda _, message, __: self._from_page(message))
+
+    def _show_frame(self, frame: Frame, cursor: Cursor, granted: int) -> None:
+        self._frame = frame
+        widget = self._widget
+        if widget is None:
+            return
+        svg, state, marks = self._film.svg(frame), self._state(frame, cursor, granted), _marks(self.run.marks)
+        with widget.hold_sync():
+            widget.state = state
+            if svg != widget.svg:
+                widget.svg = svg
+            if len(marks) != len(widget.marks):
+                widget.marks = marks
+
+    def _state(self, frame: Frame, cursor: Cursor, granted: int) -> dict[str, Any]:
+        """What the controls need to know."""
+        now = frame if cursor.t is None else self._film.frame(None, cursor.tp)
+        return {"t": frame.t, "begin": frame.begin, "end": now.end, "mode": cursor.mode, "speed": cursor.speed,
+                "tp": f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else None,
+                "partitions": list(self.run.partitions), "open": self._going_on(), "busy": self._orders.busy,
+                "brokers": [[b.id, b.process] for b in now.brokers], "sentence": frame.sentence.text, "granted": granted}
+
+    def _say(self, level: str, text: str) -> None:
+        if self._widget is not None:
+            self._lines += 1
+            self._widget.said = {"level": level, "text": text, "n": self._lines}
+
+    def _leave_still(self) -> None:
+        if not self._shown:
+            return
+        self._film.refresh()
+        frame = self._film.frame(None, self._painter.cursor.tp)
+        bundle = front.still(self._film.svg(frame), self._film.text(frame))
+        for place in self._shown:
+            front.replace(place, bundle)
+
+    def _going_on(self) -> bool:
+        """Whether the run may still grow."""
+        return self.cluster is not None and not self.cluster.closed and not self._stopped
+
+    # --- from the page ------------------------------------------------------------------------------------------
+
+    def _from_page(self, message: dict[str, Any]) -> None:
+        """One message of the page; it may come in any thread of the kernel."""
+        try:
+            self._take(message)
+        except Exception as error:
+            self._say("bad", first_line(error))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        self._painter.heard()
+        do = message.get("do")
+        if do == "visible":
+            self._painter.seen = bool(message["on"])
+        elif do == "order" and self.cluster is not None:
+            self._orders.begin(message["name"], *message.get("args", []))
+            self._painter.wish(do="look")
+        elif do != "ack":
+            self._painter.wish(**message)
+
+
+def _marks(marks: Any) -> list[list[Any]]:
+    return [[mark.t, str(mark.kind), str(mark.level), mark.text] for mark in marks]
+
+
+def show(run: Run, tp: str | None = None, **options: Any) -> View:
+    """A view of a run without its cluster: recorded, or read from a file. Options as `cluster.view` takes them."""
+    view = View(run, None, tp, **options)
+    view.show()
+    return view
+
+
+def view_of(cluster: Any, tp: str | None = None, **options: Any) -> View:
+    """The view of a live or simulated cluster; what `cluster.view()` calls."""
+    view = View(Run.of(cluster), cluster, tp, **options)
+    view.show()
+    return view
