@@ -24,7 +24,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.check:
         results = [(each.name, check(each)) for each in chosen]
         bad = [name for name, good in results if not good]
-        print(f"{len(results) - len(bad)} of {len(results)} demos show what they must" + (f"; not {', '.join(bad)}" if bad else ""))
+        print(f"{len(results) - len(bad)} of {len(results)} demos show what they must"
+              + (f"; not {', '.join(bad)}" if bad else ""))
         return 1 if bad else 0
     from minikafka.lab.demos.page import serve
     serve(chosen, options.port, not options.no_browser)

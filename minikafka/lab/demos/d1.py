@@ -13,9 +13,9 @@ from minikafka.lab.experiments.steady import Writer, read_all
 TOPIC, TP = "positions", "positions-0"
 
 
-def story(stage: Stage) -> None:
+def story(stage: Stage, session_ms: int = 3000) -> None:
     """Ten records a second with acks=all; the leader is killed when one record has reached it and nobody else."""
-    cluster = stage.cluster(seed=1)
+    cluster = stage.cluster(seed=1, config={"broker.session.timeout.ms": session_ms})
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": "2"})
     writer = Writer(cluster, TOPIC, rate=10)
     cluster.sleep(3.0)

@@ -52,7 +52,8 @@ def record(scene: Scene) -> Recording:
     with contextlib.redirect_stdout(io.StringIO()):  # the preset says what it shortens, once a cluster
         events = stage.play(scene)
     took = time.perf_counter() - began
-    return Recording(scene, Run(events), Facts(events, stage.moments, stage.facts), tuple(stage.moments), took)
+    run = Run(events, engine="sim", title=scene.title)
+    return Recording(scene, run, Facts(events, stage.moments, stage.facts), tuple(stage.moments), took)
 
 
 def check(demo: Demo, say: Callable[[str], None] = print) -> bool:

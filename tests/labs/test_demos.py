@@ -1,0 +1,146 @@
+"""The demos: every one shows what it must, and would be caught if it did not; the page for the projector."""
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from xml.etree import ElementTree
+
+import pytest
+
+from minikafka.lab.demos import Scene, Seen, demo, names
+from minikafka.lab.demos.command import main
+from minikafka.lab.demos.d1 import must_see, story
+from minikafka.lab.demos.page import Theatre, server
+from minikafka.lab.demos.runner import check, record
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_demo_shows_what_the_class_must_see(name):
+    """Fails if a line of the "must see" column no longer holds, on the simulator and with no screen."""
+    said: list[str] = []
+    assert check(demo(name), said.append), "\n".join(said)
+    assert "reset to the snapshot in" in said[-1]
+
+
+def quiet(stage):
+    cluster = stage.cluster()
+    stage.moment("ask", "nothing happens")
+    cluster.sleep(1)
+
+
+@pytest.mark.parametrize("scene, complaint", [
+    (Scene("says nothing", quiet, lambda run, facts: []), "says nothing that must be seen"),
+    (Scene("false", quiet, lambda run, facts: [Seen(True, "so far so good"), Seen(False, "two crowns")]), "two crowns"),
+    (Scene("raises", lambda stage: 1 / 0, lambda run, facts: [Seen(True, "never")]), "ZeroDivisionError"),
+    (Scene("unnamed", lambda stage: stage.cluster().sleep(1), lambda run, facts: [Seen(True, "never")]), "no moment"),
+])
+def test_a_check_can_fail(scene, complaint):
+    """I-DEMO-5: fails if a false line, a broken story or an empty column passes."""
+    said: list[str] = []
+    assert not check(replace(demo("D1"), scenes=(scene,)), said.append)
+    assert any("NO" in line and complaint in line for line in said)
+
+
+def test_d1_sees_the_time_that_nobody_leads():
+    """Fails if D1's figures are not those of the run: with twice the session timeout the silence is twice as long."""
+    usual, longer = (record(Scene("", partial(story, session_ms=ms), must_see)) for ms in (3000, 6000))
+    assert all(line.held for line in usual.check())
+    silence = next(line for line in longer.check() if "no acknowledgement" in line.text)
+    assert not silence.held and longer.facts.silence("positions-0")[1] > usual.facts.silence("positions-0")[1] + 2
+
+
+def test_a_recording_is_the_same_in_every_class():
+    """I-DEMO-1: fails if chance or this machine's clock gets into a story."""
+    one, two = (record(demo("D1").scenes[0]) for _ in range(2))
+    assert one.facts.events == two.facts.events and one.moments == two.moments
+
+
+def test_the_first_moment_is_the_snapshot():
+    """I-DEMO-3: fails if a story may begin with anything but "ask", or name a moment twice."""
+    def late(stage):
+        stage.cluster()
+        stage.moment("freeze", "")
+
+    def twice(stage):
+        stage.cluster()
+        stage.moment("ask", "")
+        stage.moment("ask", "")
+
+    for wrong in (late, twice):
+        with pytest.raises(ValueError):
+            record(Scene("", wrong, must_see))
+
+
+def test_a_vote_has_one_right_answer_and_two_wrong_ones():
+    """Fails if a demo could be built whose vote teaches nothing."""
+    one = demo("D1")
+    with pytest.raises(ValueError):
+        replace(one, answers=one.answers[:2])
+    for name in names():
+        assert demo(name).notes and demo(name).question.endswith("?")
+
+
+def test_the_command(capsys):
+    """Fails if `demos D1 --check` does not check, or if an unknown name is passed over."""
+    assert main(["d1", "--check"]) == 0
+    assert "1 of 1 demos show what they must" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["D99", "--check"])
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """D1 on a page."""
+    with server(Theatre([demo("D1")])) as made:
+        thread = threading.Thread(target=made.serve_forever, daemon=True)
+        thread.start()
+        assert made.server_address[0] == "127.0.0.1"
+        yield f"http://127.0.0.1:{made.server_address[1]}"
+        made.shutdown()
+        thread.join()
+
+
+def get(url: str, host: str | None = None) -> str:
+    request = urllib.request.Request(url, headers={"Host": host} if host else {})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def test_the_page_plays_a_scene(address):
+    """Fails if the page lacks what its script asks for, or if the picture does not follow the time."""
+    assert "<script>" in get(address) and "http" not in get(address).replace("http-equiv", "")
+    (found,) = json.loads(get(f"{address}/demos.json"))
+    assert found["name"] == "D1" and sum(answer["right"] for answer in found["answers"]) == 1
+    scene = json.loads(get(f"{address}/scene.json?demo=D1&scene=0"))
+    times = [moment["t"] for moment in scene["moments"]]
+    assert times == sorted(times) and (scene["begin"], scene["end"]) == (times[0], times[-1])
+    pictures = {t: get(f"{address}/frame.svg?demo=D1&scene=0&t={t}&theme=dark") for t in (scene["begin"], scene["end"])}
+    assert len({*pictures.values()}) == 2
+    for picture in pictures.values():
+        assert ElementTree.fromstring(picture).tag.endswith("svg")
+    forth = json.loads(get(f"{address}/step.json?demo=D1&scene=0&t={scene['begin']}&by=1"))["t"]
+    back = json.loads(get(f"{address}/step.json?demo=D1&scene=0&t={scene['begin']}&by=-1"))["t"]
+    assert forth > scene["begin"] == back
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/scene.json?demo=D99", "/frame.svg?demo=D1&scene=0&t=x",
+                                  "/frame.svg?demo=D1&scene=0&t=1&theme=pink", "/scene.json?demo=D1&scene=7"])
+def test_what_is_not_there_is_a_404(address, path):
+    """Fails if a wrong question ends a request without an answer."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get(address + path)
+    assert refused.value.code == 404
+
+
+def test_another_name_for_this_machine_is_refused(address):
+    """I-DEMO-6: fails if a page of elsewhere could read the demos by giving its own name this address."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get(address + "/demos.json", host="evil.example")
+    assert refused.value.code == 403
