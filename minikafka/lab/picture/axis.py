@@ -1,0 +1,156 @@
+"""The offset axis: where on the paper an offset stands, the same for every lane.
+
+Owns: which offsets get a cell of their own (at most `CAP`), which stretches are folded into one narrow column, and how
+wide a cell is.
+
+Invariants
+  I-AXIS-1  `x` never decreases as the offset grows, and never leaves [left, right]
+  I-AXIS-2  what is asked for is what is drawn: cells older than the cap are folded, never dropped
+"""
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from minikafka.lab.picture.frame import Lane, Partition, Span
+from minikafka.lab.picture.paper import DIGIT, width
+from minikafka.lab.picture.words import span
+
+CAP = 200       # cells a lane
+HOLE = 6        # a longer stretch without cells is folded
+CELL = 30       # pixels of a cell, gap included, where there is room
+GAP = 3
+
+
+class Piece(NamedTuple):
+    """Offsets [start, end) on the pixels [left, right)."""
+
+    start: int
+    end: int
+    left: float
+    right: float
+    folded: bool
+
+
+class Axis:
+    """Made for one partition; asked by every lane."""
+
+    def __init__(self, chosen: Partition, left: float, right: float) -> None:
+        self.left, self.right = left, right
+        offsets = sorted({cell.offset for lane in chosen.lanes for cell in lane.cells})[-CAP:]
+        self.first = offsets[0] if offsets else None
+        points = sorted(set(_points(chosen)) | {each for edge in offsets[:1] + offsets[-1:] for each in (edge, edge + 1)})
+        self.empty = not points
+        stretches = list(_stretches(offsets, points)) if points else []
+        self.pieces = self._lay_out(stretches, chosen)
+        self.starts = [piece.start for piece in self.pieces]
+        digits = len(str(points[-1])) if points else 1
+        self.numbered = self.cell >= digits * DIGIT * 14 + GAP + 2
+
+    def _lay_out(self, stretches: list[tuple[int, int, bool]], chosen: Partition) -> list[Piece]:
+        room = self.right - self.left
+        folds = [_fold_width(start, end, chosen) for start, end, folded in stretches if folded]
+        cells = sum(end - start for start, end, folded in stretches if not folded)
+        if not cells:
+            self.cell = 0.0
+            return [Piece(start, end, self.left, self.left + room, True) for start, end, _ in stretches[:1]]
+        if sum(folds) > room * 0.4:
+            folds = [room * 0.4 / len(folds)] * len(folds)
+        digits = len(str(stretches[-1][1]))
+        self.cell = min(max(CELL, digits * DIGIT * 14 + GAP + 6), (room - sum(folds)) / cells)
+        pieces, x, widths = [], self.left, iter(folds)
+        for start, end, folded in stretches:
+            wide = next(widths) if folded else (end - start) * self.cell
+            pieces.append(Piece(start, end, x, x + wide, folded))
+            x += wide
+        return pieces
+
+    def x(self, offset: int) -> float:
+        """Where the record at `offset` begins."""
+        if not self.pieces or offset <= self.pieces[0].start:
+            return self.left
+        piece = self.pieces[bisect_right(self.starts, offset) - 1]
+        share = min(1.0, (offset - piece.start) / max(1, piece.end - piece.start))
+        return round(piece.left + share * (piece.right - piece.left), 1)
+
+    @property
+    def end(self) -> float:
+        """Where the axis ends."""
+        return self.pieces[-1].right if self.pieces else self.left
+
+    def folds(self, lane: Lane) -> Iterator[Span]:
+        """The stretches of a lane that are one box: those it came with, and the cells that the cap leaves out, joined."""
+        older = [Span(cell.offset, cell.offset + 1) for cell in lane.cells if self.first is not None and cell.offset < self.first]
+        joined: list[Span] = []
+        for each in sorted((*lane.folded, *older), key=lambda span: span.start):
+            if joined and each.start <= joined[-1].end:
+                joined[-1] = Span(joined[-1].start, max(each.end, joined[-1].end))
+            else:
+                joined.append(each)
+        return iter(joined)
+
+    def ticks(self, room: float) -> Iterator[int]:
+        """Round offsets at least `room` pixels apart, for a ruler where cells are too narrow for numbers."""
+        for piece in self.pieces:
+            if not piece.folded:
+                step = next(step for step in _steps() if step * self.cell >= room)
+                yield from range(-(-piece.start // step) * step, piece.end, step)
+
+
+def _steps() -> Iterator[int]:
+    decade = 1
+    while True:
+        yield from (decade, 2 * decade, 5 * decade)
+        decade *= 10
+
+
+def _points(chosen: Partition) -> Iterator[int]:
+    single = [chosen.high_watermark, chosen.log_end, chosen.log_start, chosen.last_stable]
+    for lane in chosen.lanes:
+        single += [lane.start, lane.end, lane.high_watermark]
+        for each in (*lane.folded, *lane.ghosts):
+            single += [each.start, each.end]
+    single += [finger.offset for finger in chosen.fingers]
+    yield from (point for point in single if point is not None and point >= 0)
+
+
+def _stretches(offsets: list[int], points: list[int]) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, folded): cells and short holes as they are, everything else folded, from the first point to the last."""
+    low, high = points[0], points[-1]
+    if not offsets:
+        yield low, max(high, low + 1), True
+        return
+    runs = _runs([*offsets, *_tail(offsets[-1], high)])
+    at = low
+    for start, end in runs:
+        if at < start:
+            if start - at <= HOLE:
+                start = at
+            else:
+                yield at, start, True
+        yield start, end, False
+        at = end
+    if at < high:
+        yield at, high, True
+
+
+def _tail(last: int, high: int) -> range:
+    """Offsets beyond the last cell that are worth a cell: ghosts, fingers."""
+    return range(last + 1, high) if high - last <= CAP // 4 else range(0)
+
+
+def _runs(offsets: list[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for each in offsets:
+        if runs and each - runs[-1][1] <= HOLE:
+            runs[-1] = runs[-1][0], each + 1
+        else:
+            runs.append((each, each + 1))
+    return runs
+
+
+def _fold_width(start: int, end: int, chosen: Partition) -> float:
+    inside = [span(max(start, each.start), min(end, each.end)) for lane in chosen.lanes for each in lane.folded
+              if max(start, each.start) < min(end, each.end)]
+    return min(150.0, max([width(text) for text in [*inside, span(start, end)]]) + 18)

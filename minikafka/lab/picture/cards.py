@@ -1,0 +1,161 @@
+"""Who is around the partition: producers, groups, controllers, each on a card; and the ledger below them.
+
+Owns: the cards' grid, and what is left out when there are too many (it is counted, never silently dropped).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from minikafka.lab.picture import words
+from minikafka.lab.picture.frame import Frame, Group, Producer, Progress, Quorum
+from minikafka.lab.picture.paper import Paper, width
+
+SIDE, GAP = 24, 14
+LINE = 27
+PRODUCERS, GROUPS, PARTITIONS = 3, 4, 4  # cards, and lines of a group's card
+
+
+class Card(NamedTuple):
+    """What to draw and how many lines it takes below its title."""
+
+    lines: int
+    draw: Callable[[Paper, float, float, float], None]
+
+
+def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
+    """The grid of cards below y; returns where it ends."""
+    cards = [_producer(each) for each in frame.producers[:PRODUCERS]]
+    chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
+    cards += [_group(each, chosen) for each in frame.groups[:GROUPS]]
+    cards.append(_quorum(frame.quorum))
+    columns = min(3, len(cards))
+    wide = (paper.width - 2 * SIDE - (columns - 1) * GAP) / columns
+    for start in range(0, len(cards), columns):
+        row = cards[start:start + columns]
+        high = 42 + LINE * max(card.lines for card in row)
+        for place, card in enumerate(row):
+            x = SIDE + place * (wide + GAP)
+            paper.rect(round(x, 1), y, wide, high, "box", 10)
+            card.draw(paper, round(x, 1) + 16, y, wide - 32)
+        y += high + GAP
+    return _draw_left_out(paper, frame, y)
+
+
+def _draw_left_out(paper: Paper, frame: Frame, y: float) -> float:
+    more = [f"{len(names) - most} more {what}: {', '.join(names[most:])}"
+            for names, most, what in (([each.name for each in frame.producers], PRODUCERS, "producers"),
+                                      ([each.name for each in frame.groups], GROUPS, "groups")) if len(names) > most]
+    if not more:
+        return y
+    paper.text(SIDE, y + 8, "; ".join(more), "soft", room=paper.width - 2 * SIDE)
+    return y + 24
+
+
+def _title(paper: Paper, x: float, y: float, wide: float, title: str, note: str, look: str) -> None:
+    taken = paper.text(x + wide, y + 25, note, look, anchor="end", room=wide * 0.62) if note else 0
+    paper.text(x, y + 25, title, "", 16, True, room=wide - taken - 12)
+
+
+def _pairs(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
+    """Labels with their values, two to a line."""
+    half = (wide - 24) / 2
+    for place, (label, value, look) in enumerate(pairs):
+        left, line = x + place % 2 * (half + 24), y + 52 + place // 2 * LINE
+        taken = paper.text(left, line, label, "soft")
+        paper.text(left + half, line, value, look, 17, True, "end", half - taken - 6)
+
+
+def _producer(producer: Producer) -> Card:
+    def draw(paper: Paper, x: float, y: float, wide: float) -> None:
+        late = producer.oldest_wait is not None and producer.waiting > 0
+        note = f"oldest waits {words.seconds(producer.oldest_wait)}" if late else ""
+        paper.open("producer", name=producer.name)
+        _title(paper, x, y, wide, f"Producer {producer.name}", note, "wait" if late and (producer.oldest_wait or 0) > 1 else "soft")
+        _pairs(paper, words.producer(producer), x, y, wide)
+        if producer.last_error:
+            paper.text(x, y + 52 + 3 * LINE, f"last error {producer.last_error}", "wait", room=wide)
+        paper.close()
+    return Card(4 if producer.last_error else 3, draw)
+
+
+def _quorum(quorum: Quorum) -> Card:
+    def draw(paper: Paper, x: float, y: float, wide: float) -> None:
+        paper.open("controllers", active=quorum.active)
+        _title(paper, x, y, wide, "Controllers", f"epoch {words.offset(quorum.epoch)}", "soft")
+        _pairs(paper, words.quorum(quorum), x, y, wide)
+        paper.close()
+    return Card(3, draw)
+
+
+def _group(group: Group, chosen: str) -> Card:
+    """A line per partition: the chosen one first, then those furthest behind."""
+    progress = sorted(group.progress, key=lambda each: (each.partition != chosen, -(each.lag or 0)))
+    shown, rest = progress[:PARTITIONS], len(progress) - PARTITIONS
+    lines = max(3, 1 + len(shown) + (rest > 0))
+
+    def draw(paper: Paper, x: float, y: float, wide: float) -> None:
+        paper.open("group", name=group.name)
+        _title(paper, x, y, wide, f"Group {group.name}", words.group(group), "soft")
+        columns = _columns(shown, wide)
+        _draw_progress_line(paper, x, y + 50, columns, ("partition", "member", "position", "committed", "lag"), "soft")
+        for place, each in enumerate(shown, 1):
+            values = (each.partition, each.member or words.UNKNOWN, words.offset(each.position),
+                      words.offset(each.committed), words.count(each.lag))
+            _draw_progress_line(paper, x, y + 50 + place * LINE, columns, values, "")
+        if not shown:
+            paper.text(x, y + 50 + LINE, "no partition told of", "soft")
+        if rest > 0:
+            paper.text(x, y + 50 + (1 + len(shown)) * LINE, f"and {rest} more partitions", "soft")
+        paper.close()
+    return Card(lines, draw)
+
+
+def _columns(progress: list[Progress], wide: float) -> list[tuple[float, float, str]]:
+    """(x, room, anchor) of partition, member, position, committed, lag: numbers as wide as they are, names the rest."""
+    numbers = [max([width(head)] + [width(text, 14, True) for text in texts]) for head, texts in (
+        ("position", [words.offset(each.position) for each in progress]),
+        ("committed", [words.offset(each.committed) for each in progress]),
+        ("lag", [words.count(each.lag) for each in progress]))]
+    scale = min(1.0, (wide * 0.75) / (sum(numbers) + 30))
+    numbers = [each * scale for each in numbers]
+    names = wide - sum(numbers) - 4 * 9
+    first = min(names * 0.62, max([width("partition")] + [width(each.partition) for each in progress]))
+    columns = [(0.0, first, "start"), (first + 9, names - first, "start")]
+    x = names + 9
+    for number in numbers:
+        x += 9 + number
+        columns.append((x, number, "end"))
+    return columns
+
+
+def _draw_progress_line(paper: Paper, x: float, y: float, columns: list[tuple[float, float, str]],
+                        values: tuple[str, ...], look: str) -> None:
+    for place, ((at, room, anchor), value) in enumerate(zip(columns, values)):
+        paper.text(x + at, y, value, look, 14, place > 1 and not look, anchor, room)
+
+
+def draw_ledger(paper: Paper, frame: Frame, y: float) -> float:
+    """One strip: what was promised, and what became of it."""
+    entries = words.ledger(frame.ledger)
+    wide = paper.width - 2 * SIDE
+    needs = [width(label) + width(value, 18, True) + 8 for label, value, _ in entries]
+    gap = (wide - 32 - sum(needs)) / (len(entries) - 1)
+    rows = [entries] if gap >= 12 else [entries[:4], entries[4:]]
+    paper.open("ledger")
+    paper.rect(SIDE, y, wide, 12 + 28 * len(rows), "box", 8)
+    for place, row in enumerate(rows):
+        _draw_entries(paper, row, SIDE + 16, y + 27 + 28 * place, wide - 32)
+    paper.close()
+    return y + 12 + 28 * len(rows)
+
+
+def _draw_entries(paper: Paper, row: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
+    needs = [width(label) + width(value, 18, True) + 8 for label, value, _ in row]
+    gap = min(90.0, (wide - sum(needs)) / max(1, len(row) - 1))
+    for (label, value, look), need in zip(row, needs):
+        paper.open("entry", name=label, value=value)
+        taken = paper.text(x, y, label, "soft")
+        paper.text(x + taken + 8, y, value, look, 18, True)
+        paper.close()
+        x += need + gap

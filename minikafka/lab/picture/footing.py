@@ -1,0 +1,93 @@
+"""What stands under the lanes: a ruler where cells are too narrow for numbers, leader epochs, fingers of consumers.
+
+Owns: the legend of the tints, and the places of consumers on the offset axis. A triangle is a position (what will be
+handed out next), a flag is a committed offset (where the next owner of the partition begins).
+"""
+from __future__ import annotations
+
+from minikafka.lab.picture import words
+from minikafka.lab.picture.axis import GAP, Axis
+from minikafka.lab.picture.frame import Finger, Partition
+from minikafka.lab.picture.packing import Rows
+from minikafka.lab.picture.paper import Paper, shorten, width
+from minikafka.lab.picture.theme import EPOCHS
+
+RULER, ROW, ROWS = 20, 22, 4
+POSITION, COMMITTED = "M0 0L7 13H-7Z", "M0 0V13M0 0h10l-3 4l3 4H0"
+
+
+def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+    """Everything below y; returns where it ends."""
+    y += 2
+    if axis.pieces and not axis.numbered and axis.cell:
+        y = _draw_ruler(paper, axis, y)
+    y = _draw_epochs(paper, chosen, axis, y, right)
+    return _draw_fingers(paper, chosen, axis, y, right)
+
+
+def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
+    digits = width(str(axis.pieces[-1].end))
+    rows = Rows(1, gap=8)
+    for offset in axis.ticks(digits + 16):
+        x = axis.x(offset) + (axis.cell - GAP) / 2
+        half = width(str(offset)) / 2
+        if rows.take(x - half, x + half) is not None:
+            paper.path(f"M{x:g} {y:g}v5", "stem")
+            paper.text(x, y + 17, str(offset), "soft", anchor="middle")
+    return y + RULER + 4
+
+
+def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+    if not chosen.epochs:
+        return y
+    rows = Rows(2)
+    for each in reversed(chosen.epochs):
+        left, end = axis.x(each.start), max(axis.x(each.end) - GAP, axis.x(each.start) + 5)
+        label = words.epoch(each, chosen.epoch)
+        paper.open("epoch", f"{label}: {words.span(each.start, each.end)}" if each.end > each.start else label,
+                   epoch=each.epoch)
+        paper.rect(left, y, end - left, 7, f"e{each.epoch % EPOCHS} c", 2)
+        for text in (label, f"epoch {each.epoch}"):
+            at = min(left, right - width(text))
+            row = rows.take(at, at + width(text))
+            if row is not None:
+                paper.text(at, y + 23 + row * ROW, text, "soft halo")
+                break
+        paper.close()
+    return y + 12 + max(1, rows.used) * ROW
+
+
+def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+    rows = Rows(ROWS)
+    for who, kind, offset in _merged(chosen.fingers):
+        x = axis.x(offset) - GAP / 2
+        label = shorten(f"{who} {kind} {offset}", 320)
+        wide = width(label)
+        sides = [(x - 7, x + 12 + wide, x + 12, "start"), (x - 12 - wide, x + 8, x - 11, "end")]
+        paper.open("finger", f"{who} {kind} {offset}", kind=kind, offset=offset)
+        for left, end, at, anchor in sides:
+            row = rows.take(left, end, stem=x) if left >= 12 and end <= right else None
+            if row is not None:
+                _draw_finger(paper, kind, x, y, row)
+                paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
+                break
+        else:
+            _draw_finger(paper, kind, x, y, 0)
+        paper.close()
+    return y + rows.used * ROW + (6 if chosen.fingers else 0)
+
+
+def _draw_finger(paper: Paper, kind: str, x: float, y: float, row: int) -> None:
+    top = y + row * ROW
+    paper.path(f"M{x:g} {y - 6:g}V{top:g}", "stem")
+    paper.path(POSITION if kind == "position" else COMMITTED, "fgood" if kind == "position" else "flag", x, top + 2)
+
+
+def _merged(fingers: tuple[Finger, ...]) -> list[tuple[str, str, int]]:
+    """Fingers at one place share a label."""
+    places: dict[tuple[int, str], list[str]] = {}
+    for finger in fingers:
+        names = places.setdefault((finger.offset, finger.kind), [])
+        if finger.who not in names:
+            names.append(finger.who)
+    return [(", ".join(names), kind, offset) for (offset, kind), names in sorted(places.items(), reverse=True)]

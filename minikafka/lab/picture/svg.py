@@ -1,0 +1,65 @@
+"""A frame as SVG: the one page of the live view, the recorded run, the static picture and the tests.
+
+    to_svg(frame)                                  follows the page's theme
+    to_svg(frame, theme="dark", size="projector")  fixed, with type for the last row of the class
+
+Owns: the order of the parts, the root element. Real Kafka has nothing like it; its tools print tables of the moment.
+
+Every part can be found by a page or a test: data-part is one of head, sentence, broker, row, partition, lane, crown,
+cell, acked, folded, ghost, lane-hw, stopwatch, check, flow, hw, lso, start, isr, min, epoch, finger, producer, group,
+controllers, ledger, entry, timeline, mark; with data-broker, data-offset, data-partition and so on.
+
+Invariants
+  I-SVG-1  equal frames give equal strings; nothing but the frame, the theme and the size is looked at
+  I-SVG-2  the ids of a picture are its own, so that several may stand on one page
+"""
+from __future__ import annotations
+
+from hashlib import blake2s
+
+from minikafka.lab.picture import words
+from minikafka.lab.picture.cards import draw_cards, draw_ledger
+from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.head import draw_head
+from minikafka.lab.picture.lanes import draw_partition
+from minikafka.lab.picture.paper import Paper, escape
+from minikafka.lab.picture.strip import draw_strip
+from minikafka.lab.picture.theme import WIDTHS, style
+from minikafka.lab.picture.timeline import draw_timeline
+
+FONT = "Inter,system-ui,'DejaVu Sans',Verdana,sans-serif"
+
+
+def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None) -> str:
+    """The picture as one SVG element; theme auto, light or dark; size page or projector.
+
+    `name` is its id on the page, made from the content if not given. A view that draws again and again gives its own.
+    """
+    paper, high = draw(frame, size)
+    body = "".join(paper.parts)
+    if name is None:
+        name = "mk" + blake2s(f"{theme} {size} {body}".encode(), digest_size=5).hexdigest()
+    summary = escape(describe(frame))
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" viewBox="0 0 {paper.width:g} {high:g}" width="100%" '
+            f'role="img" aria-label="{summary}" font-family="{FONT}" font-size="14" data-part="picture" '
+            f'data-t="{frame.t:.3f}"><title>{summary}</title>{style(name, theme)}'
+            f'<rect class="paper" width="{paper.width:g}" height="{high:g}"/>{body}</svg>')
+
+
+def draw(frame: Frame, size: str = "page") -> tuple[Paper, float]:
+    """The paper with everything on it, and its height."""
+    paper = Paper(WIDTHS[size])
+    y = draw_head(paper, frame, 12)
+    y = draw_strip(paper, frame, y + 6)
+    if frame.chosen is not None:
+        y = draw_partition(paper, frame.chosen, frame.flows, y + 4)
+    y = draw_cards(paper, frame, y + 12)
+    y = draw_ledger(paper, frame, y)
+    y = draw_timeline(paper, frame, y + 10)
+    return paper, round(y + 14)
+
+
+def describe(frame: Frame) -> str:
+    """The picture in one line, for those who hear it."""
+    what = "cluster" if frame.chosen is None else " ".join(words.title(frame.chosen))
+    return f"{what} at {words.clock(frame.t)}: {frame.sentence.text}"

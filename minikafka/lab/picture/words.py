@@ -1,0 +1,142 @@
+"""How values read: the same words and digits on the picture and in its text.
+
+Owns: formats of seconds, counts, rates, offsets, lists of brokers; "?" for what is unknown.
+
+Invariant
+  I-WORDS-1  None reads "?", never 0 and never nothing
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minikafka.lab.picture.frame import EpochSpan, Ghost, Group, Lane, Ledger, Partition, Producer, Quorum
+
+UNKNOWN = "?"
+METADATA = "__cluster_metadata"
+
+
+def seconds(value: float | None) -> str:
+    """A length of time: 7.2 s, 12 ms."""
+    if value is None:
+        return UNKNOWN
+    if abs(value) < 0.1 and value:
+        return f"{value * 1000:.0f} ms" if abs(value) >= 0.001 else "under 1 ms"
+    return f"{value:.1f} s"
+
+
+def clock(value: float) -> str:
+    """A moment of the run."""
+    return f"{value:.1f} s"
+
+
+def count(value: int | None) -> str:
+    """How many: 1,208."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def offset(value: int | None) -> str:
+    """A place in a log: an identifier, so without commas."""
+    return UNKNOWN if value is None else str(value)
+
+
+def rate(value: float) -> str:
+    """Records a second."""
+    return f"{value:.1f}/s" if value < 10 else f"{value:,.0f}/s"
+
+
+def span(start: int, end: int) -> str:
+    """Offsets [start, end) as people say them: 47-50, or 47."""
+    return str(start) if end - start == 1 else f"{start}-{end - 1}"
+
+
+def brokers(ids: Sequence[int] | None) -> str:
+    """Brokers by number; "none" is known to be nobody."""
+    if ids is None:
+        return UNKNOWN
+    return " ".join(map(str, ids)) or "none"
+
+
+def ends(ids: Sequence[int]) -> str:
+    """Brokers and clients (0)."""
+    return ", ".join("clients" if id == 0 else f"{id}" for id in ids)
+
+
+def title(chosen: Partition) -> tuple[str, str]:
+    """The two parts of a partition's name on the head."""
+    return (chosen.topic, "the metadata log") if chosen.topic == METADATA else (chosen.topic, f"partition {chosen.index}")
+
+
+def crown(lane: Lane, chosen: Partition) -> str:
+    """How the lane relates to the crown: "worn" (all agree), "dead" (its wearer does not run), "hollow" (only it
+    believes so), or "" (none)."""
+    if chosen.leader == lane.broker:
+        return "dead" if lane.process in ("killed", "stopped") else "worn"
+    return "hollow" if lane.believes_leader else ""
+
+
+def role(lane: Lane, chosen: Partition) -> str:
+    """The lane's first line."""
+    mine = crown(lane, chosen)
+    if mine == "hollow":
+        return "thinks it leads"
+    if mine:
+        return "leader"
+    return {"unknown": "role ?"}.get(lane.role, "was leader" if lane.role == "leader" else lane.role)
+
+
+def standing(lane: Lane) -> str:
+    """What its process does, where that is worth a word."""
+    return "" if lane.process == "running" else "state ?" if lane.process == "unknown" else lane.process
+
+
+def stopwatch(lane: Lane) -> str:
+    """How long since the follower was last caught up, against the limit."""
+    if lane.behind_for is None:
+        return "caught up ?"
+    if lane.lag_limit is None:
+        return f"{lane.behind_for:.1f} s"
+    return f"{lane.behind_for:.1f} of {lane.lag_limit:g} s"
+
+
+def ghost(ghost: Ghost) -> str:
+    """What was cut off, and what that costs."""
+    epoch = "" if ghost.epoch is None else f" of epoch {ghost.epoch}"
+    cost = f", {count(ghost.acked)} acknowledged" if ghost.acked else ""
+    return f"{span(ghost.start, ghost.end)}{epoch} cut off{cost}"
+
+
+def epoch(span: EpochSpan, now: int | None) -> str:
+    """The legend of a leader epoch."""
+    if span.leader is None:
+        return f"epoch {span.epoch}"
+    return f"epoch {span.epoch} · leader {'is' if span.epoch == now else 'was'} broker {span.leader}"
+
+
+def producer(producer: Producer) -> list[tuple[str, str, str]]:
+    """(label, value, look) of a producer's card."""
+    return [("sent", count(producer.sent), ""), ("acknowledged", count(producer.acked), ""),
+            ("in doubt", count(producer.unknown), "wait" if producer.unknown else ""),
+            ("failed", count(producer.failed), "wait" if producer.failed else ""),
+            ("waiting", count(producer.waiting), ""), ("last took", seconds(producer.last_latency), "")]
+
+
+def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
+    """(label, value, look) of the controllers' card."""
+    active = UNKNOWN if quorum.active is None else f"node {quorum.active}"
+    return [("active", active, "" if quorum.active is not None else "wait"), ("voters", brokers(quorum.voters), ""),
+            ("alive", brokers(quorum.alive), ""), ("fenced", brokers(quorum.fenced), "wait" if quorum.fenced else ""),
+            ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
+
+
+def group(group: Group) -> str:
+    """The state of a group, for the right of its card."""
+    generation = "" if group.generation is None else f" · generation {group.generation}"
+    return f"{group.state or 'state ?'}{generation} · {len(group.members)} member{'s' * (len(group.members) != 1)}"
+
+
+def ledger(ledger: Ledger) -> list[tuple[str, str, str]]:
+    """(label, value, look) of the ledger; only what is lost is ever red."""
+    return [("acknowledged", count(ledger.acknowledged), ""), ("readable", count(ledger.readable), ""),
+            ("delivered", count(ledger.delivered), ""), ("in doubt", count(ledger.unknown), ""),
+            ("lost", count(ledger.lost), "bad" if ledger.lost else ""), ("duplicate", count(ledger.duplicate), ""),
+            ("reordered", count(ledger.reordered), "")]
