@@ -36,8 +36,9 @@ class Piece(NamedTuple):
 class Axis:
     """Made for one partition; asked by every lane."""
 
-    def __init__(self, chosen: Partition, left: float, right: float) -> None:
-        self.left, self.right = left, right
+    def __init__(self, chosen: Partition, left: float, right: float, tail: float) -> None:
+        """From `left` to `right`; `tail` pixels are kept for what stands beside the last record of a lane."""
+        self.left, self.right, self.tail = left, right, tail
         offsets = sorted({cell.offset for lane in chosen.lanes for cell in lane.cells})[-CAP:]
         self.first = offsets[0] if offsets else None
         points = sorted(set(_points(chosen)) | {each for edge in offsets[:1] + offsets[-1:] for each in (edge, edge + 1)})
@@ -45,7 +46,7 @@ class Axis:
         stretches = list(_stretches(offsets, points)) if points else []
         self.pieces = self._lay_out(stretches, chosen)
         self.starts = [piece.start for piece in self.pieces]
-        digits = len(str(points[-1])) if points else 1
+        digits = len(str(offsets[-1])) if offsets else 1
         self.numbered = self.cell >= digits * DIGIT * 14 + GAP + 2
 
     def _lay_out(self, stretches: list[tuple[int, int, bool]], chosen: Partition) -> list[Piece]:
@@ -54,11 +55,13 @@ class Axis:
         cells = sum(end - start for start, end, folded in stretches if not folded)
         if not cells:
             self.cell = 0.0
-            return [Piece(start, end, self.left, self.left + room, True) for start, end, _ in stretches[:1]]
+            return [Piece(start, end, self.left, self.right - self.tail, True) for start, end, _ in stretches[:1]]
         if sum(folds) > room * 0.4:
             folds = [room * 0.4 / len(folds)] * len(folds)
-        digits = len(str(stretches[-1][1]))
-        self.cell = min(max(CELL, digits * DIGIT * 14 + GAP + 6), (room - sum(folds)) / cells)
+        ends = max([lane.end for lane in chosen.lanes if lane.end is not None], default=0)
+        owned = sum(max(0, min(end, ends) - start) for start, end, folded in stretches if not folded)
+        self.cell = min(max(CELL, len(str(ends)) * DIGIT * 14 + GAP + 6), (room - sum(folds)) / cells,
+                        (room - self.tail - sum(folds)) / max(1, owned))
         pieces, x, widths = [], self.left, iter(folds)
         for start, end, folded in stretches:
             wide = next(widths) if folded else (end - start) * self.cell

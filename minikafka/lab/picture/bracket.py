@@ -11,8 +11,8 @@ from minikafka.lab.picture import words
 from minikafka.lab.picture.frame import Lane, Partition
 from minikafka.lab.picture.paper import Paper
 
-X = 54          # x of the bracket's spine
-LEGEND = 26     # x of the upright label
+X = 62          # x of the bracket's spine
+LEGEND = 30     # x of the upright label
 
 
 def draw_bracket(paper: Paper, chosen: Partition, lanes: Sequence[Lane], tops: Sequence[float],
@@ -23,12 +23,12 @@ def draw_bracket(paper: Paper, chosen: Partition, lanes: Sequence[Lane], tops: S
     size = sum(lane.in_sync is True for lane in lanes)
     unknown = chosen.isr is None
     last = len(lanes) if unknown else size
-    y0, y1 = tops[0] + 4, bottoms[last - 1] - 14 if last else tops[0] + 4
+    y0, y1 = tops[0] + 10, bottoms[last - 1] - 14 if last else tops[0] + 10
     paper.open("isr", isr=words.brokers(chosen.isr), min=words.offset(chosen.min_isr))
     if last:
         paper.path(f"M{X + 9:g} {y0:g}H{X:g}V{y1:g}H{X + 9:g}", "pen dash" if unknown else "pen")
     members = words.UNKNOWN if chosen.isr is None else len(chosen.isr)
-    paper.upright(LEGEND, tops[0] + 36, f"in sync: {members}", "soft" if unknown else "")
+    paper.upright(LEGEND, tops[0] + 31, f"in sync: {members}", "soft" if unknown else "")
     _draw_notch(paper, chosen, lanes, bottoms, y1, size if not unknown else None)
     paper.close()
 

@@ -53,7 +53,7 @@ def _draw_left_out(paper: Paper, frame: Frame, y: float) -> float:
 
 
 def _title(paper: Paper, x: float, y: float, wide: float, title: str, note: str, look: str) -> None:
-    taken = paper.text(x + wide, y + 25, note, look, anchor="end", room=wide * 0.62) if note else 0
+    taken = paper.text(x + wide, y + 25, note, look, anchor="end", room=wide * 0.68) if note else 0
     paper.text(x, y + 25, title, "", 16, True, room=wide - taken - 12)
 
 

@@ -9,6 +9,8 @@ Invariant
 """
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minikafka.lab.picture import words
 from minikafka.lab.picture.axis import CAP, GAP, Axis
 from minikafka.lab.picture.frame import Cell, Ghost, Lane, Partition
@@ -18,6 +20,7 @@ from minikafka.lab.picture.theme import EPOCHS
 
 HIGH = 36       # pixels of a cell
 UNDER = 20      # pixels of a row under the cells
+GHOSTS = 8      # of a lane, the latest
 TICK = "l2.6 3 4.6-6"
 
 
@@ -40,7 +43,7 @@ def _cells(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
             continue
         x, offset = x_of(cell.offset), cell.offset
         look = "c" if cell.readable else "w" if cell.readable is False else "u"
-        tint = "e5" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
+        tint = "eu" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
         raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}"/>')
         if axis.numbered:
             number = str(offset)
@@ -69,47 +72,74 @@ def _folded(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -
         paper.close()
 
 
-def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int, list[tuple[int, float, float, str, Ghost | None]]]:
-    """What stands in the rows under the cells: (rows, [(row, x, x of the label, label, ghost)]).
+class Under(NamedTuple):
+    """One thing in a row under the cells: a ghost, or the high watermark as this replica knows it (`ghost` None)."""
 
-    Ghosts, and this replica's own high watermark where it is not the partition's.
-    """
-    rows, placed = Rows(12), []
-    for ghost in lane.ghosts[-12:]:
-        left, right = axis.x(ghost.start), max(axis.x(ghost.end) - GAP, axis.x(ghost.start) + 18)
-        label = words.ghost(ghost)
-        wide = width(label, 14, bool(ghost.acked))
-        at = right + 6 if right + 6 + wide <= limit else max(axis.left, left - 6 - wide)
-        span = (min(at, left), max(right, at + wide))
-        if at < left and at + wide > left - 5:  # too wide for either side: the label below the ghost would hide it
-            label, at = "", right
-        row = rows.take(*span)
-        if row is not None:
-            placed.append((row, left, at, label, ghost))
+    row: int
+    x: float
+    label: str
+    at: float            # x of the label
+    below: int           # rows that the label stands below the ghost
+    ghost: Ghost | None
+
+
+def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int, list[Under]]:
+    """(rows needed, what stands in the rows under the cells): ghosts, and this replica's own high watermark."""
+    rows, placed = Rows(16), []
+    for ghost in lane.ghosts[-GHOSTS:]:
+        each = _place_ghost(rows, ghost, axis, limit)
+        if each is not None:
+            placed.append(each)
     if lane.high_watermark is not None and lane.high_watermark != chosen.high_watermark:
         x = axis.x(lane.high_watermark)
         label = f"knows HW {lane.high_watermark}"
         at = min(x + 7, limit - width(label))
         row = rows.take(min(x, at), at + width(label))
         if row is not None:
-            placed.append((row, x, at, label, None))
+            placed.append(Under(row, x, label, at, 0, None))
     return rows.used, placed
 
 
-def draw_under(paper: Paper, placed: list[tuple[int, float, float, str, Ghost | None]], axis: Axis, y: float) -> None:
+def _place_ghost(rows: Rows, ghost: Ghost, axis: Axis, limit: float) -> Under | None:
+    """Its label right of it, left of it, or below it."""
+    left, right = axis.x(ghost.start), _ghost_end(ghost, axis)
+    label = words.ghost(ghost)
+    wide = width(label, 14, bool(ghost.acked))
+    if right + 6 + wide <= limit:
+        row, at, below = rows.take(left, right + 6 + wide), right + 6, 0
+    elif left - 6 - wide >= axis.left:
+        row, at, below = rows.take(left - 6 - wide, right), left - 6 - wide, 0
+    else:
+        at, below = max(axis.left, min(left, limit - wide)), 1
+        row = rows.take_two(min(left, at), max(right, at + wide))
+    return None if row is None else Under(row, left, label, at, below, ghost)
+
+
+def _ghost_end(ghost: Ghost, axis: Axis) -> float:
+    return max(axis.x(ghost.end) - GAP, axis.x(ghost.start) + 18)
+
+
+def draw_under(paper: Paper, placed: list[Under], axis: Axis, y: float) -> None:
     """Ghosts and the replica's own watermark; y: the bottom of the cells."""
-    for row, x, at, label, ghost in placed:
-        top = y + 4 + row * UNDER
-        if ghost is None:
+    for each in placed:
+        top = y + 4 + each.row * UNDER
+        if each.ghost is None:
             paper.open("lane-hw")
-            paper.line(x - 1.5, y - HIGH - 3, x - 1.5, top + 13, "hw dash")
-            paper.text(at, top + 12, label, "blue halo")
+            paper.line(each.x - 1.5, y - HIGH - 3, each.x - 1.5, top + 13, "hw dash")
+            paper.text(each.at, top + 12, each.label, "blue halo")
             paper.close()
-            continue
-        lost = bool(ghost.acked)
-        paper.open("ghost", offset=ghost.start, end=ghost.end, acked=ghost.acked)
-        right = max(axis.x(ghost.end) - GAP, x + 18)
-        paper.rect(x, top, right - x, 15, "lostghost" if lost else "ghost", 3)
-        if label:
-            paper.text(at, top + 12, label, "bad halo" if lost else "soft halo", bold=lost)
-        paper.close()
+        else:
+            _draw_ghost(paper, each, each.ghost, axis, top)
+
+
+def _draw_ghost(paper: Paper, place: Under, ghost: Ghost, axis: Axis, y: float) -> None:
+    lost = bool(ghost.acked)
+    paper.open("ghost", place.label, offset=ghost.start, end=ghost.end, acked=ghost.acked)
+    look, last = "lostghost" if lost else "ghost", _ghost_end(ghost, axis)
+    if axis.cell >= 8 and ghost.end - ghost.start <= 60 and axis.x(ghost.end) - axis.x(ghost.start) >= 18:
+        edges = [axis.x(offset) for offset in range(ghost.start, ghost.end + 1)]
+        paper.path("".join(f"M{a:g} {y:g}H{b - GAP:.1f}v15H{a:g}Z" for a, b in zip(edges, edges[1:])), look)
+    else:
+        paper.rect(place.x, y, last - place.x, 15, look, 3)
+    paper.text(place.at, y + 12 + place.below * UNDER, place.label, "bad halo" if lost else "soft halo", bold=lost)
+    paper.close()

@@ -63,7 +63,7 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
         x = axis.x(offset) - GAP / 2
         label = shorten(f"{who} {kind} {offset}", 320)
         wide = width(label)
-        sides = [(x - 7, x + 12 + wide, x + 12, "start"), (x - 12 - wide, x + 8, x - 11, "end")]
+        sides = [(x - 7, x + 16 + wide, x + 16, "start"), (x - 12 - wide, x + 8, x - 11, "end")]
         paper.open("finger", f"{who} {kind} {offset}", kind=kind, offset=offset)
         for left, end, at, anchor in sides:
             row = rows.take(left, end, stem=x) if left >= 12 and end <= right else None

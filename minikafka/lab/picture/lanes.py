@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from minikafka.lab.picture import words
 from minikafka.lab.picture.axis import Axis
 from minikafka.lab.picture.bracket import draw_bracket
-from minikafka.lab.picture.cells import HIGH, UNDER, draw_log, draw_under, under
+from minikafka.lab.picture.cells import HIGH, UNDER, Under, draw_log, draw_under, under
 from minikafka.lab.picture.footing import draw_footing
 from minikafka.lab.picture.frame import Flow, Lane, Partition
 from minikafka.lab.picture.lines import draw_lines, lines_height, place_lines
@@ -26,9 +26,9 @@ from minikafka.lab.picture.shapes import draw_arrow, draw_broker, draw_crown
 SIDE = 24       # margin of the paper
 LANE = 84       # pixels of a lane without ghosts in more than one row
 SINK = 22       # an out-of-sync lane lies that much deeper
-CHIP = 84       # x of the brokers' middle
-WORDS = 114     # x where their words begin
-LOG = 318       # x where the log begins
+CHIP = 93       # x of the brokers' middle
+WORDS = 123     # x where their words begin
+LOG = 326       # x where the log begins
 BAR = 84        # pixels of a full stopwatch
 
 
@@ -37,7 +37,7 @@ def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: fl
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     tail = max([width(f"end {words.offset(lane.end)}") for lane in lanes] + [width("+1,000/s")]) + 12
     right = paper.width - SIDE
-    axis = Axis(chosen, LOG, right - tail)
+    axis = Axis(chosen, LOG, right, tail)
     lines = place_lines(chosen, axis, LOG - 60, right)
     top = y + lines_height(lines) + 12
     tops, bottoms, at = [], [], top
@@ -59,7 +59,7 @@ def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: fl
 
 
 def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow], axis: Axis,
-               placed: list[tuple], y: float) -> None:
+               placed: list[Under], y: float) -> None:
     paper.open("lane", broker=lane.broker, role=lane.role, process=lane.process, insync=lane.in_sync, end=lane.end)
     draw_log(paper, lane, chosen, axis, y + 12)
     how = words.crown(lane, chosen)

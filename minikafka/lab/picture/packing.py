@@ -30,6 +30,15 @@ class Rows:
                 return row
         return None
 
+    def take_two(self, left: float, right: float) -> int | None:
+        """The first two rows in a row with room for [left, right]: the upper of them."""
+        for row in range(len(self.taken) - 1):
+            if self.free(row, left, right) and self.free(row + 1, left, right):
+                self.taken[row].append((left, right))
+                self.taken[row + 1].append((left, right))
+                return row
+        return None
+
     def _clear(self, row: int, stem: float | None) -> bool:
         return stem is None or all(b + 3 <= stem or stem <= a - 3 for above in self.taken[:row] for a, b in above)
 

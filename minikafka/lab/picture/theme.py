@@ -16,16 +16,16 @@ LIGHT = {
     "good": "#009e73", "wait": "#e69f00", "bad": "#d55e00", "unk": "#8b94a1", "hw": "#0072b2", "lso": "#a3527f",
     "crown": "#f0e442", "ghost": "#7d8794", "on": "#ffffff",
     "good-t": "#006b4e", "wait-t": "#855700", "bad-t": "#b33c00", "hw-t": "#00598c",
-    "e0": "#cfe5f4", "e1": "#f8e0b0", "e2": "#eed3e2", "e3": "#cbe9de", "e4": "#f5f0ad", "e5": "#dcdfe6",
+    "e0": "#cfe5f4", "e1": "#f8e0b0", "e2": "#cbe9de", "e3": "#eed3e2", "eu": "#dcdfe6",
 }
 DARK = {
     "paper": "#15171c", "card": "#1f232b", "line": "#3d4450", "ink": "#eef1f5", "soft": "#a8b2c0", "edge": "#8f9bab",
     "good": "#2fc79b", "wait": "#f0b94a", "bad": "#f2762e", "unk": "#8b94a1", "hw": "#56b4e9", "lso": "#dd9bbd",
     "crown": "#f0e442", "ghost": "#8a94a3", "on": "#0d1014",
     "good-t": "#45d6ac", "wait-t": "#f0b94a", "bad-t": "#ff9457", "hw-t": "#7cc6f2",
-    "e0": "#234e69", "e1": "#664a12", "e2": "#623d54", "e3": "#145347", "e4": "#585317", "e5": "#454c58",
+    "e0": "#234e69", "e1": "#664a12", "e2": "#145347", "e3": "#623d54", "eu": "#454c58",
 }
-EPOCHS = 6  # tints; an epoch keeps its own for the whole run
+EPOCHS = 4  # tints; an epoch keeps its own for the whole run
 WIDTHS = {"page": 1280, "projector": 1000}
 """Width of the paper in units: letters are 14 units, so a narrower paper on the same screen has bigger type."""
 
@@ -51,6 +51,7 @@ RULES = """text{fill:var(--ink)}
 .hollow{fill:none;stroke:var(--wait-t);stroke-width:2;stroke-dasharray:4 2.5}
 .deadcrown{fill:var(--line);stroke:var(--ink);stroke-width:1.4}
 .mark{stroke:var(--paper);stroke-width:1.5}.glyph{fill:none;stroke:var(--paper);stroke-width:2;stroke-linecap:round}
+.flag{fill:var(--soft);stroke:var(--soft);stroke-width:2}.eu{fill:var(--eu)}
 .c,.w,.u{stroke:var(--edge)}.w{fill-opacity:.3;stroke-dasharray:4 3}.u{stroke-dasharray:1.5 2.5}
 .tick{fill:none;stroke:var(--good-t);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 .dim{opacity:.6}.fold{fill:var(--card);stroke:var(--edge)}.fold.w{fill-opacity:0}

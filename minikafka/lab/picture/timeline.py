@@ -63,7 +63,7 @@ def _draw_ends(paper: Paper, frame: Frame, rows: Rows, at: float, now: str, y: f
 
 
 def _draw_mark(paper: Paper, mark: Mark, x: float, y: float, rows: Rows, left: float, right: float) -> None:
-    text = shorten(mark.text, 210)
+    text = shorten(mark.text, 300)
     half = width(text) / 2
     middle = min(max(x, left + half), right - half)
     row = rows.take(middle - half, middle + half)

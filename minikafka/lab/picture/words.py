@@ -130,7 +130,7 @@ def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
 
 def group(group: Group) -> str:
     """The state of a group, for the right of its card."""
-    generation = "" if group.generation is None else f" · generation {group.generation}"
+    generation = "" if group.generation is None else f" · gen. {group.generation}"
     return f"{group.state or 'state ?'}{generation} · {len(group.members)} member{'s' * (len(group.members) != 1)}"
 
 
