@@ -23,6 +23,7 @@ from typing import Any
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
+from minikafka.cluster.settings import PRESETS
 from minikafka.core.configs import BrokerConfig
 from minikafka.lab.experiments.steady import Reader, Writer
 from minikafka.log.batch import build
@@ -65,8 +66,8 @@ class Room:
 
     def __init__(self, *, min_insync: int = 1, unclean: bool = False, rate: float = 10.0, first_check: float = 3.0,
                  seed: int = 8, own: dict[int, dict[str, Any]] | None = None, **config: Any) -> None:
-        settings = {name.replace("_", "."): value for name, value in config.items()}
-        self.cluster: Any = Cluster(engine="sim", seed=seed, preset="class", controllers=1, config=settings)
+        settings = PRESETS["class"] | {name.replace("_", "."): value for name, value in config.items()}
+        self.cluster: Any = Cluster(engine="sim", seed=seed, controllers=1, config=settings)
         for broker, values in (own or {}).items():
             restart_with(self.cluster, broker, values)
         self.admin = self.cluster.admin()

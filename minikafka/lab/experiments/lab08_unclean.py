@@ -4,6 +4,8 @@
     end.acknowledged      [(0, "common 0"), ..., (99, "alone 29")]   every promise, as the producers heard it
     end.readable          what a new reader finds when all is over
 
+    python -m minikafka.lab.experiments.lab08_unclean 1 true        the same as a story, line by line
+
 Owns: the script of section 5, and what its clients were told.
 Invariants
   I-LAB08-3  `acknowledged` holds what a client was told with acks=all, `readable` what a client read; neither asks a broker
@@ -11,14 +13,17 @@ Invariants
 """
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
-from minikafka.lab.experiments.lab08 import NAMES, TOPIC, A, C, D
+from minikafka.cluster.settings import PRESETS
+from minikafka.lab.experiments.lab08 import NAMES, TOPIC, TP, A, C, D, names
 from minikafka.lab.experiments.steady import read_all
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err, KafkaError
@@ -65,7 +70,7 @@ def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alo
 
     If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
     """
-    cluster = Cluster(engine="sim", seed=seed, preset="class", controllers=1)
+    cluster = Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
     end = Disaster(min_insync, unclean, cluster)
     cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={
         "min.insync.replicas": str(min_insync), "unclean.leader.election.enable": str(unclean).lower()})
@@ -148,3 +153,42 @@ def successor(cluster: Any, patience: float = 15.0) -> int | None:
             return int(leader)
         cluster.sleep(0.1)
     return None
+
+
+# --- as a story -------------------------------------------------------------------------------------------------------
+
+def story(end: Disaster) -> Iterator[str]:
+    """What happened, from the trace: faults, who led, who was in sync, who threw records away; then the ledger."""
+    events = [e for e in end.cluster.trace.events("fault", "isr", "role", "truncate") if e.get("tp", TP) == TP]
+    began = next(e["t"] for e in events if e["k"] == "isr")
+    for event in events:
+        if event["t"] >= began and (told := sentence(event)):
+            yield f"{event['t'] - began:6.2f} s  {told}"
+    yield (f"acknowledged {len(end.acknowledged)}, of these by C alone {end.accepted}; readable at the end {len(end.readable)}; "
+           f"lost {len(end.lost)}")
+
+
+def sentence(event: dict[str, Any]) -> str | None:
+    who = NAMES.get(event["b"], "")
+    if event["k"] == "isr":
+        return f"{who}: the ISR is {names(event['isr'])} ({event['why']})"
+    if event["k"] == "role" and event["role"] == "leader":
+        return f"{who} leads, epoch {event['epoch']}"
+    if event["k"] == "truncate" and event["from"] > event["to"]:
+        return f"{who} throws away its records {event['to']} to {event['from'] - 1}"
+    if event["k"] == "fault" and event.get("node") in NAMES:
+        return f"{event['fault']} {NAMES[event['node']]}"
+    return None
+
+
+def main(argv: Sequence[str]) -> int:
+    """min.insync.replicas, unclean election (true or false), and perhaps how many records are common, and C's alone."""
+    common, alone = [int(number) for number in argv[2:]] or (70, 30)
+    end = disaster(int(argv[0]), argv[1] == "true", common=common, alone=alone)
+    print("\n".join(story(end)))
+    end.cluster.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
