@@ -4,7 +4,7 @@ One JSON file on this machine, by default `.cache/progress.json` in the project 
 names another one, or is "off". Tests and CI write none unless MINIKAFKA_PROGRESS names one.
 
     {"version": 1, "exercises": {"6.1": {"tried": 3, "passed": true}}, "hints": {"6.1": {"level": 2}},
-     "predictions": {"6.2": {"guess": "40", "measured": "10", "word": "surprise"}}, "labs": {"6": {"seconds": 840, "last": 1.7e9}}}
+     "predictions": {"6.2": {"guess": "40", "measured": "10", "word": "surprise"}}, "labs": {"6": {"seconds": 84, "last": 1.7e9}}}
 
 Owns: where it lies, reading, changing under a lock, and what happens when it cannot be read.
 
@@ -49,7 +49,14 @@ def place() -> Path | None:
 def read() -> Record:
     """What is kept so far; empty parts if there is nothing."""
     path = place()
-    return empty() if path is None else _read(path)
+    if path is None or not path.exists():
+        return empty()
+    try:
+        with _locked(path):
+            return _read(path)
+    except OSError as error:
+        _tell(f"your progress in {path} cannot be read: {error.strerror or error}")
+        return empty()
 
 
 def change(lab: str, alter: Callable[[Record], None], now: Callable[[], float] = time.time) -> None:
@@ -76,7 +83,7 @@ def _read(path: Path) -> Record:
         record = json.loads(path.read_text())
     except FileNotFoundError:
         return empty()
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         return _set_aside(path, str(error))
     if not isinstance(record, dict) or record.get("version") != VERSION:
         return _set_aside(path, f"not a record of version {VERSION}")
@@ -94,9 +101,8 @@ def _set_aside(path: Path, why: str) -> Record:
     number = 1
     while (aside := path.with_name(f"{path.stem}-damaged-{number}{path.suffix}")).exists():
         number += 1
-    with contextlib.suppress(FileNotFoundError):  # another notebook was quicker
-        os.rename(path, aside)
-        _tell(f"your progress file could not be read ({why}). It is kept as {aside}; a new one begins.")
+    os.rename(path, aside)
+    _tell(f"your progress file could not be read ({why}). It is kept as {aside}; a new one begins.")
     return empty()
 
 

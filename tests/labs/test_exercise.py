@@ -1,10 +1,10 @@
-"""minikafka.lab: exercises, predictions, verdicts."""
+"""minikafka.lab: exercises, hints, verdicts."""
 from __future__ import annotations
 
 import pytest
 
-from minikafka.lab import check, exercise, predict, reveal, todo
-from minikafka.lab.exercise import NotPassed, Unknown, checks
+from minikafka.lab import check, exercise, hint, hints, todo
+from minikafka.lab.exercise import NotPassed, Unknown, Wrong, checks
 from minikafka.lab.verdict import Outcome
 
 
@@ -63,12 +63,39 @@ def test_what_a_student_returned_cannot_write_html():
     assert "<script>" not in check("99.1", lambda: "<script>")._repr_html_()
 
 
-def test_a_guess_is_kept_until_the_measurement():
-    """Fails if `...` counts as a guess, or if a later guess does not replace the first."""
-    assert predict("99.2", ...).word == "no guess"
-    assert reveal("99.2", 5).word == "no guess"
-    predict("99.2", 4)
-    predict("99.2", 5)
-    assert reveal("99.2", 5).word == "as you said"
-    surprise = reveal("99.2", "<6>")
-    assert surprise.word == "surprise" and "5" in surprise.text and "&lt;6&gt;" in surprise._repr_html_()
+def test_a_verdict_carries_the_trace_and_the_way_to_see_it_again():
+    """Fails if excerpt or replay line are lost, if times are the machine's, or if a field may write HTML."""
+    events = [{"t": 100.0, "w": 1, "b": 2, "i": 1, "n": 7, "k": "append", "tp": "flights-0", "last": 47},
+              {"t": 100.25, "b": 0, "k": "fault", "what": "<b>"}]
+
+    @checks("99.2")
+    def _(answer):
+        raise Wrong("it is 47", excerpt=events, replay="python -m minikafka sim run --from 6")
+    verdict = check("99.2", None)
+    assert repr(verdict).splitlines() == [
+        "✘ 99.2 FAIL: it is 47",
+        "       0.000 s  broker 2  append tp=flights-0 last=47",
+        "       0.250 s  cluster   fault what=<b>",
+        "    to see it again: python -m minikafka sim run --from 6",
+    ]
+    page = verdict._repr_html_()
+    assert "last=47" in page and "--from 6" in page and "&lt;b&gt;" in page and "<b>it" not in page
+
+
+def test_why_it_matters_is_told_after_a_pass_only():
+    """Fails if a wrong answer is told what the exercise was for before it is right."""
+    @checks("99.3", matters="Pagers ring.")
+    def _(answer):
+        assert answer == 3
+        return "it is 3"
+    assert "Pagers ring." in repr(check("99.3", 3)) and "Pagers ring." in check("99.3", 3)._repr_html_()
+    assert "Pagers" not in repr(check("99.3", 4))
+
+
+def test_hints_come_one_after_the_other_or_by_level(monkeypatch):
+    """Fails if the first call gives the last hint away, if a level is not what was asked for, or if a call can fail."""
+    monkeypatch.setattr(hints, "HINTS", {"99.1": ("a?", "b", "c.py")})
+    monkeypatch.setattr(hints, "SHOWN", {})
+    assert [hint("99.1").text for _ in range(4)] == ["a?", "b", "c.py", "c.py"]
+    assert [hint("99.1", level).text for level in (1, 3, 9, 0)] == ["a?", "c.py", "c.py", "a?"]
+    assert "hint 2 of 3" in repr(hint("99.1", 2)) and "b" in hint("99.1", 2)._repr_html_()

@@ -73,22 +73,22 @@ def limited(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def verdict(exercise: str, answer: Any, limit: int = LIMIT) -> Any:
+def verdict(exercise: str, answer: Any) -> Any:
     """The Verdict on an answer, or the text "hangs"."""
     from minikafka.lab.exercise import find, judge
     try:
-        with limited(limit):
+        with limited(LIMIT):
             return judge(find(exercise), exercise, answer)
     except Hangs:
         return "hangs"
 
 
-def asked_by(source: str, limit: int = LIMIT) -> dict[str, Any]:
+def asked_by(source: str) -> dict[str, Any]:
     """What a cell hands to check(), by exercise, when it runs alone. The cell's own exceptions pass through."""
     import minikafka.lab as lab
     answers: dict[str, Any] = {}
     space = {name: getattr(lab, name) for name in lab.__all__}
-    with limited(limit):
+    with limited(LIMIT):
         exec(compile(source, "<cell>", "exec"), {**space, "__name__": "__main__", "check": answers.__setitem__})
     return answers
 

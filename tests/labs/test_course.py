@@ -1,0 +1,154 @@
+"""The labs as a course: fresh, complete, in one voice, and with everything that the lectures name."""
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from minikafka.lab import hints
+from tools import labs
+from tools.notebooks.build import ROOT, Project, asked, load, student_notebook, text
+from tools.notebooks.source import read
+from tools.notebooks.student import BEGIN
+
+PROJECT = Project()
+SOURCES = {path.stem: read(path) for path in PROJECT.sources([])}
+SEEDS = {row[0]: row[1] for row in (line.split("\t") for line in (Path(__file__).parent / "seeds.tsv").read_text().splitlines())
+         if len(row) == 3}
+every_lab = pytest.mark.parametrize("lab", SOURCES.values(), ids=SOURCES)
+LARGEST = 3_000_000  # bytes of a solved notebook, pictures included
+
+
+def code(lab):
+    return [cell for cell in lab.cells if cell.cell_type == "code"]
+
+
+def prose(lab):
+    """A lab's text cells without headings, tables, fences and HTML."""
+    for cell in lab.cells:
+        if cell.cell_type == "markdown":
+            plain = re.sub(r"(?s)^(```|~~~).*?^\1\s*$", "", cell.source, flags=re.MULTILINE)
+            yield re.sub(r"<[^>]+>", " ", "\n".join(x for x in plain.splitlines() if not x.startswith(("#", "|"))))
+
+
+def tagged(lab):
+    return {seed for cell in lab.cells for seed in cell.metadata.get("seeds", [])}
+
+
+def test_the_labs_are_fresh(capsys):
+    """Fails if a source was edited and `make labs` not run, if outputs come from older code or tell about a machine, or if a
+    notebook has no source.
+    """
+    assert labs.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_the_table_of_seeds_is_whole():
+    """Fails if an item of the lectures is dropped from the table, or given to a lab that does not exist (lab 13
+    only comes back to items of others).
+    """
+    counts: dict[str, int] = defaultdict(int)
+    for seed in SEEDS:
+        counts[seed.split(".")[0]] += 1
+    assert dict(counts) == {"S0": 28, "S1": 22, "S2": 19, "S3": 24}
+    assert {n for numbers in SEEDS.values() for n in numbers.split(",")} == {"-", *(str(n) for n in range(15) if n != 13)}
+
+
+@every_lab
+def test_every_item_of_the_lectures_is_tagged(lab):
+    """Fails if a cell that covers an item loses its tag, or if a tag is mistyped."""
+    wanted = {seed for seed, numbers in SEEDS.items() if str(lab.number) in numbers.split(",")}
+    assert sorted(wanted - tagged(lab)) == [], "not tagged in any cell"
+    assert sorted(tagged(lab) - set(SEEDS)) == [], "no such item"
+
+
+@every_lab
+def test_the_students_copy_keeps_the_tags(lab):
+    """Fails if only the solved notebook says what a cell covers."""
+    student = {seed for cell in student_notebook(lab).cells for seed in cell.metadata.get("seeds", [])}
+    shown = {seed for cell in lab.cells if "solution-only" not in cell.metadata.get("tags", [])
+             for seed in cell.metadata.get("seeds", [])}
+    assert student == shown == tagged(lab)
+
+
+def sentences(lab):
+    """Sentences of eight words and more, as their words."""
+    for paragraph in prose(lab):
+        for sentence in re.split(r"(?<=[.!?:;])\s+|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s", paragraph):
+            words = re.findall(r"[\w.']+", sentence.lower())
+            if len(words) >= 8:
+                yield " ".join(words)
+
+
+def test_no_sentence_stands_in_two_labs():
+    """Fails if labs are filled with stock phrases: a sentence of eight words or more belongs to one lab."""
+    labs_of = defaultdict(set)
+    for lab in SOURCES.values():
+        for sentence in sentences(lab):
+            labs_of[sentence].add(lab.name)
+    assert {sentence: sorted(names) for sentence, names in labs_of.items() if len(names) > 1} == {}
+
+
+@every_lab
+def test_a_lab_has_its_parts(lab):
+    """Fails if a lab has no exercise, prediction, question with criteria, box on the real thing or clean end, or asks for a
+    guess that it never answers.
+    """
+    told = asked(lab)
+    everything = "\n".join(cell.source for cell in lab.cells)
+    assert told["exercises"] and told["predictions"]
+    revealed = set(re.findall(r"\breveal\(\s*[\"'](\d+\.\d+)", everything))
+    assert sorted(set(told["predictions"]) ^ revealed) == []
+    assert all(number.split(".")[0] == str(lab.number) for number in told["exercises"] + told["predictions"])
+    assert "<details>" in everything and "real thing" in everything.lower()
+    assert everything.count("<details>") == everything.count("</details>")
+
+
+@every_lab
+def test_cells_are_small(lab):
+    """Fails if a lab grows beyond what fits an hour, or if its cells become programs."""
+    sizes = [len(cell.source.splitlines()) for cell in code(lab)]
+    assert 15 <= len(sizes) <= 50 and len(lab.cells) <= 95
+    assert statistics.median(sizes) <= 6 and max(sizes) <= 32, sorted(sizes)
+
+
+@every_lab
+def test_every_exercise_stands_in_a_cell_of_its_own(lab):
+    """Fails if a solution belongs to no check, or to two."""
+    solved = [cell for cell in code(lab) if any(BEGIN.match(line) for line in cell.source.splitlines())]
+    calls = [re.findall(r"\bcheck\(\s*[\"'](\d+\.\d+)", cell.source) for cell in solved]
+    assert [len(call) for call in calls] == [1] * len(calls)
+    assert len({call[0] for call in calls}) == len(calls)
+
+
+@every_lab
+def test_the_last_hint_points_to_a_file_that_is_there(lab):
+    """Fails if a module that a hint names is moved, or if the last hint names none."""
+    for exercise in asked(lab)["exercises"]:
+        hints.load(exercise)
+        paths = re.findall(r"\b(?:minikafka|tests|labs|tools|solutions)/[\w./-]*\w", hints.HINTS[exercise][2])
+        assert paths and [path for path in paths if not (ROOT / path).exists()] == [], exercise
+
+
+@every_lab
+def test_the_solved_notebook_was_run_to_its_end(lab):
+    """nbval passes over a cell that was never run. Fails if a cell has no count, if nothing is compared, if an error, a
+    message on stderr or a widget's state was kept, or if pictures make the file too large for a repository's page.
+    """
+    solved = load(PROJECT.solved(lab))
+    cells = [cell for cell in solved.cells if cell.cell_type == "code"]
+    assert [cell.id for cell in cells if cell.execution_count is None] == []
+    compared = [cell for cell in cells if "NBVAL_CHECK_OUTPUT" in cell.source]
+    assert compared and [cell.id for cell in compared if not cell.outputs] == []
+    bad = [cell.id for cell in cells for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
+    assert bad == [] and "widgets" not in solved.metadata
+    assert len(text(solved)) < LARGEST
+
+
+@every_lab
+def test_labs_readme_lists_it(lab):
+    """Fails if a lab is missing from the list, or its title or minutes are not those of its source."""
+    row = next(line for line in (ROOT / "labs" / "README.md").read_text().splitlines() if f"({lab.name}.ipynb)" in line)
+    assert lab.title in row and f"| {lab.minutes} |" in row

@@ -1,0 +1,101 @@
+"""The three-way gate: on every exercise of every lab, and on exercises made to be refused by it."""
+from __future__ import annotations
+
+import pytest
+
+from minikafka.lab import exercise
+from minikafka.lab import hints as register
+from minikafka.lab.exercise import checks
+from minikafka.lab.hints import hints
+from tools.notebooks import gate
+from tools.notebooks.build import Project
+
+SOURCES = Project().sources([])
+CELL = '''def double(x):
+    ### BEGIN SOLUTION twice
+    return 2 * x
+    ### END SOLUTION
+
+check("99.1", double)'''
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(gate.WHOLE)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_every_exercise_tells_right_from_wrong(path):
+    """Fails if a stub breaks or passes, a solution fails, a wrong solution survives or hangs, fewer than three are declared,
+    or a hint is missing. `tools/labs.py --gate` prints the table.
+    """
+    results = gate.apart(path)
+    assert results, "a lab without an exercise"
+    assert [problem for result in results for problem in result.problems] == []
+
+
+@pytest.fixture(autouse=True)
+def doubling(monkeypatch):
+    """An exercise with a check and hints."""
+    monkeypatch.setattr(exercise, "CHECKS", {})
+    monkeypatch.setattr(register, "HINTS", {})
+    monkeypatch.setattr(gate, "LIMIT", 2)
+
+    @checks("99.1")
+    def _(answer):
+        assert answer(3) == 6, f"twice 3 is 6, not {answer(3)}"
+        return "it doubles"
+    hints("99.1", "a?", "b", "c")
+
+
+def forever(x):
+    while True:
+        try:
+            pass
+        except Exception:
+            continue
+
+
+WRONG = {"adds one": lambda x: x + 1, "triples": lambda x: 3 * x, "raises": lambda x: x / 0}
+
+
+def test_a_good_exercise_passes():
+    """Fails if the gate finds fault with what is right, or if a wrong solution that raises is no kill."""
+    result = gate.judge_exercise("99.1", CELL, WRONG)
+    assert result.problems == [] and list(result.wrong.values()) == [gate.KILLED] * 3
+
+
+@pytest.mark.parametrize("cell, problem", [
+    (CELL.replace("def double(x):", "y = records[0]\ndef double(x):"), "stub: the cell, run alone, raises NameError"),
+    ("double = 3\n### BEGIN SOLUTION x\ndouble = lambda x: 2 * x\n### END SOLUTION\ncheck('99.1', double)",
+     "stub: the cell, run alone, raises Todo"),
+    (CELL.replace("    ### BEGIN", "    x.a\n    ### BEGIN"), "stub: ✘ 99.1 FAIL: your code raised AttributeError"),
+    (CELL.replace("2 * x", "2 + x"), "solution: ✘ 99.1 FAIL: twice 3 is 6"),
+    (CELL.replace("return 2 * x", "while True: pass"), "solution: hangs"),
+    (CELL.replace("check(", "print("), "solution: the cell never calls check()"),
+])
+def test_a_bad_cell_is_refused(cell, problem):
+    """Fails if a stub that breaks before its todo(), a wrong solution or a hang gets through."""
+    assert any(problem in found for found in gate.judge_exercise("99.1", cell, WRONG).problems)
+
+
+@pytest.mark.parametrize("wrong, problem", [
+    ({**WRONG, "is right": lambda x: x + x}, "survives: is right: ✔"),
+    ({**WRONG, "never ends": forever}, "survives: never ends: hangs"),
+    ({**WRONG, "not begun": lambda x: exercise.todo("x")}, "survives: not begun: ?"),
+    (dict(list(WRONG.items())[:2]), "wrong solutions: 2 wrong solutions, 3 are wanted"),
+])
+def test_wrong_solutions_must_fail(wrong, problem):
+    """Fails if a wrong solution that passes, hangs or is not begun counts as killed, or if two are enough."""
+    assert any(problem in found for found in gate.judge_exercise("99.1", CELL, wrong).problems)
+
+
+def test_an_exercise_without_hints_is_refused(monkeypatch):
+    """Fails if hints may be missing or empty."""
+    for empty in ({}, {"99.1": ("a?", " ", "c")}):
+        monkeypatch.setattr(register, "HINTS", empty)
+        assert any("hints" in found for found in gate.judge_exercise("99.1", CELL, WRONG).problems)
+
+
+def test_the_table(monkeypatch):
+    """Fails if an exercise, its wrong solutions or how many were killed is not shown."""
+    wrong = {**WRONG, "is right": lambda x: x + x}
+    text = gate.table([gate.judge_exercise("99.1", CELL, wrong)])
+    assert text.splitlines()[2] == "| 99.1 | unsolved | passes | 3 | 4: adds one; triples; raises; is right | 3 |"

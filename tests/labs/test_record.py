@@ -1,0 +1,176 @@
+"""The student's file, and the page that shows it."""
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from minikafka.lab import check, exercise, hint, predict, progress, record, reveal
+from minikafka.lab.exercise import checks
+from minikafka.lab.hints import hints
+
+
+@pytest.fixture
+def student(tmp_path, monkeypatch) -> Path:
+    path = tmp_path / "mine" / "progress.json"
+    monkeypatch.setenv("MINIKAFKA_PROGRESS", str(path))
+    monkeypatch.setattr(record, "_told", set())
+    return path
+
+
+@pytest.fixture
+def two_exercises(monkeypatch):
+    """Exercises 98.1 and 98.2: the answer is 3."""
+    monkeypatch.setattr(exercise, "CHECKS", {})
+    monkeypatch.delenv("LAB_STRICT", raising=False)
+
+    def three(answer):
+        assert answer == 3
+        return "yes"
+    for name in ("98.1", "98.2"):
+        checks(name)(three)
+        hints(name, "a?", "b", "c")
+
+
+def one_more(number: int) -> None:
+    """One more entry."""
+    record.change("7", lambda kept: kept["exercises"].update({f"7.{number}": {"tried": 1, "passed": True}}))
+
+
+def test_what_is_done_is_kept(student, two_exercises):
+    """Fails if a passed exercise can be lost by a later mistake, or if what was not begun counts as tried."""
+    check("98.1", 4)
+    check("98.1", 3)
+    check("98.1", 5)
+    check("98.2", lambda: exercise.todo("x"))
+    hint("98.2", 2)
+    kept = json.loads(student.read_text())
+    assert kept["exercises"]["98.1"] == {"tried": 3, "passed": True}
+    assert kept["hints"] == {"98.2": {"level": 2}}
+
+
+def test_not_begun_is_not_tried(student, monkeypatch, two_exercises):
+    """Fails if Run All over an unsolved lab counts as attempts."""
+    checks("98.3")(lambda answer: answer())
+    check("98.3", lambda: exercise.todo("x"))
+    assert record.read()["exercises"] == {}
+
+
+@pytest.mark.parametrize("text", ["{", "", "[]", '{"version": 2}', '{"version": 1, "exercises": []}', "\x00\xff",
+                                  '{"version": 1, "exercises": {"1.1": 3}, "hints": {}, "predictions": {}, "labs": {}}'])
+def test_a_damaged_file_is_kept_aside(student, two_exercises, capsys, text):
+    """I-REC-2: fails if a file that cannot be read is overwritten, or if nobody is told where it went."""
+    student.parent.mkdir()
+    student.write_text(text)
+    student.with_name("progress-damaged-1.json").write_text("from last year")
+    assert check("98.1", 3)
+    assert student.with_name("progress-damaged-2.json").read_text() == text
+    assert student.with_name("progress-damaged-1.json").read_text() == "from last year"
+    assert "progress-damaged-2.json" in capsys.readouterr().out
+    assert record.read()["exercises"]["98.1"]["passed"] is True
+
+
+def test_bytes_that_are_no_text_are_kept_aside(student, capsys):
+    """I-REC-2, I-REC-3: fails if a file of garbage stops the notebook."""
+    student.parent.mkdir()
+    student.write_bytes(b"\xff\xfe\x00garbage")
+    assert record.read() == record.empty()
+    assert student.with_name("progress-damaged-1.json").read_bytes() == b"\xff\xfe\x00garbage"
+
+
+def test_two_notebooks_at_once_lose_nothing(student):
+    """I-REC-1: fails if a change reads before it has the lock."""
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=many, args=(first,)) for first in (0, 100, 200)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    assert len(record.read()["exercises"]) == 60
+
+
+def many(first: int) -> None:
+    for number in range(first, first + 20):
+        one_more(number)
+
+
+def test_a_place_that_cannot_be_written_stops_nothing(tmp_path, monkeypatch, two_exercises, capsys):
+    """I-REC-3: fails if a full or read-only disk stops a lab; told once, not at every check."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "file" / "progress.json"))
+    monkeypatch.setattr(record, "_told", set())
+    assert check("98.1", 3) and check("98.1", 3)
+    assert predict("98.2", 3) and progress()
+    assert capsys.readouterr().out.count("cannot be kept") == 1
+
+
+@pytest.mark.parametrize("variables, kept", [
+    ({}, True), ({"CI": "true"}, False), ({"LAB_STRICT": "1"}, False), ({"PYTEST_CURRENT_TEST": "x"}, False),
+    ({"LAB_STRICT": "0", "CI": ""}, True), ({"MINIKAFKA_PROGRESS": "off"}, False),
+    ({"CI": "true", "MINIKAFKA_PROGRESS": "/x/y.json"}, True),
+])
+def test_where_it_is_kept(monkeypatch, variables, kept):
+    """Fails if tests or CI write a student's file unasked, or if a student's is not kept."""
+    for name in ("CI", "LAB_STRICT", "PYTEST_CURRENT_TEST", "MINIKAFKA_PROGRESS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    place = record.place()
+    assert (place is not None) is kept
+    assert place in (None, record.ROOT / ".cache" / "progress.json", Path("/x/y.json"))
+
+
+def test_time_is_counted_without_the_pauses(student):
+    """Fails if a night between two cells counts as work, or if another lab's time does."""
+    for lab, now in (("6", 1000.0), ("6", 1060.0), ("8", 1070.0), ("6", 1090.0), ("6", 90_000.0), ("6", 90_030.0)):
+        record.change(lab, lambda kept: None, lambda now=now: now)
+    assert record.read()["labs"]["6"]["seconds"] == 120.0
+    assert record.read()["labs"]["8"]["seconds"] == 0.0
+
+
+@pytest.fixture
+def course(tmp_path) -> Path:
+    """A project with labs 97 and 98."""
+    for number, exercises in ((97, ["97.1"]), (98, ["98.1", "98.2"])):
+        facts = {"title": f"Lab <{number}>", "minutes": 60, "exercises": exercises, "predictions": [f"{number}.3", f"{number}.4"]}
+        path = tmp_path / "labs" / f"{number}-x.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"metadata": {"minikafka": facts}, "cells": []}))
+    (tmp_path / "labs" / "99-mine.ipynb").write_text('{"metadata": {}, "cells": []}')
+    return tmp_path
+
+
+def test_the_page(student, course, two_exercises):
+    """Fails if a row is wrong, if a surprise is not told, if what is next is not, or if a title can write HTML."""
+    check("98.1", 3)
+    check("98.2", 4)
+    predict("98.3", 40)
+    reveal("98.3", 10)
+    predict("98.4", 5)
+    reveal("98.4", 5)
+    page = progress(course)
+    assert [row[:6] for row in page.rows] == [("97 · Lab <97>", "0 of 1", "0", "0 of 2", "0", "0"),
+                                              ("98 · Lab <98>", "1 of 2", "2", "1 of 2", "0", "1")]
+    assert page.surprises == ("you mispredicted 98.3: you said 40, measured 10",)
+    assert page.next == "exercise 98.2 in lab 98, Lab <98>"
+    for words in ("mispredicted 98.3", "1 of 2", "0 of about 60", "98.2"):
+        assert words in repr(page) and words in page._repr_html_()
+    assert "<97>" not in page._repr_html_()
+
+
+def test_what_is_next_after_everything(student, course, two_exercises):
+    """Fails if a finished lab keeps one from the others, or if a finished course is an error."""
+    check("98.1", 3)
+    check("98.2", 3)
+    assert progress(course).next == "exercise 97.1 in lab 97, Lab <97>"
+    record.change("97", lambda kept: kept["exercises"].update({"97.1": {"tried": 1, "passed": True}}))
+    assert "every exercise" in progress(course).next
+
+
+def test_the_page_says_when_nothing_is_kept(course, monkeypatch):
+    """Fails if a student whose progress is switched off is left to wonder."""
+    monkeypatch.setenv("MINIKAFKA_PROGRESS", "off")
+    assert "nothing is kept" in repr(progress(course))
