@@ -129,11 +129,13 @@ class Stage:
         return commits[-1]["offset"] if commits else None
 
     def commits(self, name: str) -> list[dict[str, Any]]:
-        """The commits that a consumer asked for, each with its end (`type` is ok, fail or info)."""
+        """The commits that a consumer asked for: when, which offset, how it ended ("ok", "fail", "info": nobody knows),
+        and the seconds until then."""
         events = [e for e in self.histories[name] if e["f"] == "commit"]
         ends = {e["op"]: e for e in events if e["type"] != "invoke"}
-        return [{**e, **ends.get(e["op"], {"type": "info"}), "t": e["t"] - self.begin, "offset": e["offsets"][f"{TOPIC}-0"]}
-                for e in events if e["type"] == "invoke"]
+        asked = [(e, ends.get(e["op"], {**e, "type": "info"})) for e in events if e["type"] == "invoke"]
+        return [{"t": e["t"] - self.begin, "offset": e["offsets"][f"{TOPIC}-0"], "type": end["type"], "took": end["t"] - e["t"]}
+                for e, end in asked]
 
     async def read_on(self, consumer: Consumer, patience: float = 20.0) -> list[int]:
         """Everything that a consumer gets from where its group stands to the end of the log: offsets."""
@@ -164,7 +166,7 @@ class Wire:
             self._open[key] = asked = {"t": self.stage.world.now(), "who": message.src, "what": what, **_said(message.body)}
             self.requests.append(asked)
         elif key in self._open:
-            self._open.pop(key).update(answered=self.stage.world.now(), answer=_error(message.body))
+            self._open.pop(key).update(answer=_error(message.body))
 
     def of(self, what: str, who: str | None = None) -> list[dict[str, Any]]:
         """Requests of one kind (and one consumer), times counted from the first record."""
@@ -213,9 +215,28 @@ class Aftermath:
         return self.end - len(set(self.done) | set(self.second))
 
     @property
+    def answer_ms(self) -> float:
+        """Milliseconds until C1 had the answer to a commit, on average over those that were answered."""
+        took = [commit["took"] for commit in self.stage.commits("C1") if commit["type"] == "ok"]
+        return 1000 * sum(took) / len(took) if took else 0.0
+
+    @property
     def row(self) -> dict[str, Any]:
+        """One line of the table."""
         return {"policy": self.policy, "processed": len(self.done), "committed": self.committed,
                 "duplicates": self.duplicates, "lost": self.lost, "commit requests": self.requests}
+
+
+def picture(after: Aftermath, at: float | None = None) -> Any:
+    """The cluster at a moment (None: when C1 dies): a still picture of `rides-0`, with the fingers of C1 and of the group."""
+    from minikafka.lab.picture.run import Run
+    from minikafka.lab.picture.svg import to_svg
+    from minikafka.lab.picture.text import to_text
+    from minikafka.lab.view.front import Still
+    run = Run.of(after.stage.cluster)
+    began = run.events[0]["t"]
+    frame = run.at(after.stage.begin - began + (after.at - 0.001 if at is None else at), f"{TOPIC}-0")
+    return Still(to_svg(frame), to_text(frame))
 
 
 async def _work_until(stage: Stage, consumer: Consumer, loop: Callable[..., Any], at: float, done: list[int]) -> int:
@@ -437,6 +458,15 @@ def _late(work: float, settings: dict[str, Any], out: tuple[float, float] | None
                     stage.committed(), stage)
 
     return stage.cluster.run(story())
+
+
+def group_events(stage: Stage) -> list[dict[str, Any]]:
+    """What the coordinator saw, for the detector: new generations and commits, in order, members by their short names."""
+    formed = [{"t": round(e["t"], 3), "k": "generation", "generation": e["generation"],
+               "members": [m.split("-")[0] for m in e["members"]]} for e in stage.told("group") if e["state"] == "Stable"]
+    asked = [{"t": round(r["t"], 3), "k": "commit", "member": r["who"], "generation": r["generation"], "offset": r["offset"]}
+             for r in stage.wire.of("OffsetCommit")]
+    return sorted(formed + asked, key=lambda event: event["t"])
 
 
 async def _second(stage: Stage) -> list[int]:

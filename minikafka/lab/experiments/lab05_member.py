@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-WORK = 0.1  # seconds for a record
+WORK = 0.05  # seconds for a record
 SETTINGS = {"auto_offset_reset": "earliest", "max_poll_records": 10, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
 MEMBERS: dict[tuple[str, str], Member] = {}  # by cluster folder and name: starting a cell again ends the namesake
 
