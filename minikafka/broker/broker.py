@@ -79,7 +79,9 @@ class Broker:
 
     async def start(self) -> None:
         """Start every part; returns when this node serves (a broker: when it is unfenced)."""
-        self.env.trace("start", roles=self.roles, listeners=self.config["listeners"])
+        shown = ("replica.lag.time.max.ms", "broker.session.timeout.ms")
+        self.env.trace("start", roles=self.roles, listeners=self.config["listeners"], voters=list(self.voters),
+                       config={name: self.config[name] for name in shown})
         self._claim_metadata_folder()
         if self.is_broker:
             self.replicas.open()

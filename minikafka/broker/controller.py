@@ -36,7 +36,12 @@ from minikafka.protocol.internal import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from minikafka.protocol.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from minikafka.protocol.records import (
+    BrokerRegistrationChangeRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+)
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
@@ -145,6 +150,16 @@ class ControllerShell:
             elif isinstance(record, BrokerRegistrationChangeRecord):
                 fencing = {1: "fenced", -1: "unfenced", 0: "stopping"}[record.fenced]
                 self.env.trace("broker", id=record.broker_id, state=fencing)
+            elif isinstance(record, PartitionRecord | PartitionChangeRecord):
+                self._trace_partition(record)
+
+    def _trace_partition(self, record: PartitionRecord | PartitionChangeRecord) -> None:
+        topic = self.broker.image.topic_by_id(record.topic_id)
+        state = topic.partitions.get(record.partition_id) if topic is not None else None
+        if state is not None:
+            self.env.trace("partition", tp=f"{state.topic}-{state.index}", leader=state.leader, epoch=state.leader_epoch,
+                           partition_epoch=state.partition_epoch, isr=list(state.isr), replicas=list(state.replicas),
+                           elr=list(state.elr))
 
 
 # --- handlers: requests of brokers to the active controller --------------------------------------------------------

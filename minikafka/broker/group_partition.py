@@ -15,13 +15,14 @@ import logging
 from asyncio import Future
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.env import Timer
 from minikafka.broker.group_log import GroupLog
 from minikafka.broker.partition import LOG_END, Partition
 from minikafka.core.group import Group
 from minikafka.core.group_messages import Effect, Moved, Reply, Store, StoredGroup
+from minikafka.core.group_state import State
 from minikafka.core.offset_expiry import sweep
 from minikafka.core.offsets import CommittedOffset, Key, OffsetStore
 from minikafka.core.transaction import Identity
@@ -29,6 +30,7 @@ from minikafka.log.batch import Header, batches, build, records
 from minikafka.log.markers import is_commit, marker
 from minikafka.protocol import group_records as wire
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.group_records import assigned_partitions
 
 if TYPE_CHECKING:
     from minikafka.broker.groups import GroupCoordinator
@@ -164,8 +166,14 @@ class GroupPartition:
             self.run(group, group.stored(then, outcome.result(), self.env.now()))      # type: ignore[arg-type]
 
     def _trace(self, group: Group, moved: Moved) -> None:
+        """Names and assignments are told once they are settled, not on the way."""
+        settled: dict[str, Any] = {}
+        if moved.state is State.STABLE:
+            known = {m.member_id: assigned_partitions(m.assignment) for m in group.members}
+            settled = {"names": {m.member_id: m.instance_id or m.client_id for m in group.members},
+                       "assignment": {member: tps for member, tps in known.items() if tps is not None}}
         self.env.trace("group", group=group.group_id, state=moved.state.value, generation=moved.generation,
-                       members=list(moved.members))
+                       members=list(moved.members), **settled)
 
     def _group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
         return wire.group_key(group_id), wire.group_value(stored_value(stored, self.env.wall_ms()))

@@ -10,6 +10,7 @@ Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot
               to forget a vote is worse than not to start (A10).
             I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
             I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
+Told to the trace as any partition's log is: recover, append, truncate, log_start of `__cluster_metadata-0`.
 Source: kafka.raft.KafkaMetadataLog, org.apache.kafka.raft.FileQuorumStateStore.
 """
 
@@ -22,7 +23,7 @@ from minikafka.broker import quorum_wire as wire
 from minikafka.broker.env import Env
 from minikafka.broker.metadata_snapshots import SnapshotFiles
 from minikafka.core.raft_messages import AppendLeaderChange, Ballot, SnapshotId
-from minikafka.log import Log, LogConfig
+from minikafka.log import AppendInfo, Log, LogConfig
 from minikafka.log import batch as batches
 from minikafka.protocol.records import decode, encode
 
@@ -55,6 +56,8 @@ class MetadataLog:
         self.log = Log.open(env.fs, self._folder, SETTINGS, now_ms=env.wall_ms(), topic=wire.TOPIC,
                             topic_id=wire.TOPIC_ID, start_offset=start)  # fmt: skip
         self._seed_epochs()
+        env.trace("recover", tp=FOLDER, leo=self.log.end_offset, truncated_bytes=0, start=self.log.start_offset,
+                  epochs=[list(entry) for entry in self.log.epochs.entries])
         latest = self.snapshots.latest
         if latest is not None and (latest.epoch, latest.end_offset) > (self.last_epoch, self.end_offset):
             self.begin_at(latest)
@@ -116,18 +119,26 @@ class MetadataLog:
         return batches.build([(None, encode(record)) for record in records], timestamp_ms=self._env.wall_ms())
 
     def append(self, batch: bytes, epoch: int) -> None:
-        self.log.append_leader(batch, epoch, self._env.wall_ms(), origin="raft")
+        self._tell(self.log.append_leader(batch, epoch, self._env.wall_ms(), origin="raft"))
 
     def append_leader_change(self, change: AppendLeaderChange) -> None:
         record = [(wire.LEADER_CHANGE, wire.leader_change(change))]
         self.append(batches.build(record, timestamp_ms=self._env.wall_ms(), control=True), change.epoch)
 
     def append_received(self, records: bytes) -> None:
-        self.log.append_follower(records)
+        info = self.log.append_follower(records)
+        if info is not None:
+            self._tell(info)
 
     def truncate(self, offset: int) -> None:
+        end = self.log.end_offset
         self.log.truncate(offset)
         self._seed_epochs()
+        self._env.trace("truncate", tp=FOLDER, to=offset, records=end - offset, **{"from": end})
+
+    def _tell(self, info: AppendInfo) -> None:
+        self._env.trace("append", tp=FOLDER, base=info.base_offset, last=info.last_offset, epoch=info.leader_epoch,
+                        count=info.count, bytes=info.bytes)
 
     # --- shortening ------------------------------------------------------------------------------------------------
 
@@ -136,8 +147,10 @@ class MetadataLog:
         for id in self.snapshots.ids:
             if id != snapshot:
                 self.snapshots.remove(id)
+        end = self.log.end_offset
         self.log.truncate_fully(snapshot.end_offset)
         self._seed_epochs()
+        self._env.trace("truncate", tp=FOLDER, to=snapshot.end_offset, records=0, **{"from": end})
 
     def delete_prefix(self, max_bytes: int, max_age_ms: int) -> None:
         """Delete snapshots that are too many or too old, and the log below the oldest that is left."""
@@ -145,6 +158,8 @@ class MetadataLog:
         while len(self.snapshots.ids) > 1 and self._may_go(self.snapshots.ids[0], max_bytes, max_age_ms, now_ms):
             self.snapshots.remove(self.snapshots.ids[0])
         start = self.snapshots.ids[0].end_offset
+        if start > self.log.start_offset:
+            self._env.trace("log_start", tp=FOLDER, start=start)
         self.log.advance_start(start)
         self.log.roll(now_ms)  # so that the next one can delete the file of what it covers
         self.log.delete_old_segments(now_ms, start)

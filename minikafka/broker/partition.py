@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from minikafka.broker.behind import Stopwatches
 from minikafka.broker.delayed import Waiters
 from minikafka.core import read_replica
 from minikafka.core import replica_effects as core
@@ -54,6 +55,8 @@ class Partition:
         self.log, self.core = log, replica
         self.name = f"{topic}-{index}"
         self.waiters: Waiters[Partition] = Waiters()
+        self.stopwatches = Stopwatches(self)
+        self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
         self.failed = False
         self._env = manager.broker.env
 
@@ -109,8 +112,10 @@ class Partition:
                                           request_version=request_version, guard=guard)
         if not info.duplicate:
             self._trace_append(info)
-            if not self.run(self.core.on_appended(self._env.now())):
+            now = self._env.now()
+            if not self.run(self.core.on_appended(now)):
                 self.waiters.wake(self)                # followers wait for the log end
+            self.stopwatches.look(now)
         return info
 
     def ack(self, required: int) -> Err | None:
@@ -153,8 +158,7 @@ class Partition:
         before = self.high_watermark if before == -1 else before
         if not 0 <= before <= self.high_watermark:
             raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
-        with self.storage():
-            self.log.advance_start(before)
+        self._begin_at(before)
         return before
 
     def deleted(self, before: int) -> Err | None:
@@ -168,7 +172,9 @@ class Partition:
     def follower_fetched(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int) -> None:
         """Record the fetch of a follower that `read` has just served."""
         low = self.core.low_watermark
-        woken = self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, self._env.now()))
+        now = self._env.now()
+        woken = self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, now))
+        self.stopwatches.look(now)
         if not woken and self.core.low_watermark > low:
             self.waiters.wake(self)
 
@@ -184,8 +190,7 @@ class Partition:
                 self._trace_append(info)
         moved = self.run(self.core.on_fetched(high_watermark))
         if log_start > self.log.start_offset:
-            with self.storage():
-                self.log.advance_start(min(log_start, self.log.end_offset))
+            self._begin_at(min(log_start, self.log.end_offset))
         if grown and not moved:
             self.waiters.wake(self)
 
@@ -193,8 +198,19 @@ class Partition:
 
     def retain(self, now_ms: int) -> None:
         """Delete what the topic's retention allows to delete, never beyond the high watermark."""
+        before = self.log.start_offset
         with self.storage():
             self.log.delete_old_segments(now_ms, self.high_watermark)
+        if self.log.start_offset != before:
+            self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
+
+    def _begin_at(self, offset: int) -> None:
+        """Nothing before `offset` is read any more."""
+        before = self.log.start_offset
+        with self.storage():
+            self.log.advance_start(offset)
+        if self.log.start_offset != before:
+            self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     async def flush(self) -> None:
         """fsync what has been appended, without holding up anybody else."""
@@ -223,7 +239,9 @@ class Partition:
             self.log.epochs.assign(e.epoch, e.start_offset)
 
     def _lead(self, e: core.Lead) -> bool:
-        self._trace_role("leader")
+        self.stopwatches.reset()
+        self.shown = self.manager.shown_settings(self)
+        self._trace_role("leader", replicas=list(self.core.replicas), **self.shown)
         self.manager.on_leading(self)
         self.waiters.wake(self)
         return True
@@ -289,6 +307,6 @@ class Partition:
         self._env.trace("append", tp=self.name, base=info.base_offset, last=info.last_offset, epoch=info.leader_epoch,
                         count=info.count, bytes=info.bytes)
 
-    def _trace_role(self, role: str) -> None:
+    def _trace_role(self, role: str, **more: Any) -> None:
         self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.core.leader,
-                        isr=list(self.core.isr.committed))
+                        isr=list(self.core.isr.committed), hw=self.high_watermark, **more)

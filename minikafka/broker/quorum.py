@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from minikafka.broker import quorum_wire as wire
 from minikafka.broker.api import CloseConnection
 from minikafka.broker.env import Timer
-from minikafka.broker.metadata_log import MetadataLog
+from minikafka.broker.metadata_log import FOLDER, MetadataLog
 from minikafka.broker.peer import Peer
 from minikafka.broker.snapshotter import Snapshotter
 from minikafka.core.raft import Raft
@@ -284,6 +284,7 @@ class Quorum:
 
     def _commit(self, effect: HighWatermark) -> None:
         """Give what is newly committed to the broker, batch by batch (I-QRM-2)."""
+        self.env.trace("hw", tp=FOLDER, hw=effect.offset)
         for decision in self.log.decisions(self.applied, effect.offset):
             if decision.records:
                 self.on_commit(decision.records, decision.last_offset, decision.epoch)

@@ -29,7 +29,7 @@ from minikafka.broker.fetcher import Fetchers
 from minikafka.broker.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir, Offsets
 from minikafka.broker.partition import Partition
 from minikafka.broker.producer_ids import ProducerIds
-from minikafka.core.configs import log_config
+from minikafka.core.configs import log_config, topic_value
 from minikafka.core.fetch_session import FetchSessions
 from minikafka.core.replica import Replica
 from minikafka.log import AppendInfo, Log, LogConfig
@@ -68,6 +68,8 @@ class ReplicaManager:
         self.points_lock = self.env.lock()                         # around writing recovery and clean points
         self.cleaner = LogCleaner(self)
         self._max_lag = self.config["replica.lag.time.max.ms"] / 1000
+        self.check_every = self._max_lag / 2
+        self.next_check = self.env.now() + self.check_every        # when the ISR is looked at next
 
     # --- life -----------------------------------------------------------------------------------------------------
 
@@ -80,7 +82,8 @@ class ReplicaManager:
     def start(self) -> None:
         """Start the timers."""
         config = self.config
-        self._every(self._max_lag / 2, self._tick)
+        self.next_check = self.env.now() + self.check_every
+        self._every(self.check_every, self._check_isr)
         self._every(config["log.retention.check.interval.ms"] / 1000, self._retain)
         self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self._checkpoint_watermarks)
         self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self._checkpoint_logs)
@@ -220,6 +223,7 @@ class ReplicaManager:
         if partition is None or partition.topic_id != topic_id:
             return
         del self.partitions[topic, index]
+        self.env.trace("removed", tp=partition.name)
         self.fetchers.drop(partition)
         self.cleaner.deleted(partition)
         partition.retire()
@@ -231,6 +235,7 @@ class ReplicaManager:
         """Logs that the metadata does not know: their topics were deleted while this broker was away."""
         for (topic, index), stray in list(self._opened.items()):
             log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
+            self.env.trace("removed", tp=f"{topic}-{index}")
             stray.close()
             self._remove_folder(topic, index, stray)
         self._opened.clear()
@@ -252,6 +257,14 @@ class ReplicaManager:
         for partition in self._hosted():
             partition.log.config = self._log_config(partition.topic)
             partition.core.min_insync = self._min_insync(partition.topic)
+            if partition.is_leader and (shown := self.shown_settings(partition)) != partition.shown:
+                partition.shown = shown
+                self.env.trace("settings", tp=partition.name, **shown)
+
+    def shown_settings(self, partition: Partition) -> dict[str, Any]:
+        """What a picture of the partition needs to know of its configuration."""
+        unclean = topic_value(self.broker.image, self.config, partition.topic, "unclean.leader.election.enable")
+        return {"min_isr": partition.core.min_insync, "unclean": unclean}
 
     # --- logs -----------------------------------------------------------------------------------------------------
 
@@ -270,7 +283,8 @@ class ReplicaManager:
                           now_ms=self.env.wall_ms(), topic=topic, topic_id=topic_id, clean=self.dir.was_clean,
                           recovery_point=self.dir.recovery_points.get(key, 0),
                           start_offset=self.dir.log_starts.get(key))
-        self.env.trace("recover", tp=f"{topic}-{index}", leo=opened.end_offset, truncated_bytes=opened.truncated_bytes)
+        self.env.trace("recover", tp=f"{topic}-{index}", leo=opened.end_offset, truncated_bytes=opened.truncated_bytes,
+                       start=opened.start_offset, epochs=[list(entry) for entry in opened.epochs.entries])
         return opened
 
     def storage_failed(self, partition: Partition, error: BaseException) -> None:
@@ -318,10 +332,15 @@ class ReplicaManager:
 
     # --- timers ---------------------------------------------------------------------------------------------------
 
+    def _check_isr(self) -> None:
+        self.next_check = self.env.now() + self.check_every
+        self._tick()
+
     def _tick(self) -> None:
         now = self.env.now()
         for partition in self._hosted():
             if partition.is_leader:
+                partition.stopwatches.look(now)
                 partition.run(partition.core.on_tick(now))
 
     def _retain(self) -> None:

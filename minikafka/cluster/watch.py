@@ -3,8 +3,10 @@
 `watch(client)` returns the very client it was given, with a few of its methods followed: a kafka-python, confluent-kafka
 or aiokafka producer or consumer stays unmodified in what it does and sends.
 
-Events: sent{client, topic, partition}, acked{client, tp, offset}, failed{client, topic, error}, position{client, tp,
-position} (the offset of the next record to be handed out), committed{client, tp, offset}.
+Events: sent{client, record, topic, partition}, acked{client, record, tp, offset}, failed{client, record, topic, error,
+certain}: `record` is a running number that pairs them, `certain` false says that the record may be stored all the same;
+position{client, group, member, tp, first, position, records}: these were handed out, `position` comes next;
+assigned{client, group, partitions}: all it reads from now on; committed{client, group, tp, offset}.
 
 Invariants
     I-WATCH-1  Watching changes nothing that the client does: arguments, results and exceptions pass through.
@@ -20,6 +22,11 @@ from typing import Any
 
 Say = Callable[..., None]
 _numbers = itertools.count(1)
+# Broker errors after which a record may be stored all the same: UNKNOWN_SERVER_ERROR, NOT_LEADER_OR_FOLLOWER,
+# REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND, OUT_OF_ORDER_SEQUENCE_NUMBER, KAFKA_STORAGE_ERROR.
+# Codes of 0 and below are the libraries' own: time out, lost connection.
+IN_DOUBT = frozenset({-1, 6, 7, 13, 20, 45, 56})
+NEVER_SENT = frozenset({-152, -184})  # librdkafka: _PURGE_QUEUE, _QUEUE_FULL
 
 
 def watch(client: Any, say: Say, name: str | None = None) -> Any:
@@ -42,6 +49,8 @@ class _Follower:
     def __init__(self, client: Any, say: Say, name: str, family: str) -> None:
         self.client, self.name = client, name
         self._say = say
+        self._sent = itertools.count(1)
+        self._held: list[str] = []  # partitions assigned, as told last
         self.watched = client
         getattr(self, f"follow_{family}")()
 
@@ -54,13 +63,35 @@ class _Follower:
 
     def handed_out(self, records: Iterable[Any]) -> None:
         """Positions after these records of kafka-python or aiokafka: one event per partition."""
-        latest = {f"{record.topic}-{record.partition}": record.offset + 1 for record in records}
-        for tp, position in latest.items():
-            self.say("position", tp=tp, position=position)
+        self.handed((f"{record.topic}-{record.partition}", record.offset) for record in records)
+
+    def handed(self, places: Iterable[tuple[str, int]]) -> None:
+        offsets: dict[str, list[int]] = {}
+        for tp, offset in places:
+            offsets.setdefault(tp, []).append(offset)
+        for tp, found in offsets.items():
+            self.say("position", tp=tp, position=found[-1] + 1, first=found[0], records=len(found), **self.membership())
+
+    def look_at_assignment(self) -> None:
+        """Tell what is read from now on, if that has changed."""
+        held = sorted(f"{tp.topic}-{tp.partition}" for tp in self.client.assignment())
+        if held != self._held:
+            self._held = held
+            self.say("assigned", partitions=held, **self.membership())
+
+    def membership(self) -> dict[str, Any]:
+        """The group and this consumer's id in it, as far as the library tells."""
+        return {"group": None, "member": None}
 
     def committed(self, offsets: dict[Any, Any]) -> None:
         for tp, offset in offsets.items():
-            self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=getattr(offset, "offset", offset))
+            self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=getattr(offset, "offset", offset),
+                     group=self.membership()["group"])
+
+    def failed(self, record: int, topic: str, error: str, code: int | None) -> None:
+        """A send has failed; `code`: the error's number, None where the library gives none."""
+        certain = code in NEVER_SENT or code is not None and code > 0 and code not in IN_DOUBT
+        self.say("failed", topic=topic, error=error, record=record, certain=certain)
 
 
 class _Kafka(_Follower):
@@ -72,11 +103,17 @@ class _Kafka(_Follower):
     def _send(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def send(topic: str, *args: Any, **kwargs: Any) -> Any:
             future = original(topic, *args, **kwargs)
-            self.say("sent", topic=topic, partition=kwargs.get("partition"))
-            future.add_callback(lambda done: self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset))
-            future.add_errback(lambda error: self.say("failed", topic=topic, error=repr(error)))
+            number = next(self._sent)
+            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
+            future.add_callback(lambda done: self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset,
+                                                      record=number))
+            future.add_errback(lambda error: self.failed(number, topic, repr(error), getattr(error, "errno", None)))
             return future
         return send
+
+    def membership(self) -> dict[str, Any]:
+        generation = getattr(getattr(self.client, "_coordinator", None), "_generation", None)
+        return {"group": self.client.config["group_id"], "member": getattr(generation, "member_id", None) or None}
 
     def follow_consumer(self) -> None:
         self.replace("poll", self._poll)
@@ -85,6 +122,7 @@ class _Kafka(_Follower):
     def _poll(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def poll(*args: Any, **kwargs: Any) -> Any:
             found = original(*args, **kwargs)
+            self.look_at_assignment()
             self.handed_out(record for records in found.values() for record in records)
             return found
         return poll
@@ -107,17 +145,24 @@ class _Aiokafka(_Follower):
     def _send(self, original: Callable[..., Any]) -> Callable[..., Any]:
         async def send(topic: str, *args: Any, **kwargs: Any) -> Any:
             future = await original(topic, *args, **kwargs)
-            self.say("sent", topic=topic, partition=kwargs.get("partition"))
-            future.add_done_callback(lambda done: self._done(topic, done))
+            number = next(self._sent)
+            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
+            future.add_done_callback(lambda done: self._done(topic, number, done))
             return future
         return send
 
-    def _done(self, topic: str, future: Any) -> None:
-        if future.cancelled() or future.exception() is not None:
-            self.say("failed", topic=topic, error="cancelled" if future.cancelled() else repr(future.exception()))
+    def _done(self, topic: str, number: int, future: Any) -> None:
+        if future.cancelled():
+            self.failed(number, topic, "cancelled", None)
+        elif (error := future.exception()) is not None:
+            self.failed(number, topic, repr(error), getattr(error, "errno", None))
         else:
             done = future.result()
-            self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset)
+            self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset, record=number)
+
+    def membership(self) -> dict[str, Any]:
+        coordinator = getattr(self.client, "_coordinator", None)
+        return {"group": getattr(self.client, "_group_id", None), "member": getattr(coordinator, "member_id", None) or None}
 
     def follow_consumer(self) -> None:
         self.replace("getone", self._getone)
@@ -127,6 +172,7 @@ class _Aiokafka(_Follower):
     def _getone(self, original: Callable[..., Any]) -> Callable[..., Any]:
         async def getone(*partitions: Any) -> Any:
             record = await original(*partitions)
+            self.look_at_assignment()
             self.handed_out([record])
             return record
         return getone
@@ -134,6 +180,7 @@ class _Aiokafka(_Follower):
     def _getmany(self, original: Callable[..., Any]) -> Callable[..., Any]:
         async def getmany(*partitions: Any, **kwargs: Any) -> Any:
             found = await original(*partitions, **kwargs)
+            self.look_at_assignment()
             self.handed_out(record for records in found.values() for record in records)
             return found
         return getmany
@@ -164,17 +211,18 @@ class _Confluent(_Follower):
     def _produce(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def produce(topic: str, *args: Any, **kwargs: Any) -> Any:
             asked = kwargs.pop("on_delivery", None) or kwargs.pop("callback", None)
-            result = original(topic, *args, on_delivery=self._delivered(topic, asked), **kwargs)
-            self.say("sent", topic=topic, partition=kwargs.get("partition"))
+            number = next(self._sent)
+            result = original(topic, *args, on_delivery=self._delivered(topic, number, asked), **kwargs)
+            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
             return result
         return produce
 
-    def _delivered(self, topic: str, asked: Callable[..., Any] | None) -> Callable[..., Any]:
+    def _delivered(self, topic: str, number: int, asked: Callable[..., Any] | None) -> Callable[..., Any]:
         def delivered(error: Any, message: Any) -> None:
             if error is None:
-                self.say("acked", tp=f"{topic}-{message.partition()}", offset=message.offset())
+                self.say("acked", tp=f"{topic}-{message.partition()}", offset=message.offset(), record=number)
             else:
-                self.say("failed", topic=topic, error=str(error))
+                self.failed(number, topic, str(error), error.code())
             if asked is not None:
                 asked(error, message)
         return delivered
@@ -189,17 +237,23 @@ class _Confluent(_Follower):
         return message
 
     def _out(self, messages: list[Any]) -> list[Any]:
-        good = [m for m in messages if m.error() is None]
-        for tp, position in {f"{m.topic()}-{m.partition()}": m.offset() + 1 for m in good}.items():
-            self.say("position", tp=tp, position=position)
+        self.look_at_assignment()
+        self.handed((f"{m.topic()}-{m.partition()}", m.offset()) for m in messages if m.error() is None)
         return messages
+
+    def membership(self) -> dict[str, Any]:
+        """librdkafka keeps its group id to itself but for this blob: "CGMDv2:", int32 generation, group, zero byte."""
+        blob = self.client.consumer_group_metadata() or b""
+        group = blob[11:].partition(b"\0")[0].decode() if blob.startswith(b"CGMDv2:") else None
+        return {"group": group, "member": self.client.memberid() or None}
 
     def _commit(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def commit(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             for tp in result or []:  # what a synchronous commit returns; an asynchronous one tells only its callback
                 if tp.error is None:
-                    self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=tp.offset)
+                    self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=tp.offset,
+                             group=self.membership()["group"])
             return result
         return commit
 

@@ -91,6 +91,24 @@ def read_group(data: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(bytes(data))
 
 
+def assigned_partitions(assignment: bytes) -> list[str] | None:
+    """The partitions, as "topic-0", in a member's assignment (ConsumerProtocolAssignment, whose first two fields never
+    change: version, partitions by topic); None if it is nothing of the kind."""
+    try:
+        _, topics = struct.unpack_from(">hi", assignment)
+        found, at = [], 6
+        for _ in range(topics):
+            (size,) = _VERSION.unpack_from(assignment, at)
+            topic = str(assignment[at + 2:at + 2 + size], "utf-8")
+            (count,) = struct.unpack_from(">i", assignment, at + 2 + size)
+            at += 6 + size
+            found += [f"{topic}-{index}" for index in struct.unpack_from(f">{count}i", assignment, at)]
+            at += 4 * count
+        return found
+    except (struct.error, UnicodeDecodeError):
+        return None
+
+
 def subscribed_topics(metadata: bytes) -> list[str] | None:
     """The topics in a consumer's JoinGroup metadata (ConsumerProtocolSubscription, whose first two fields never
     change: version, topics); None if it is nothing of the kind."""

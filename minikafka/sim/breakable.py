@@ -71,7 +71,7 @@ class Breakable:
 
     def cut(self, a: Peer, b: Peer, one_way: bool = False) -> None:
         """Hold all bytes between two nodes, or "clients" and a node; `one_way` only those from `a` to `b`."""
-        self._fault("cut", a=a, b=b, one_way=one_way)
+        self._fault("cut", ends=[a, b], one_way=one_way)  # never `b`: that says who wrote the event
         one, other = host_name(a), host_name(b)
         self.net.link(one, other).cut = True
         if not one_way:
@@ -79,7 +79,7 @@ class Breakable:
 
     def slow(self, a: Peer, b: Peer, latency: float = 0.0, bandwidth: float = 0.0) -> None:
         """Delay each direction by `latency` seconds, and let only `bandwidth` bytes a second through (0: no limit)."""
-        self._fault("slow", a=a, b=b, latency=latency, bandwidth=bandwidth)
+        self._fault("slow", ends=[a, b], latency=latency, bandwidth=bandwidth)
         one, other = host_name(a), host_name(b)
         low, high = self.net.latency
         for link in (self.net.link(one, other), self.net.link(other, one)):
@@ -87,7 +87,7 @@ class Breakable:
 
     def reset(self, a: Peer, b: Peer) -> None:
         """Break every connection between two hosts, in the middle of whatever is under way."""
-        self._fault("reset", a=a, b=b)
+        self._fault("reset", ends=[a, b])
         self.net.reset(host_name(a), host_name(b))
         self.net.reset(host_name(b), host_name(a))
 

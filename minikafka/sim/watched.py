@@ -1,5 +1,5 @@
 """A simulated client's history told to the trace, in the words of the live cluster's watched clients
-(`cluster/watch.py`): sent, acked, failed, position, committed.
+(`cluster/watch.py`): sent, acked, failed, position, assigned, committed.
 
 Owns: nothing; what the client was recording into before, it still records into.
 """
@@ -18,7 +18,9 @@ class Told(History):
     def __init__(self, world: World, name: str, before: History | None) -> None:
         super().__init__(world.now)
         self.world, self.name, self.before = world, name, before
-        self._sent: dict[int, Any] = {}  # sends under way
+        self._sent: dict[int, Any] = {}  # sends and commits under way
+        self._running: dict[int, int] = {}  # operation -> running number of the record
+        self._held: dict[str, None] = {}  # partitions assigned
 
     def record(self, process: str, type: str, f: str, **fields: Any) -> dict[str, Any]:
         if self.before is not None:
@@ -26,28 +28,53 @@ class Told(History):
         event = super().record(process, type, f, **fields)
         if f == "send":
             self._send(event)
+        elif f == "poll" and type == "invoke":
+            self._sent[event["op"]] = event
         elif f == "poll" and type == "ok":
-            latest = {f"{topic}-{partition}": offset + 1 for topic, partition, offset, *_ in event["records"]}
-            for tp, position in latest.items():
-                self._say("position", tp=tp, position=position)
+            self._handed_out(event)
+        elif f in ("assign", "revoke"):
+            self._assigned(event)
         elif f == "commit" and type == "invoke":
             self._sent[event["op"]] = event
         elif f == "commit":
             told = self._sent.pop(event["op"])
             for tp, offset in told["offsets"].items() if type == "ok" else ():
-                self._say("committed", tp=tp, offset=offset)
+                self._say("committed", tp=tp, offset=offset, group=told.get("group"))
         return event
+
+    def _handed_out(self, event: dict[str, Any]) -> None:
+        offsets: dict[str, list[int]] = {}
+        for topic, partition, offset, *_ in event["records"]:
+            offsets.setdefault(f"{topic}-{partition}", []).append(offset)
+        group = self._group(event)
+        for tp, found in offsets.items():
+            self._say("position", tp=tp, position=found[-1] + 1, first=found[0], records=len(found), group=group)
+
+    def _assigned(self, event: dict[str, Any]) -> None:
+        for topic, partition in event["partitions"]:
+            if event["f"] == "assign":
+                self._held[f"{topic}-{partition}"] = None
+            else:
+                self._held.pop(f"{topic}-{partition}", None)
+        self._say("assigned", partitions=sorted(self._held), group=self._group(event))
+
+    def _group(self, event: dict[str, Any]) -> str | None:
+        """Of an event, or of the question that it answers."""
+        asked = self._sent.pop(event["op"], event) if event["f"] == "poll" else event
+        return asked.get("group")
 
     def _send(self, event: dict[str, Any]) -> None:
         if event["type"] == "invoke":
             self._sent[event["op"]] = event
-            self._say("sent", topic=event["topic"], partition=event.get("partition"))
+            number = self._running[event["op"]] = len(self._running) + 1
+            self._say("sent", topic=event["topic"], partition=event.get("partition"), record=number)
             return
-        event = self._sent.pop(event["op"]) | event
+        event, number = self._sent.pop(event["op"]) | event, self._running[event["op"]]
         if event["type"] == "ok":
-            self._say("acked", tp=f"{event['topic']}-{event['partition']}", offset=event["offset"])
+            self._say("acked", tp=f"{event['topic']}-{event['partition']}", offset=event["offset"], record=number)
         else:
-            self._say("failed", topic=event["topic"], error=event.get("error"))
+            self._say("failed", topic=event["topic"], error=event.get("error"), record=number,
+                      certain=event["type"] == "fail")
 
     def _say(self, kind: str, **fields: Any) -> None:
         self.world.tell(kind, client=self.name, **fields)
