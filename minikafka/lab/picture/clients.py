@@ -28,20 +28,27 @@ class Producer:
     last_latency: float | None = None
     last_error: str | None = None
     last: dict[str, tuple[Any, int, int | None]] = field(default_factory=dict)     # tp -> (number, offset, epoch)
+    early: tuple[Any, ...] = ()                        # numbers whose answer was told before the question
 
     def copy(self) -> Producer:
         return replace(self, waiting=self.waiting.copy(), last=self.last.copy())
 
     def send(self, event: Event) -> None:
+        number = event.get("record", -self.sent - 1)
+        if number in self.early:
+            self.early = tuple(each for each in self.early if each != number)
+            return
         self.sent += 1
-        self.waiting[event.get("record", -self.sent)] = event["t"]
+        self.waiting[number] = event["t"]
 
     def answered(self, event: Event) -> float:
         """The send that this answer belongs to is over; returns when it began."""
         number = event.get("record")
-        if number not in self.waiting:                 # a trace without numbers, or the answer overtook the question
+        if number is None:                             # a trace without numbers: the oldest, as answers come in order
             number = next(iter(self.waiting), None)
-        if number is None:
+        elif number not in self.waiting:
+            self.early = (*self.early, number)
+        if number not in self.waiting:
             self.sent += 1
             return event["t"]
         return self.waiting.pop(number)

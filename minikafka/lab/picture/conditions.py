@@ -79,22 +79,22 @@ class Conditions:
         """A fault, as the cluster told it."""
         change = _FAULTS.get(event["fault"])
         if change is not None:
-            change(self, _arguments(event), event["t"])
+            change(self, arguments(event), event["t"])
 
 
 def node_of(event: Event) -> int | None:
     """Whom the fault of a single node hit."""
-    found = _arguments(event)
+    found = arguments(event)
     return found[0] if found and isinstance(found[0], int) else None
 
 
-def _arguments(event: Event) -> list[Any]:
+def arguments(event: Event) -> list[Any]:
     """[node, ...] or [from, to, ...], whichever engine told it."""
     if "args" in event:
         return [_peer(arg) for arg in event["args"]]
     if "ends" in event:
-        return [*map(_peer, event["ends"]), event.get("one_way", False), event.get("bandwidth", 0.0)]
-    return [event[name] for name in ("node", "rate") if name in event]
+        return [*map(_peer, event["ends"]), event.get("one_way", event.get("latency")), event.get("bandwidth")]
+    return [event["node"], *([event["rate"] * 1024] if "rate" in event else [])] if "node" in event else []
 
 
 def _peer(name: Any) -> Any:
@@ -128,7 +128,10 @@ def _cut(self: Conditions, args: list[Any], t: float) -> None:
 
 
 def _slow(self: Conditions, args: list[Any], t: float) -> None:
-    self.slow_links[args[0], args[1]] = t
+    if any(args[2:]):
+        self.slow_links[args[0], args[1]] = t
+    else:
+        self.slow_links.pop((args[0], args[1]), None)
 
 
 def _hold(self: Conditions, args: list[Any], t: float) -> None:

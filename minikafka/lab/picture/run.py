@@ -40,7 +40,7 @@ class Run:
         self.events: list[Event] = []
         self.live, self.engine, self.seed, self.title = live, engine, seed, title
         self._times: list[float] = []
-        self._checkpoints: list[State] = [State()]     # the state before event number i * EVERY
+        self._checkpoints = [(State(), Marker())]      # as they were before event number i * EVERY
         self._state = State()                          # after all events
         self._marker = Marker()
         self._asked: tuple[int, State] = (0, State())  # the state that was composed last: stepping on is cheap
@@ -99,7 +99,7 @@ class Run:
                 new = self._back_to_before(new)
             for event in new:
                 if len(self.events) % EVERY == 0 and self.events:
-                    self._checkpoints.append(self._state.copy())
+                    self._checkpoints.append((self._state.copy(), self._marker.copy()))
                 self._state.fold(event)
                 self._marker.look(len(self.events), event, self._state)
                 self.events.append(event)
@@ -112,10 +112,10 @@ class Run:
         self._checkpoints = self._checkpoints[: last + 1]
         again = self.events[last * EVERY :]
         del self.events[last * EVERY :], self._times[last * EVERY :]
-        self._state = self._checkpoints[-1].copy()
+        state, marker = self._checkpoints[-1]
+        self._state, self._marker = state.copy(), marker.copy()
         if last:
             self._checkpoints.pop()                    # `add` makes it again
-        self._marker.back_to(last * EVERY)
         self._asked = (0, State())
         return sorted([*again, *new], key=order)
 
@@ -156,7 +156,7 @@ class Run:
     def marks(self) -> list[Mark]:
         """The moments worth a jump, in order."""
         with self._lock:
-            return sorted((mark for _, mark in self._marker.marks), key=lambda mark: mark.t)
+            return self._marker.marks(self._zero)
 
     # --- the picture ----------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Run:
         done, state = self._asked
         nearest = number // EVERY
         if not nearest * EVERY <= done <= number:
-            done, state = nearest * EVERY, self._checkpoints[nearest].copy()
+            done, state = nearest * EVERY, self._checkpoints[nearest][0].copy()
         for event in self.events[done:number]:
             state.fold(event)
         self._asked = (number, state)

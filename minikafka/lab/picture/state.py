@@ -170,6 +170,7 @@ def _role(state: State, event: Event) -> None:
         partition.assigned = tuple(event["replicas"])
     if event.get("hw") is not None:
         replica.log.high_watermark = event["hw"]
+    _settings(state, event)
     partition.led(event["leader"], event["epoch"], event["t"])
     if replica.polled:
         partition.isr = tuple(event["isr"])
