@@ -144,7 +144,7 @@ def long_log() -> Frame:
     behind = lane(3, 1_190_000, 1_189_990, 1_190_000, in_sync=False, behind_for=812.4, folded=(Span(1_000_000, 1_190_000),),
                   start=1_000_000)
     chosen = partition(replace(own(1, end), role="leader", believes_leader=True, behind_for=None, start=1_000_000,
-                               folded=(Span(1_000_000, first),)), own(2, end - 5, start=1_000_000), behind,
+                               folded=(Span(1_000_000, first),)), own(2, end - 5, start=1_000_000, folded=(Span(1_000_000, first),)), behind,
                        epoch=17, high_watermark=hw, log_start=1_000_000, epochs=(EpochSpan(16, 1_000_000, first + 30, 2),
                                                                                 EpochSpan(17, first + 30, end, 1)),
                        fingers=(Finger("a-group-with-a-name-that-nobody-would-want-to-type-twice", "committed", 1_150_000),

@@ -28,8 +28,8 @@ def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
     cards = [_producer(each) for each in frame.producers[:PRODUCERS]]
     chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
     cards += [_group(each, chosen) for each in frame.groups[:GROUPS]]
-    cards.append(_quorum(frame.quorum))
-    columns = min(3, len(cards))
+    cards.insert(len(cards) if len(cards) < 3 else len(frame.producers[:PRODUCERS]), _quorum(frame.quorum))
+    columns = 2 if len(cards) in (2, 4) else 3
     wide = (paper.width - 2 * SIDE - (columns - 1) * GAP) / columns
     for start in range(0, len(cards), columns):
         row = cards[start:start + columns]
@@ -59,11 +59,13 @@ def _title(paper: Paper, x: float, y: float, wide: float, title: str, note: str,
 
 def _pairs(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
     """Labels with their values, two to a line."""
-    half = (wide - 24) / 2
+    needs = [max(width(label) + width(value, 17, True) for label, value, _ in pairs[side::2]) + 8 for side in (0, 1)]
+    spare = max(0.0, wide - 22 - sum(needs)) / 2
+    columns = [(x, needs[0] + spare), (x + needs[0] + spare + 22, min(needs[1] + spare, wide - 22 - needs[0] - spare))]
     for place, (label, value, look) in enumerate(pairs):
-        left, line = x + place % 2 * (half + 24), y + 52 + place // 2 * LINE
-        taken = paper.text(left, line, label, "soft")
-        paper.text(left + half, line, value, look, 17, True, "end", half - taken - 6)
+        (left, room), line = columns[place % 2], y + 52 + place // 2 * LINE
+        taken = paper.text(left, line, label, "soft", room=wide)
+        paper.text(left + room, line, value, look, 17, True, "end", room - taken - 6)
 
 
 def _producer(producer: Producer) -> Card:
@@ -133,6 +135,31 @@ def _draw_progress_line(paper: Paper, x: float, y: float, columns: list[tuple[fl
                         values: tuple[str, ...], look: str) -> None:
     for place, ((at, room, anchor), value) in enumerate(zip(columns, values)):
         paper.text(x + at, y, value, look, 14, place > 1 and not look, anchor, room)
+
+
+def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
+    """The cards as one line each, for a projector: what the class looks at is the lanes."""
+    chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
+    lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in frame.producers[:2]]
+    for group in frame.groups[:2]:
+        for each in [each for each in group.progress if each.partition == chosen][:1]:
+            lines.append(("group", f"Group {group.name}", [
+                ("position", words.offset(each.position), ""), ("committed", words.offset(each.committed), ""),
+                ("lag", words.count(each.lag), "")]))
+    lines.append(("controllers", "Controllers", words.quorum(frame.quorum)))
+    names = min(240.0, max(width(title, 16, True) for _, title, _ in lines))
+    for part, title, pairs in lines:
+        y += LINE
+        paper.open(part)
+        paper.text(SIDE, y, title, "", 16, True, room=names)
+        x = SIDE + names + 20
+        for label, value, look in pairs:
+            if x + width(label) + width(value, 16, True) + 8 > paper.width - SIDE:
+                break
+            x += paper.text(x, y, label, "soft") + 7
+            x += paper.text(x, y, value, look, 16, True) + 20
+        paper.close()
+    return y + 16
 
 
 def draw_ledger(paper: Paper, frame: Frame, y: float) -> float:

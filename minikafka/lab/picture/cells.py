@@ -9,17 +9,19 @@ Invariant
 """
 from __future__ import annotations
 
+from itertools import groupby
 from typing import NamedTuple
 
 from minikafka.lab.picture import words
 from minikafka.lab.picture.axis import CAP, GAP, Axis
 from minikafka.lab.picture.frame import Cell, Ghost, Lane, Partition
 from minikafka.lab.picture.packing import Rows
-from minikafka.lab.picture.paper import Paper, width
+from minikafka.lab.picture.paper import DIGIT, Paper, width
 from minikafka.lab.picture.theme import EPOCHS
 
 HIGH = 36       # pixels of a cell
 UNDER = 20      # pixels of a row under the cells
+THIN = 7        # a narrower cell has no edge of its own
 GHOSTS = 8      # of a lane, the latest
 TICK = "l2.6 3 4.6-6"
 
@@ -34,24 +36,33 @@ def draw_log(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) 
 
 
 def _cells(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
-    wide = axis.cell - (GAP if axis.cell > 9 else min(1.0, axis.cell / 4))
-    middle, stamps, x_of, raw = round(wide / 2, 1), [], axis.x, paper.parts.append
-    shape = f'y="{y:g}" width="{wide:.1f}" height="{HIGH}" rx="{min(5.0, wide / 4):.1f}"'
-    digits = 0.64 * 14
+    cells = tuple(cell for cell in cells if cell.offset >= (axis.first or 0))
+    thin = " thin" if axis.cell < THIN else ""
+    wide = axis.cell if thin else axis.cell - (GAP if axis.cell > 12 else 1.5)
+    middle, raw = round(wide / 2, 1), paper.parts.append
+    shape = f'y="{y:g}" width="{wide:.1f}" height="{HIGH}"' + ("" if thin else f' rx="{min(5.0, wide / 4):.1f}"')
     for cell in cells:
-        if cell.offset < (axis.first or 0):
-            continue
-        x, offset = x_of(cell.offset), cell.offset
+        x, offset = axis.x(cell.offset), cell.offset
         look = "c" if cell.readable else "w" if cell.readable is False else "u"
         tint = "eu" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
-        raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}"/>')
+        raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}{thin}"/>')
         if axis.numbered:
             number = str(offset)
-            paper.number(round(x + middle, 1), y + 22, number, len(number) * digits, "n" if cell.readable else "q")
-        if cell.acked:
-            stamps.append(f"M{x + wide / 2 - 4:.1f} {y + 30:g}{TICK}" if wide >= 12 else f"M{x:.1f} {y + 32:g}h{wide:.1f}")
+            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if cell.readable else "q")
+    if thin:
+        _outlines(paper, cells, axis, y)
+    stamps = [f"M{axis.x(cell.offset) + wide / 2 - 4:.1f} {y + 30:g}{TICK}" if wide >= 12 else
+              f"M{axis.x(cell.offset):.1f} {y + 32:g}h{wide:.1f}" for cell in cells if cell.acked]
     if stamps:
         raw(f'<path data-part="acked" class="tick" d="{"".join(stamps)}"/>')
+
+
+def _outlines(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
+    """Cells too thin for an edge of their own share one with their neighbours of the same kind."""
+    for readable, run in groupby(enumerate(cells), key=lambda each: (each[1].readable, each[1].offset - each[0])):
+        members = [cell for _, cell in run]
+        left, right = axis.x(members[0].offset), axis.x(members[-1].offset + 1)
+        paper.rect(left, y, right - left, HIGH, "run" if readable[0] else "run w", 3)
 
 
 def _folded(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
@@ -93,7 +104,10 @@ def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int,
     if lane.high_watermark is not None and lane.high_watermark != chosen.high_watermark:
         x = axis.x(lane.high_watermark)
         label = f"knows HW {lane.high_watermark}"
-        at = min(x + 7, limit - width(label))
+        at = x + 7
+        if chosen.high_watermark is not None and at - 4 < axis.x(chosen.high_watermark) < at + width(label) + 4:
+            at = axis.x(chosen.high_watermark) + 6
+        at = min(at, limit - width(label))
         row = rows.take(min(x, at), at + width(label))
         if row is not None:
             placed.append(Under(row, x, label, at, 0, None))

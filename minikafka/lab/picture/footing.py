@@ -66,7 +66,7 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
         sides = [(x - 7, x + 16 + wide, x + 16, "start"), (x - 12 - wide, x + 8, x - 11, "end")]
         paper.open("finger", f"{who} {kind} {offset}", kind=kind, offset=offset)
         for left, end, at, anchor in sides:
-            row = rows.take(left, end, stem=x) if left >= 12 and end <= right else None
+            row = rows.take(left, end, stem=x) if left >= 12 and end <= right + 14 else None
             if row is not None:
                 _draw_finger(paper, kind, x, y, row)
                 paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)

@@ -5,19 +5,20 @@ Owns: the first thing that is read.
 from __future__ import annotations
 
 from minikafka.lab.picture import words
-from minikafka.lab.picture.frame import Broker, Frame
+from minikafka.lab.picture.frame import Broker, Frame, Level
 from minikafka.lab.picture.paper import Paper, width, wrap
 from minikafka.lab.picture.shapes import draw_broker, draw_level
 
 SIDE = 24
 LINE = 22
+LOOKS = {Level.GOOD: "good", Level.WAIT: "wait", Level.BAD: "bad", Level.UNKNOWN: "unk"}
 
 
-def draw_head(paper: Paper, frame: Frame, y: float) -> float:
-    """Title, sentence, brokers; returns where they end."""
+def draw_head(paper: Paper, frame: Frame, y: float, brokers: bool = True) -> float:
+    """Title, sentence and, if they are wanted, brokers; returns where they end."""
     _draw_title(paper, frame, y + 26)
     y = _draw_sentence(paper, frame, y + 42)
-    return _draw_brokers(paper, frame, y + 12)
+    return _draw_brokers(paper, frame, y + 12) if brokers else y + 6
 
 
 def _draw_title(paper: Paper, frame: Frame, y: float) -> None:
@@ -44,9 +45,10 @@ def _draw_sentence(paper: Paper, frame: Frame, y: float) -> float:
     high = 18 + LINE * len(lines)
     paper.open("sentence", level=frame.sentence.level)
     paper.rect(SIDE, y, paper.width - 2 * SIDE, high, "card", 8)
-    draw_level(paper, frame.sentence.level, SIDE + 22, y + 20)
+    paper.rect(SIDE, y, 5, high, f"f{LOOKS[frame.sentence.level]}", 2)
+    draw_level(paper, frame.sentence.level, SIDE + 24, y + 20)
     for place, line in enumerate(lines):
-        paper.text(SIDE + 42, y + 26 + place * LINE, line, "", 16)
+        paper.text(SIDE + 44, y + 26 + place * LINE, line, "", 16)
     paper.close()
     return y + high
 
@@ -61,8 +63,8 @@ def _draw_brokers(paper: Paper, frame: Frame, y: float) -> float:
         if x + wide > right and x > SIDE + 14:
             x, y = SIDE + 14.0, y + 34
         paper.open("broker", broker=broker.id, process=broker.process, controller=str(broker.controller).lower())
-        draw_broker(paper, broker.id, broker.process, x, y + 14, 12)
-        paper.text(x + 24, y + 19, facts, "soft" if broker.process == "running" else "", room=right - x - 24)
+        draw_broker(paper, broker.id, broker.process, x, y + 14, 13)
+        paper.text(x + 27, y + 19, facts, "soft" if broker.process == "running" else "", room=right - x - 27)
         paper.close()
         x += wide + 44
     return y + 34

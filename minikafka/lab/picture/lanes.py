@@ -29,6 +29,7 @@ SINK = 22       # an out-of-sync lane lies that much deeper
 CHIP = 93       # x of the brokers' middle
 WORDS = 123     # x where their words begin
 LOG = 326       # x where the log begins
+STATES = {"killed": "bad", "unknown": "soft", "starting": "soft"}
 BAR = 84        # pixels of a full stopwatch
 
 
@@ -78,7 +79,7 @@ def _draw_words(paper: Paper, lane: Lane, chosen: Partition, how: str, y: float)
     taken = paper.text(WORDS, y + 26, words.role(lane, chosen), "wait" if how == "hollow" else "", 16, bool(how), room=room)
     state = words.standing(lane)
     if state and room - taken > 24:
-        paper.text(WORDS + taken + 8, y + 26, state, "bad" if lane.process == "killed" else "wait", 14, True,
+        paper.text(WORDS + taken + 8, y + 26, state, STATES.get(lane.process, "wait"), 14, True,
                    room=room - taken - 8)
     if how:
         epoch = lane.epoch if how == "hollow" else chosen.epoch
@@ -121,7 +122,7 @@ def _draw_traffic(paper: Paper, lane: Lane, flows: Sequence[Flow], y: float) -> 
         name = "clients" if flow.source == 0 else f"from {flow.source}"
         taken = paper.text(x, y, name, "soft", room=70)
         draw_arrow(paper, x + taken + 6, y - 5, flow.broken)
-        paper.text(x + taken + 36, y, words.rate(flow.rate), "soft", room=room - taken - 36)
+        paper.text(x + taken + 44, y, words.rate(flow.rate), "soft", room=room - taken - 44)
         paper.close()
 
 

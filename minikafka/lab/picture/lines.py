@@ -56,7 +56,7 @@ def draw_lines(paper: Paper, lines: list[Line], top: float, bottom: float) -> No
         if line.part == "start":
             paper.text(line.middle, y - 9, line.label, "soft halo", anchor="middle", bold=True)
         else:
-            paper.rect(line.middle - half, y - 26, 2 * half, 24, f"f{line.part}", 6)
+            paper.rect(line.middle - half, y - 26, 2 * half, 24, "fhidden" if line.x is None else f"f{line.part}", 6)
             paper.text(line.middle, y - 9, line.label, "on", anchor="middle", bold=True)
         paper.close()
 

@@ -28,6 +28,7 @@ WIDTHS = tuple({chr(32 + i): hundredths / 100 for i, hundredths in enumerate(tab
                for table in (PLAIN, BOLD))
 DIGIT = WIDTHS[0]["0"]
 ASCENT, DESCENT = 0.76, 0.24  # of the type's size, above and below the line that letters stand on
+LEAST = 20      # pixels: a place too small for a word stays empty
 BANNED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML, even escaped
 
 
@@ -130,7 +131,9 @@ class Paper:
 
     def text(self, x: float, y: float, text: str, look: str = "", size: float = 14, bold: bool = False,
              anchor: str = "start", room: float | None = None, full: str | None = None) -> float:
-        """A label standing on the line y; at most `room` pixels wide. Returns the width it takes."""
+        """A label standing on the line y; at most `room` pixels wide (nothing, if that is no room). Returns the width it takes."""
+        if room is not None and room < LEAST:
+            return 0.0
         shown = text if room is None else shorten(text, room, size, bold)
         wide = width(shown, size, bold)
         left = x if anchor == "start" else x - wide if anchor == "end" else x - wide / 2

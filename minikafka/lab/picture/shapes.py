@@ -12,7 +12,7 @@ LEVELS = {
     Level.GOOD: ("M-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0Z", "fgood", "M-3 0l2.2 2.6 4.2-5"),
     Level.WAIT: ("M0-8L9 7H-9Z", "fwait", "M0-3V2M0 5V5.1"),
     Level.BAD: ("M-3.5-8h7l5 5v7l-5 5h-7l-5-5v-7Z", "fbad", "M-3-3.5L3 2.5M3-3.5L-3 2.5"),
-    Level.UNKNOWN: ("M0-8L8 0L0 8L-8 0Z", "funk", "M-2.5-1.5q0-3 2.5-3q2.5 0 2.5 2q0 1.5-2.5 2.5V1M0 4V4.1"),
+    Level.UNKNOWN: ("M-7-7h14v14h-14Z", "funk", "M-2.5-1.5q0-3 2.5-3q2.5 0 2.5 2q0 1.5-2.5 2.5V1M0 4V4.1"),
 }
 STATES = {  # process: (ring, what is struck over the ring's lower right, or None)
     "running": ("sgood", None),
@@ -28,7 +28,7 @@ BADGES = {"sgood": "fgood", "swait": "fwait", "sbad": "fbad", "sunk": "funk"}
 
 
 def draw_level(paper: Paper, level: Level, x: float, y: float) -> None:
-    """How a thing stands: circle, triangle, octagon or diamond."""
+    """How a thing stands: circle, triangle, octagon or square."""
     shape, fill, glyph = LEVELS[level]
     paper.path(shape, fill, x, y, f' data-part="level" data-level="{level}"')
     paper.path(glyph, "glyph", x, y)
@@ -41,8 +41,8 @@ def draw_broker(paper: Paper, broker: int, process: str, x: float, y: float, r: 
     size = 20 if r > 15 else 14
     paper.text(x, y + size * 0.36, str(broker), "", size, True, "middle")
     if glyph:
-        paper.circle(x + r * 0.8, y + r * 0.75, 8, f"{BADGES[ring]} mark")
-        paper.path(glyph, "glyph", x + r * 0.8, y + r * 0.75)
+        paper.circle(x + r * 0.82, y + r * 0.78, 8, f"{BADGES[ring]} mark")
+        paper.path(glyph, "glyph", x + r * 0.82, y + r * 0.78)
 
 
 def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1) -> None:
@@ -52,13 +52,13 @@ def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: f
               f'transform="translate({x:g} {y:g}) scale({scale:g})"/>')
 
 
-def draw_arrow(paper: Paper, x: float, y: float, broken: bool, long: float = 22) -> None:
+def draw_arrow(paper: Paper, x: float, y: float, broken: bool, long: float = 30) -> None:
     """An arrow to the right; with a gap and a cross in it when a fault holds the traffic."""
     end = x + long
     head = f"M{end - 6:g} {y - 4:g}L{end:g} {y:g}L{end - 6:g} {y + 4:g}"
     if broken:
         middle = x + long / 2 - 2
-        paper.path(f"M{x:g} {y:g}H{middle - 4:g}M{middle + 6:g} {y:g}H{end:g}{head}", "arrow")
-        paper.path(f"M{middle - 2:g} {y - 5:g}l6 10m0-10l-6 10", "alarm dash", extra=' stroke-dasharray="none"')
+        paper.path(f"M{x:g} {y:g}H{middle - 6:g}M{middle + 6:g} {y:g}H{end:g}{head}", "arrow")
+        paper.path(f"M{middle - 4:g} {y - 5:g}l8 10m0-10l-8 10", "cross")
     else:
         paper.path(f"M{x:g} {y:g}H{end:g}{head}", "arrow")

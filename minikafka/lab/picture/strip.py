@@ -55,7 +55,9 @@ def _draw_tile(paper: Paper, row: Row, chosen: bool, x: float, y: float, wide: f
     _draw_replicas(paper, row, x + 10, y + 42, wide)
     label = f"HW {words.offset(row.high_watermark)}"
     taken = paper.text(x + 10, y + 64, label, "blue", 14, True, room=wide - 20)
-    paper.text(x + 10 + taken + 10, y + 64, f"end {words.offset(row.log_end)}", "soft", room=wide - 30 - taken)
+    end = f"end {words.offset(row.log_end)}"
+    if taken + 10 + width(end) <= wide - 20:
+        paper.text(x + 20 + taken, y + 64, end, "soft")
     paper.close()
 
 

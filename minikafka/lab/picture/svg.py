@@ -18,7 +18,7 @@ from __future__ import annotations
 from hashlib import blake2s
 
 from minikafka.lab.picture import words
-from minikafka.lab.picture.cards import draw_cards, draw_ledger
+from minikafka.lab.picture.cards import draw_brief, draw_cards, draw_ledger
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.head import draw_head
 from minikafka.lab.picture.lanes import draw_partition
@@ -49,14 +49,19 @@ def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | No
 def draw(frame: Frame, size: str = "page") -> tuple[Paper, float]:
     """The paper with everything on it, and its height."""
     paper = Paper(WIDTHS[size])
-    y = draw_head(paper, frame, 12)
+    brief = size == "projector"
+    y = draw_head(paper, frame, 12, not brief or not _all_in_lanes(frame))
     y = draw_strip(paper, frame, y + 6)
     if frame.chosen is not None:
         y = draw_partition(paper, frame.chosen, frame.flows, y + 4)
-    y = draw_cards(paper, frame, y + 12)
+    y = draw_brief(paper, frame, y + 8) if brief else draw_cards(paper, frame, y + 12)
     y = draw_ledger(paper, frame, y)
     y = draw_timeline(paper, frame, y + 10)
     return paper, round(y + 14)
+
+
+def _all_in_lanes(frame: Frame) -> bool:
+    return frame.chosen is not None and {each.id for each in frame.brokers} <= {lane.broker for lane in frame.chosen.lanes}
 
 
 def describe(frame: Frame) -> str:

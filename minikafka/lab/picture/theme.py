@@ -26,7 +26,7 @@ DARK = {
     "e0": "#234e69", "e1": "#664a12", "e2": "#145347", "e3": "#623d54", "eu": "#454c58",
 }
 EPOCHS = 4  # tints; an epoch keeps its own for the whole run
-WIDTHS = {"page": 1280, "projector": 1000}
+WIDTHS = {"page": 1280, "projector": 1120}
 """Width of the paper in units: letters are 14 units, so a narrower paper on the same screen has bigger type."""
 
 RULES = """text{fill:var(--ink)}
@@ -46,6 +46,7 @@ RULES = """text{fill:var(--ink)}
 .alarm{fill:none;stroke:var(--bad);stroke-width:4}.alarm.dash{stroke-width:2.5}
 .hw{fill:none;stroke:var(--hw);stroke-width:3.5}.lso{fill:none;stroke:var(--lso);stroke-width:2.5;stroke-dasharray:7 4}
 .start{fill:none;stroke:var(--soft);stroke-width:2;stroke-dasharray:2 3}
+.cross{fill:none;stroke:var(--bad);stroke-width:2.5;stroke-linecap:round}.fhidden{fill:var(--soft)}
 .stem{fill:none;stroke:var(--edge);stroke-width:1}.arrow{fill:none;stroke:var(--edge);stroke-width:2}
 .crown{fill:var(--crown);stroke:#16181d;stroke-width:1.4;stroke-linejoin:round}
 .hollow{fill:none;stroke:var(--wait-t);stroke-width:2;stroke-dasharray:4 2.5}
@@ -53,8 +54,9 @@ RULES = """text{fill:var(--ink)}
 .mark{stroke:var(--paper);stroke-width:1.5}.glyph{fill:none;stroke:var(--paper);stroke-width:2;stroke-linecap:round}
 .flag{fill:var(--soft);stroke:var(--soft);stroke-width:2}.eu{fill:var(--eu)}
 .c,.w,.u{stroke:var(--edge)}.w{fill-opacity:.3;stroke-dasharray:4 3}.u{stroke-dasharray:1.5 2.5}
+.thin{stroke:none}.w.thin{fill-opacity:.3}.run{fill:none;stroke:var(--edge)}.run.w{stroke-dasharray:4 3}
 .tick{fill:none;stroke:var(--good-t);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
-.dim{opacity:.6}.fold{fill:var(--card);stroke:var(--edge)}.fold.w{fill-opacity:0}
+.dim{opacity:.7}.fold{fill:var(--card);stroke:var(--edge)}.fold.w{fill-opacity:0}
 .halo{paint-order:stroke;stroke:var(--paper);stroke-width:4;stroke-linejoin:round}"""
 TINTS = "".join(f"\n.e{number}{{fill:var(--e{number})}}" for number in range(EPOCHS))
 

@@ -93,9 +93,8 @@ def stopwatch(lane: Lane) -> str:
     """How long since the follower was last caught up, against the limit."""
     if lane.behind_for is None:
         return "caught up ?"
-    if lane.lag_limit is None:
-        return f"{lane.behind_for:.1f} s"
-    return f"{lane.behind_for:.1f} of {lane.lag_limit:g} s"
+    behind = f"{lane.behind_for:.1f}" if lane.behind_for < 99.95 else f"{lane.behind_for:.0f}"
+    return f"{behind} s" if lane.lag_limit is None else f"{behind} of {lane.lag_limit:g} s"
 
 
 def ghost(ghost: Ghost) -> str:
@@ -123,8 +122,9 @@ def producer(producer: Producer) -> list[tuple[str, str, str]]:
 def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
     """(label, value, look) of the controllers' card."""
     active = UNKNOWN if quorum.active is None else f"node {quorum.active}"
+    told = quorum.voters is not None or quorum.active is not None or quorum.alive or quorum.fenced
     return [("active", active, "" if quorum.active is not None else "wait"), ("voters", brokers(quorum.voters), ""),
-            ("alive", brokers(quorum.alive), ""), ("fenced", brokers(quorum.fenced), "wait" if quorum.fenced else ""),
+            ("alive", brokers(quorum.alive if told else None), ""), ("fenced", brokers(quorum.fenced if told else None), "wait" if quorum.fenced else ""),
             ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
 
 
