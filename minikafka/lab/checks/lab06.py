@@ -1,4 +1,4 @@
-"""Checks of lab 6: the high watermark (6.1), where replicas go (6.2), is this record readable? (6.3)."""
+"""Checks of lab 6: the high watermark (6.2), where replicas go (6.6), is this record readable? (6.8)."""
 from __future__ import annotations
 
 import random
@@ -13,15 +13,15 @@ Ends = dict[int, int]  # broker -> log end offset
 Placement = list[list[int]]
 
 
-# --- 6.1 ----------------------------------------------------------------------------------------------------------
+# --- 6.2 ----------------------------------------------------------------------------------------------------------
 
-hints("6.1", "Three replicas have 50, 48 and 47 records. Up to where do all agree? And if the third were out of sync?",
+hints("6.2", "Three replicas have 50, 48 and 47 records. Up to where do all agree? And if the third were out of sync?",
       "The high watermark is the smallest log end offset among the replicas in sync; a replica outside holds nobody up. It is "
       "an end: the first offset that may not be read yet.",
       "minikafka/core/replica.py, `_advance`: `min([end, *counted])`")
 
 
-@checks("6.1", matters="The slowest replica in sync sets the pace of every consumer and of every acks=all producer.")
+@checks("6.2", matters="The slowest replica in sync sets the pace of every consumer and of every acks=all producer.")
 def high_watermark(answer: Callable[[Ends, list[int]], int]) -> str:
     """The state of the experiment, one with a straggler outside, and random ones of one to five replicas."""
     for ends, isr in [({1: 50, 2: 48, 3: 47}, [1, 2, 3]), ({1: 50, 2: 48, 3: 12}, [1, 2]), ({1: 50, 2: 48, 3: 47}, [1]),
@@ -50,9 +50,9 @@ def _lanes(ends: Ends, isr: Sequence[int]) -> list[str]:
     return [f"broker {broker}: {has(end)}{'' if broker in isr else '   (not in sync)'}" for broker, end in ends.items()]
 
 
-# --- 6.2 ----------------------------------------------------------------------------------------------------------
+# --- 6.6 ----------------------------------------------------------------------------------------------------------
 
-hints("6.2", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. If broker 1 dies, who leads the two of them?",
+hints("6.6", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. If broker 1 dies, who leads the two of them?",
       "Leaders take turns: partition p is led by broker p modulo n. In every further round of n partitions, start counting the "
       "followers one place further, or the same broker will inherit everything.",
       "minikafka/core/placement.py: rings of brokers, started one further each round, shuffled when all have led once")
@@ -60,7 +60,7 @@ hints("6.2", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. I
 SIZES = [(3, 6, 3), (3, 1, 3), (3, 12, 2), (4, 12, 3), (5, 20, 3), (5, 7, 2), (6, 30, 4), (4, 5, 1), (1, 3, 1)]
 
 
-@checks("6.2", matters="A broker that dies hands its work to the others. One that gets all of it may be the next to die.")
+@checks("6.6", matters="A broker that dies hands its work to the others. One that gets all of it may be the next to die.")
 def placement(answer: Callable[[list[int], int, int], Placement]) -> str:
     """Nine clusters, and one that is too small: shape, leaders, copies, and who inherits."""
     for size, partitions, copies in SIZES:
@@ -99,7 +99,7 @@ def _even(counts: Counter[int], brokers: list[int], what: str) -> None:
     assert max(shares.values()) - min(shares.values()) <= 1, f"uneven {what}: {shares} (broker: partitions)"
 
 
-# --- 6.3 ----------------------------------------------------------------------------------------------------------
+# --- 6.8 ----------------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -128,12 +128,12 @@ class State:
         return None
 
 
-hints("6.3", "Which of the four can be the reason: nobody to ask, deleted, not written, not yet on every replica in sync?",
+hints("6.8", "Which of the four can be the reason: nobody to ask, deleted, not written, not yet on every replica in sync?",
       "A consumer asks the leader, and gets the offsets from the log start up to, not including, the high watermark.",
       "minikafka/broker/handlers/fetch.py: what a fetch by a consumer may see; minikafka/core/replica.py for the mark itself")
 
 
-@checks("6.3", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.")
+@checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.")
 def readable(answer: Callable[[int, State], bool]) -> str:
     """Twenty random states; in each the offsets around every border."""
     asked = 0

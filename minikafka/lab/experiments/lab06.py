@@ -6,6 +6,7 @@
     one_by_one()             three brokers die one after the other
     left_behind()            one broker dies, but the wrong one
     frozen_quorum()          two of three controllers die
+    drawn()                  what a thousand placements would leave to the survivors
     next_door(rack="c")      which broker serves a reader that says where it stands
 
 Change a parameter and run it again: nothing here is precious. `replicas` and `leads` work on live clusters too (ours).
@@ -17,13 +18,21 @@ import contextlib
 import io
 from collections import Counter
 from dataclasses import dataclass
+from random import Random
 from typing import Any
+from uuid import UUID
 
 import pandas as pd
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
+from minikafka.core.image import Broker
+from minikafka.core.placement import place
 from minikafka.lab.experiments.steady import Reader, Writer, read_all
+from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.svg import to_svg
+from minikafka.lab.picture.text import to_text
+from minikafka.lab.view.front import Still
 from minikafka.protocol.errors import KafkaError
 
 TOPIC, TP = "positions", "positions-0"
@@ -34,6 +43,12 @@ def world(seed: int = 6, **settings: Any) -> Any:
     """A simulated cluster of the class, without a word about its settings."""
     with contextlib.redirect_stdout(io.StringIO()):
         return Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
+
+
+def picture(cluster: Any, tp: str = TP) -> Still:
+    """A still picture of the cluster as it is now."""
+    frame = Run.of(cluster).at(tp=tp)
+    return Still(to_svg(frame), to_text(frame))
 
 
 # --- looking ------------------------------------------------------------------------------------------------------
@@ -79,6 +94,11 @@ class Look:
     read: int
 
 
+def table(looks: dict[str, Look]) -> pd.DataFrame:
+    rows = [{"log end": look.log_end, "high watermark": look.high_watermark, "read": look.read} for look in looks.values()]
+    return pd.DataFrame(rows, index=list(looks))
+
+
 def look(cluster: Any, reader: Reader) -> Look:
     leader = replicas(cluster).loc[cluster.leader(TOPIC)]
     return Look(int(leader["log end"]), int(leader["high watermark"]), len(reader.records))
@@ -103,8 +123,8 @@ def held(seconds: float = 2.0, rate: float = 10.0, followers: tuple[int, ...] = 
         return looks
 
 
-def gap(latency: float = 0.0, seconds: float = 20.0, rate: float = 10.0, seed: int = 6) -> tuple[int, float, float]:
-    """(records, mean time from the leader's append to the high watermark, share of the time with a gap).
+def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0, seed: int = 6) -> tuple[float, float]:
+    """(mean seconds that a record is with the leader only, share of the time in which there is such a record).
 
     `latency`: additional seconds, one way, between the leader and follower 3.
     """
@@ -112,30 +132,38 @@ def gap(latency: float = 0.0, seconds: float = 20.0, rate: float = 10.0, seed: i
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         if latency:
             cluster.slow(1, 3, latency=latency)
-        writer = Writer(cluster, TOPIC, rate)
+        writer, began = Writer(cluster, TOPIC, rate, acks=1), cluster.now()
         cluster.sleep(seconds)
-        writer.finish()
-        written, waits = {}, []
+        until = cluster.now()
+        writer.stop()
+        end, mark, since, open_for, waits = 0, 0, began, 0.0, []
+        written: list[float] = []                               # when the leader got each offset
         for event in cluster.trace.events("append", "hw"):
-            if event["b"] == 1 and event["tp"] == TP:
-                if event["k"] == "append":
-                    written[event["last"]] = event["t"]
-                else:
-                    waits += [event["t"] - written.pop(offset) for offset in sorted(written) if offset < event["hw"]]
-        return len(waits), sum(waits) / len(waits), sum(waits) / seconds
+            if event["b"] != 1 or event["tp"] != TP:
+                continue
+            open_for += event["t"] - since if end > mark else 0.0
+            since = event["t"]
+            if event["k"] == "append":
+                written += [event["t"]] * event["count"]
+                end = event["last"] + 1
+            else:
+                waits += [event["t"] - at for at in written[mark : event["hw"]]]
+                mark = event["hw"]
+        return sum(waits) / len(waits), open_for / (until - began)
 
 
 # --- E3: who leads --------------------------------------------------------------------------------------------------
 
-def six_partitions(victim: int = 1, partitions: int = 6, wait: float = 0.0, elect: bool = True,
-                   seed: int = 6) -> list[tuple[str, dict[int, int]]]:
+def six_partitions(victim: int = 1, partitions: int = 6, wait: float = 0.0, elect: bool = True, check_every: int = 300,
+                   placement: list[list[int]] | None = None, seed: int = 6) -> pd.DataFrame:
     """Leaders by broker: at first, with a broker dead, with it back, and after an election of the preferred leaders.
 
-    `wait`: seconds to let pass after the restart, before the election is asked for (if it is).
+    `wait`: seconds to let pass after the restart, before the election is asked for (if it is). `check_every`: seconds
+    between two looks of the controller for leaders that are not the preferred ones. `placement`: yours, not the controller's.
     """
-    with world(seed) as cluster:
+    with world(seed, config={"leader.imbalance.check.interval.seconds": check_every}) as cluster:
         admin = cluster.admin()
-        admin.create_topic("fleet", partitions, 3)
+        admin.create_topic("fleet", partitions, 3, assignment=dict(enumerate(placement)) if placement else None)
         cluster.wait(lambda: sum(leads(cluster, "fleet").values()) == partitions)
         seen = [("at first", leads(cluster, "fleet"))]
         cluster.kill(victim)
@@ -149,7 +177,24 @@ def six_partitions(victim: int = 1, partitions: int = 6, wait: float = 0.0, elec
             admin.elect_leaders([("fleet", partition) for partition in range(partitions)])
             cluster.sleep(1)
             seen.append(("preferred leaders elected", leads(cluster, "fleet")))
-        return seen
+        return pd.DataFrame([counts for _, counts in seen], index=[when for when, _ in seen]).rename_axis(columns="leads")
+
+
+def heirs(placement: list[list[int]], dead: int) -> dict[int, int]:
+    """How many partitions each survivor leads after `dead` has died: the next replica in the list takes over."""
+    survivors = sorted({broker for replicas in placement for broker in replicas} - {dead})
+    leaders = Counter(next(b for b in replicas if b != dead) for replicas in placement)
+    return {broker: leaders[broker] for broker in survivors}
+
+
+def drawn(count: int = 1000, partitions: int = 6, brokers: int = 3, copies: int = 3, dead: int = 1) -> Counter[str]:
+    """Let the controller's own rule place a topic so many times; what would the survivors lead?"""
+    there = [Broker(n, epoch=n, incarnation=UUID(int=n), end_points=(), fenced=False) for n in range(1, brokers + 1)]
+    shares: Counter[str] = Counter()
+    for seed in range(count):
+        left = heirs(place(there, partitions, copies, Random(seed)), dead)
+        shares[" / ".join(str(n) for n in sorted(left.values()))] += 1
+    return shares
 
 
 # --- E4: what survives ----------------------------------------------------------------------------------------------
@@ -180,7 +225,7 @@ def one_by_one(records: int = 100, kills: int = 3, controllers: int | None = 3, 
                 rows.append({"brokers dead": dead, **_survey(cluster, producer, kept)})
             if dead < kills:
                 cluster.kill(dead + 1)
-                cluster.sleep(pause)
+                cluster.sleep(pause if pause or dead < kills - 1 else 5.0)
         return pd.DataFrame(rows).set_index("brokers dead")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from itertools import cycle, islice
 
 
-# --- 6.1 ----------------------------------------------------------------------------------------------------------
+# --- 6.2 ----------------------------------------------------------------------------------------------------------
 
 def the_leaders_end(leo, isr):
     return max(leo.values())
@@ -26,7 +26,7 @@ def the_first_two_in_sync(leo, isr):
     return min(leo[broker] for broker in isr[:2])
 
 
-# --- 6.2 ----------------------------------------------------------------------------------------------------------
+# --- 6.6 ----------------------------------------------------------------------------------------------------------
 
 def possible(brokers, copies):
     if copies > len(brokers):
@@ -61,7 +61,7 @@ def promises_the_impossible(brokers, partitions, copies):
             for p in range(partitions)]
 
 
-# --- 6.3 ----------------------------------------------------------------------------------------------------------
+# --- 6.8 ----------------------------------------------------------------------------------------------------------
 
 def watermark(state):
     return min(state.ends[broker] for broker in state.isr)
@@ -92,21 +92,21 @@ def two_of_three(n, state):
 
 
 WRONG = {
-    "6.1": {
+    "6.2": {
         "readable as soon as the leader has it": the_leaders_end,
         "a replica out of sync holds everybody up": waits_for_replicas_that_are_out,
         "a majority is enough": a_majority,
         "the last readable offset instead of the end": the_last_readable_offset,
         "looks at the leader and one follower": the_first_two_in_sync,
     },
-    "6.2": {
+    "6.6": {
         "the first broker leads everything": always_from_the_first,
         "one survivor inherits everything": one_heir,
         "deals cards: leaders uneven or heirs uneven": continues_where_it_stopped,
         "puts two copies on one broker": shifts_onto_itself,
         "promises three copies on two brokers": promises_the_impossible,
     },
-    "6.3": {
+    "6.8": {
         "counts the high watermark itself as readable": the_mark_itself,
         "reads what only the leader has": what_the_leader_has,
         "reads what was deleted": nothing_is_ever_deleted,
