@@ -47,16 +47,16 @@ def behind_the_last(acknowledged, found):
 
 WRONG = {
     "0.2": {
-        "begins to count at one": counts_from_one,
-        "takes the last offset for the count": last_offsets,
-        "invents partitions that have no record": in_all_three,
-        "counts the trucks, not the partitions": by_key,
-    },
-    "0.4": {
         "finds what was never promised": the_wrong_way_round,
         "counts what is in either list only": both_ways,
         "forgets that offsets begin anew in every partition": by_offset_only,
         "says how many, not which": only_how_many,
         "looks for a hole only at the end": behind_the_last,
+    },
+    "0.4": {
+        "begins to count at one": counts_from_one,
+        "takes the last offset for the count": last_offsets,
+        "invents partitions that have no record": in_all_three,
+        "counts the trucks, not the partitions": by_key,
     },
 }

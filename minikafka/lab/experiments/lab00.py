@@ -1,0 +1,63 @@
+"""Lab 0: a fleet of trucks that goes on reporting while you break things.
+
+What it owns: one producer and the thread that feeds it. What was acknowledged is told by the producer itself.
+"""
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from kafka import KafkaProducer
+
+from minikafka.datasets import truck_gps
+
+TRUCKS = 12
+PER_SECOND = 24.0
+
+
+class Fleet:
+    """Twelve trucks report in turn, 24 positions a second, until `stop()`.
+
+    `acknowledged`: (partition, offset) of every record that the cluster promised to keep, in the order of the promises;
+    `failed`: the errors of the others; `slowest`: the longest wait for a promise, in seconds. `options` go to the producer.
+    """
+
+    def __init__(self, cluster: Any, topic: str, **options: Any) -> None:
+        self.acknowledged: list[tuple[int, int]] = []
+        self.failed: list[Exception] = []
+        self.slowest = 0.0
+        self._topic = topic
+        self._producer = cluster.watch(
+            KafkaProducer(bootstrap_servers=cluster.bootstrap, **{"acks": "all", **options}), "trucks")
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._drive, name="fleet", daemon=True)
+        self._thread.start()
+
+    def kept(self, partition: int) -> int:
+        """How many records of a partition are acknowledged by now."""
+        return sum(place[0] == partition for place in list(self.acknowledged))
+
+    def stop(self) -> None:
+        """Ends after a whole round of all trucks, and waits until every record has its answer."""
+        self._ends.set()
+        self._thread.join()
+        self._producer.flush()
+        self._producer.close()
+
+    def _drive(self) -> None:
+        positions = truck_gps(trucks=TRUCKS, offline=0)          # made, but the same for everyone
+        while not self._ends.is_set():
+            for _ in range(TRUCKS):
+                self._report(next(positions))
+                self._ends.wait(1 / PER_SECOND)
+
+    def _report(self, position: Any) -> None:
+        began = time.monotonic()
+        promise = self._producer.send(self._topic, key=position.key, value=position.encode())
+        promise.add_callback(self._kept, began)
+        promise.add_errback(self.failed.append)
+
+    def _kept(self, began: float, answer: Any) -> None:
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.acknowledged.append((answer.partition, answer.offset))
