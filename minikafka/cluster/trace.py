@@ -4,8 +4,9 @@ Each process appends to a file of its own; layout and fields are in `broker/trac
 seconds, w: wall milliseconds, b: broker, i: incarnation, n: sequence, k: kind). The clock of t is the machine's, so events of
 different processes can be ordered.
 
-Owns: reading and merging, and the writer for what no broker can know (b = 0): `fault` and `exit` by the cluster;
-`sent`, `acked`, `failed`, `position`, `committed` by clients in `watch`.
+Owns: reading and merging, and the writer for what no broker can know (b = 0): `fault{fault, args}` and `exit{broker, how}`
+by the cluster; `sent`, `acked`, `failed`, `position`, `assigned`, `committed` by clients in `watch` (fields in watch.py). A
+simulated fault names its `node`, or the `ends` of a link, instead of `args`.
 
 Invariants
     I-TRACE-2  Reading never blocks a writer and never needs a live broker: a dead one cannot blank the picture.

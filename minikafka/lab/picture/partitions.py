@@ -184,11 +184,11 @@ class Partition:
     def behind_since(self, follower: int) -> float | None:
         """When a follower was last caught up (I-PARTITION-2); None: it is caught up now, or nothing is known."""
         told = self.behind.get(follower)
+        if told is not None and told.since is not None:        # even if it has all: the leader has not heard of that
+            return told.since
         end, replica = self.log_end, self.replicas.get(follower)
         if replica is None or replica.log.end is None or end is None or replica.log.end >= end:
             return None
-        if told is not None and told.since is not None:
-            return told.since
         at = replica.log.end
         earlier = [t for t, base in self.ends if base <= at]
         return earlier[-1] if earlier else self.ends[0][0] if self.ends else self.leader_since

@@ -169,14 +169,14 @@ class Run:
     def at(self, t: float | None = None, tp: str | None = None) -> Frame:
         """The picture at `t` (None: now, or the end), with one partition in full (None: the first)."""
         with self._lock:
-            moment = self.end if t is None else max(self.begin, min(t, self.end))
-            zero = self._zero
+            end, zero = self.end, self._zero
+            moment = end if t is None else max(self.begin, min(t, end))
             number = bisect_right(self._times, zero + moment + 1e-9)
             state = self._state_after(number)
             recent = self.events[bisect_right(self._times, zero + moment - 1) : number]
             chosen = tp if tp is not None else next(iter(names(state)), None)
             scene = Scene(state, zero + moment, zero, chosen, recent)
-            return compose(scene, self.begin, self.end, self.live, self.engine, tuple(self.marks))
+            return compose(scene, self.begin, end, self.live, self.engine, tuple(self.marks))
 
     def state_at(self, t: float) -> State:
         """The folded state itself, for who wants more than a frame. A copy."""

@@ -130,7 +130,8 @@ def _until_fenced(scene: Scene, broker: int, since: float) -> str:
     session = scene.state.seconds(SESSION)
     if session is None or scene.state.quorum.states.get(broker) != "unfenced":
         return ""
-    left = session - (scene.t - since)
+    # A controller that has just come to office gives everybody a whole session.
+    left = session - (scene.t - max(since, scene.state.quorum.since or since))
     if left <= 0:
         return f" {limit(session)} without a heartbeat are over: the controller is about to count it as dead."
     return (f" The controller counts it as dead after {limit(session)} without a heartbeat: in at most {seconds(left)}, "
@@ -161,8 +162,7 @@ def slow_follower(scene: Scene) -> Sentence | None:
         mark, end, limit_s = p.high_watermark, p.log_end, scene.lag_limit
         if mark is None or end is None or mark >= end or limit_s is None or p.isr is None:
             continue
-        late = {b: waited for b in p.isr if (waited := scene.behind_for(p, b)) is not None and waited >= LATE
-                and p.replicas[b].log.end is not None and p.replicas[b].log.end <= mark}    # type: ignore[operator]
+        late = {b: waited for b in p.isr if (waited := scene.behind_for(p, b)) is not None and waited >= LATE}
         if late:
             return Sentence(Level.WAIT, _waits_for(scene, p, late, mark, end, limit_s))
     return None

@@ -140,6 +140,7 @@ def _raft(state: State, event: Event) -> None:
         return
     state.quorum.told(event["b"], event["role"], event["epoch"], event["leader"], event["t"])
     partition = state.partition(METADATA)
+    partition.assigned = state.quorum.voters
     replica = partition.replica(event["b"])
     replica.role = "leader" if event["role"] == "leader" else "follower"
     replica.epoch, replica.leader, replica.polled = event["epoch"], event["leader"], "polled" in event
