@@ -28,12 +28,14 @@ def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: f
 def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
     digits = width(str(axis.pieces[-1].end))
     rows = Rows(1, gap=8)
+    paper.open("ruler")
     for offset in axis.ticks(digits + 16):
         x = axis.x(offset) + (axis.cell - GAP) / 2
         half = width(str(offset)) / 2
         if rows.take(x - half, x + half) is not None:
             paper.path(f"M{x:g} {y:g}v5", "stem")
             paper.text(x, y + 17, str(offset), "soft", anchor="middle")
+    paper.close()
     return y + RULER + 4
 
 

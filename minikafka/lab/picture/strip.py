@@ -83,7 +83,8 @@ def _draw_replicas(paper: Paper, row: Row, x: float, y: float, wide: float) -> N
     for broker in row.replicas if row.replicas is not None else row.isr:
         inside = broker in row.isr
         if at + width(str(broker), 14, True) > end - 12:
-            paper.text(at, y, "…", "soft")
+            if at + 14 <= end:
+                paper.text(at, y, "…", "soft")
             break
         taken = paper.text(at, y, str(broker), "" if inside else "soft", 14, inside)
         if inside:

@@ -1,0 +1,200 @@
+"""The picture: well-formed, nothing overlaps, nothing is clipped, everything can be found, and it is cheap."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from minikafka.lab.picture.frame import Frame, Ghost
+from minikafka.lab.picture.paper import Label
+from minikafka.lab.picture.svg import draw, to_svg
+from minikafka.lab.picture.theme import WIDTHS
+from tests.picture.frames import FRAMES, lane, leader, partition, slow_follower, two_crowns, unclean_loss
+from tests.picture.invented import frames
+
+SVG = "{http://www.w3.org/2000/svg}"
+SIZES = sorted(WIDTHS)
+many = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+def tree(frame: Frame, **how: str) -> ElementTree.Element:
+    return ElementTree.fromstring(to_svg(frame, **how))
+
+
+def parts(root: ElementTree.Element, part: str, **data: object) -> list[ElementTree.Element]:
+    return [
+        each
+        for each in root.iter()
+        if each.get("data-part") == part
+        and all(each.get(f"data-{name}") == str(value) for name, value in data.items())
+    ]
+
+
+def clashes(labels: list[Label]) -> list[tuple[str, str]]:
+    """Pairs of labels whose boxes share more than a hair."""
+    found = []
+    for a, b in combinations(sorted(labels, key=lambda label: label.top), 2):
+        across = min(a.right, b.right) - max(a.left, b.left)
+        down = min(a.bottom, b.bottom) - max(a.top, b.top)
+        if across > 1 and down > 2.5:
+            found.append((a.text, b.text))
+    return found
+
+
+def outside(frame: Frame, size: str) -> list[str]:
+    paper, high = draw(frame, size)
+    return [
+        label.text
+        for label in paper.labels
+        if label.left < 0 or label.right > paper.width or label.top < 0 or label.bottom > high
+    ]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", sorted(FRAMES))
+def test_no_label_covers_another_or_leaves_the_paper(name: str, size: str) -> None:
+    """Fails if any label is placed without asking for room: try a gap of -40 in packing.Rows."""
+    frame = FRAMES[name]()
+    assert clashes(draw(frame, size)[0].labels) == []
+    assert outside(frame, size) == []
+
+
+@many
+@given(frames)
+def test_nor_on_any_frame_there_may_be(frame: Frame) -> None:
+    """The same over frames that nobody would think of: fails if a long name, a large offset or many marks break a place."""
+    for size in SIZES:
+        assert clashes(draw(frame, size)[0].labels) == []
+        assert outside(frame, size) == []
+
+
+@many
+@given(frames)
+def test_every_picture_is_well_formed(frame: Frame) -> None:
+    """Fails if a name reaches the markup unescaped, or a control character stays in."""
+    root = tree(frame)
+    assert root.tag == f"{SVG}svg" and root.get("role") == "img"
+    assert root.get("aria-label") and root.find(f"{SVG}title") is not None
+
+
+def test_markup_in_a_name_stays_text() -> None:
+    """Fails if `escape` lets < through: a topic may be called <script>."""
+    root = tree(FRAMES["hostile_names"]())
+    assert [each for each in root.iter() if each.tag.endswith("script")] == []
+    assert any("<script>" in (each.text or "") for each in root.iter(f"{SVG}text"))
+
+
+def test_text_is_never_smaller_than_14() -> None:
+    """Fails if a smaller size slips in anywhere: 14 px on a page of 1280, 24 px on a projector of 1920."""
+    for name in FRAMES:
+        sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', to_svg(FRAMES[name]()))]
+        assert min(sizes) >= 14
+    assert 14 * 1920 / WIDTHS["projector"] >= 24
+
+
+def test_equal_frames_give_equal_pictures() -> None:
+    """Fails if anything but the frame (a counter, a clock, an id) gets into the picture."""
+    assert to_svg(slow_follower()) == to_svg(slow_follower())
+
+
+def test_two_pictures_on_one_page_share_no_id() -> None:
+    """Fails if the hatching's id is fixed: the second picture would take the first one's, and its colours."""
+    pictures = [to_svg(slow_follower()), to_svg(unclean_loss()), to_svg(unclean_loss(), theme="dark")]
+    ids = [set(re.findall(r'\bid="([^"]+)"', picture)) for picture in pictures]
+    assert all(ids) and all(not a & b for a, b in combinations(ids, 2))
+    for picture, own in zip(pictures, ids):
+        assert set(re.findall(r"url\(#([^)]+)\)", picture)) <= own
+        name = next(iter(sorted(own, key=len)))
+        style = re.search("<style>(.*)</style>", picture)
+        assert style is not None and all(
+            f"#{name}" in rule.split("{")[0] for rule in re.findall(r"[^{}]+\{[^{}]*\}", style[1])
+        )
+
+
+def test_only_the_leader_wears_the_filled_crown() -> None:
+    """Fails if the crown follows `believes_leader`: two may believe, one is."""
+    root = tree(two_crowns())
+    assert [(each.get("data-broker"), each.get("data-crown")) for each in parts(root, "crown")] == [
+        ("1", "worn"),
+        ("3", "hollow"),
+    ]
+
+
+def test_a_page_can_find_everything() -> None:
+    """Fails if a data attribute that browser tests look for is renamed."""
+    root = tree(unclean_loss())
+    assert [each.get("data-isr") for each in parts(root, "isr")] == ["3 1 2"]
+    assert [each.get("data-offset") for each in parts(root, "hw")] == ["90"]
+    first = parts(root, "lane", broker=1)[0]
+    assert len(parts(first, "cell", offset=70)) == 1
+    assert [
+        (each.get("data-offset"), each.get("data-end"), each.get("data-acked")) for each in parts(first, "ghost")
+    ] == [("70", "100", "30")]
+    assert parts(root, "entry", name="lost", value=30)
+
+
+def test_readable_cells_are_solid_and_others_dashed() -> None:
+    """Fails if a cell's look ignores `readable`: 47 is the high watermark, so 46 is solid and 47 is not."""
+    cells = parts(parts(tree(slow_follower()), "lane", broker=1)[0], "cell")
+    looks = {int(each.get("data-offset", "")): (each.get("class") or "").split()[1] for each in cells}
+    assert looks[46] == "c" and looks[47] == "w"
+    assert {offset for offset, look in looks.items() if look == "c"} == set(range(28, 47))
+
+
+def test_a_lane_out_of_sync_sinks_and_stays() -> None:
+    """Fails if lanes out of sync are dropped, or drawn inside the bracket."""
+    frame = replace(
+        slow_follower(),
+        chosen=partition(leader(1, 51), lane(2, 40, in_sync=False, behind_for=20.0), lane(3, 51), isr=(1, 3)),
+    )
+    assert [each.get("data-broker") for each in parts(tree(frame), "lane")] == ["1", "3", "2"]
+
+
+def test_two_hundred_cells_a_lane_then_folded() -> None:
+    """Fails if the cap goes: a lane of 5,000 cells would be 5,000 elements; what is left out must stand in a folded box."""
+    whole = lane(1, 5000, 4990, 0, folded=())
+    root = tree(replace(slow_follower(), chosen=partition(whole, high_watermark=4990, fingers=(), epochs=())))
+    assert len(parts(root, "cell")) == 200
+    assert [(each.get("data-offset"), each.get("data-end")) for each in parts(root, "folded")] == [("0", "4800")]
+
+
+def test_only_what_is_lost_is_red_in_the_ledger() -> None:
+    """Fails if another entry of the ledger takes the colour of loss, or a loss of none does."""
+
+    def red(frame: Frame) -> list[str | None]:
+        return [
+            each.get("data-name")
+            for each in parts(tree(frame), "entry")
+            if any("bad" in (t.get("class") or "") for t in each)
+        ]
+
+    assert red(unclean_loss()) == ["lost"] and red(slow_follower()) == []
+
+
+def test_ghosts_that_were_acknowledged_look_otherwise_than_others() -> None:
+    """Fails if a lost promise looks like an ordinary truncation."""
+
+    def looks(acked: int) -> set[str]:
+        shown = replace(
+            slow_follower(), chosen=partition(leader(1, 51), lane(2, 51, ghosts=(Ghost(36, 38, 3, acked, 1.0),)))
+        )
+        return {
+            word
+            for each in parts(tree(shown), "ghost")[0]
+            for word in (each.get("class") or "").split()
+            if "ghost" in word
+        }
+
+    assert looks(0) == {"ghost"} and looks(2) == {"lostghost"}
+
+
+def test_a_picture_is_not_too_big_for_ten_a_second() -> None:
+    """Fails if drawing grows out of hand, counted in bytes and elements, which no slow machine changes."""
+    for name in ("calm", "slow_follower", "unclean_loss"):
+        picture = to_svg(FRAMES[name]())
+        assert len(picture) < 45_000 and picture.count("<") < 900

@@ -1,0 +1,78 @@
+"""The text says what the picture says."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.svg import to_svg
+from minikafka.lab.picture.text import to_text
+from minikafka.lab.picture.theme import WIDTHS
+from tests.picture.frames import FRAMES, no_commit, unknown
+from tests.picture.invented import frames
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+def numbers(words: str) -> set[str]:
+    return {number.rstrip(",") for number in NUMBER.findall(words)}
+
+
+def labels(picture: str) -> tuple[list[str], list[str]]:
+    """(offsets of cells, of folded ones and of the ruler, all other labels); of a shortened label not the word that is cut."""
+    root = ElementTree.fromstring(picture)
+    places = {id(text) for group in root.iter() if group.get("data-part") in ("ruler", "folded") for text in group}
+    axis, others = [], []
+    for each in root.iter():
+        if each.tag.endswith("}text"):
+            label = "".join(piece for piece in (each.text, *(child.tail for child in each)) if piece)
+            (axis if each.get("class") in ("n", "q") or id(each) in places else others).append(
+                re.sub(r"\S*…", "", label)
+            )
+    return axis, others
+
+
+@pytest.mark.parametrize("size", sorted(WIDTHS))
+@pytest.mark.parametrize("name", sorted(FRAMES))
+def test_every_number_on_the_picture_is_in_the_text(name: str, size: str) -> None:
+    """Fails if a part is drawn and not told, or told in another format: leave the stopwatches out of to_text.
+
+    Offsets of cells are told as spans (28-46), all other numbers as they are drawn.
+    """
+    told = to_text(FRAMES[name]())
+    spans = [(int(a), int(b or a)) for a, b in re.findall(r"(\d+)(?:-(\d+))?", told)]
+    axis, others = labels(to_svg(FRAMES[name](), size=size))
+    offsets = [int(offset) for label in axis for offset in NUMBER.findall(label)]
+    assert [offset for offset in offsets if not any(a <= offset <= b for a, b in spans)] == []
+    assert numbers(" ".join(others)) - numbers(told) == set()
+
+
+def test_what_is_unknown_is_a_question_mark_in_both() -> None:
+    """Fails if None is told as 0 or left out: a group without a commit has not committed 0."""
+    assert "committed ?" in to_text(no_commit()) and ">?<" in to_svg(no_commit())
+    assert "high watermark ?" in to_text(unknown()) and "high watermark ?<" in to_svg(unknown())
+    assert " 0" not in to_text(unknown()).split("Brokers")[1].replace("partition 0", "")
+
+
+def test_the_sentence_comes_first_with_its_level() -> None:
+    """Fails if the one thing to hear is not the first."""
+    assert to_text(FRAMES["dead_leader"]()).startswith("[BAD] Broker 1, the leader, has been dead for 1.8 s")
+
+
+def test_the_text_names_every_broker_partition_and_mark() -> None:
+    """Fails if to_text caps what the picture has to cap."""
+    frame = FRAMES["twelve_partitions"]()
+    told = to_text(frame)
+    assert all(row.name in told for row in frame.rows) and all(mark.text in told for mark in frame.marks)
+    assert told.count("flights-11 by consumer") == 2
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(frames)
+def test_any_frame_can_be_told(frame: Frame) -> None:
+    """Fails if a None or an empty tuple somewhere stops the telling."""
+    assert frame.sentence.text in to_text(frame)
