@@ -7,6 +7,7 @@
 VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
+JOBS ?= 2
 SEEDS ?= 1000
 FROM ?= 0
 
@@ -22,11 +23,11 @@ setup:  ## .venv with the locked versions (done once; the others call it)
 lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LAB=00)
 	@$(PY) -m minikafka.lab $(LAB) $(ARGS)
 
-test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log")
-	@$(PY) -m pytest -m "not judge" $(ARGS)
+test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log", JOBS=0: one after the other)
+	@$(PY) -m pytest -n $(JOBS) -m "not judge" $(ARGS)
 
 judge: setup  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
-	@MINIKAFKA_ENGINE=apache $(PY) -m pytest -m judge tests solutions $(ARGS)
+	@MINIKAFKA_ENGINE=apache $(PY) -m pytest -n $(JOBS) -m judge tests solutions $(ARGS)
 
 soak: setup  ## the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=0)
 	@$(PY) -m minikafka sim run --raft --ledger --from $(FROM)0 --seeds $(SEEDS)0
