@@ -5,6 +5,7 @@ threads.
 """
 from __future__ import annotations
 
+import itertools
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.run import Run
 from minikafka.lab.picture.svg import to_svg
-from minikafka.lab.picture.text import to_text
+
+_numbers = itertools.count(1)
 
 
 class Film:
@@ -20,6 +22,7 @@ class Film:
 
     def __init__(self, run: Run, theme: str = "auto", size: str = "page") -> None:
         self.run, self.theme, self.size = run, theme, size
+        self._name = f"mkview{next(_numbers)}"  # the picture's id on the page stays while it is drawn again and again
         self.lock = threading.RLock()
 
     def refresh(self) -> bool:
@@ -33,9 +36,10 @@ class Film:
             return self.run.at(t, tp)
 
     def svg(self, frame: Frame) -> str:
-        return to_svg(frame, theme=self.theme, size=self.size)
+        return to_svg(frame, theme=self.theme, size=self.size, name=self._name)
 
     def text(self, frame: Frame) -> str:
+        from minikafka.lab.picture.text import to_text
         return to_text(frame)
 
     def save(self, path: str | Path) -> Path:

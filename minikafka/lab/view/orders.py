@@ -72,7 +72,7 @@ class Orders:
         try:
             with _turn(self._cluster):
                 ORDERS[order[0]](self._cluster, *order[1:])
-            level, text = "good", words(*order)
+            level, text = "good", f"{words(*order)}: done"
         except Exception as error:  # I-ORDERS-2
             level, text = "bad", f"{words(*order)}: {first_line(error)}"
         with self._lock:

@@ -23,6 +23,7 @@ from minikafka.lab.view.orders import first_line
 
 FRAME_SECONDS = 0.1
 OUT_OF_SIGHT = 1.0    # seconds between frames that nobody sees: scrolled away, or another tab
+TICK = 1.0            # seconds between frames of a cluster that rests, or while one looks back
 AFTERGLOW = 1.5       # rates are of the last second: they fall to nothing after the last event
 LINGER = 3.0          # seconds that a thread waits for the next wish of a run that has ended
 PAGE_GONE = 30.0      # seconds of frames without an answer: nobody is there
@@ -122,9 +123,9 @@ class Painter:
             self._granted = wish.get("n", self._granted)
         moves = wishes or cursor != self.cursor or cursor.mode == PLAY
         alive = cursor.mode == LIVE and (grew or self._running_clock or now < self._glow_until)
-        longer = now < self._glow_until and now > self._drawn + OUT_OF_SIGHT  # it stands, but its run goes on
+        tick = self._going_on() and now > self._drawn + TICK  # the clock goes on, and the end of the time line
         self.cursor = cursor
-        if moves or alive or longer:
+        if moves or alive or tick:
             self._running_clock = self._paint(cursor)
 
     def _paint(self, cursor: Cursor) -> bool:

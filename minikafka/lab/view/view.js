@@ -6,7 +6,7 @@ const KINDS = [["any", "any mark"], ["fault", "fault"], ["election", "election"]
 const KEYS = {f: "fault", e: "election", i: "isr", h: "stall", x: "loss", r: "rebalance", m: "any"};
 const RUNS = ["running", "held", "slow", "starting", "unknown"];   // processes that can be killed or paused
 const DOWN = ["killed", "stopped"];
-const SHAPES = {running: "●", killed: "✕", stopped: "■", paused: "‖", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
+const SHAPES = {running: "", killed: "✕", stopped: "■", paused: "‖", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
 const ACK_EVERY = 5000;
 
 function make(tag, attributes = {}, ...children) {
@@ -53,19 +53,19 @@ function more(broker, fixed, order) {
 }
 
 function brokerControls(id, fixed, order) {
-  const state = make("span", {class: "mk-state"});
+  const state = make("span", {class: "mk-state"}), badge = make("span", {class: "mk-name"}, String(id), state);
   const kill = button("Kill", `kill broker ${id} (kill -9)`, () => order("kill", [id]), {"data-order": "kill"});
   const pause = button("Pause", `pause broker ${id}`, () => order(pause.dataset.order, [id]), {"data-order": "pause"});
   const restart = button("Restart", `restart broker ${id}`, () => order("restart", [id]), {"data-order": "restart"});
   const menu = more(id, fixed, order);
   const node = make("div", {class: "mk-broker", role: "group", "aria-label": `broker ${id}`, "data-broker": id},
-    make("span", {class: "mk-name"}, state, ` broker ${id}`), kill, pause, restart, menu);
+    badge, kill, pause, restart, menu);
   function update(process, open, busy) {
     const mine = busy.filter(([name, ...args]) => args.includes(id)).map(([name]) => name);
     const runs = RUNS.includes(process), paused = process === "paused";
     node.dataset.process = process;
     state.textContent = mine.length ? "…" : SHAPES[process] ?? "?";
-    state.title = process;
+    badge.title = `broker ${id}: ${process}`;
     kill.disabled = !open || !(runs || paused) || mine.includes("kill");
     pause.disabled = !open || !(runs || paused);
     if ((pause.dataset.order === "resume") !== paused) {
@@ -111,63 +111,65 @@ function controlBar(fixed, order) {
 
 // --- the time line -----------------------------------------------------------------------------------------------
 
-function ticks(marks, begin, end) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("class", "mk-ticks");
-  svg.setAttribute("aria-hidden", "true");
-  for (const [t, kind, level, text] of marks) {
-    const place = `${(100 * (t - begin) / Math.max(end - begin, 1e-9)).toFixed(2)}%`;
-    const line = document.createElementNS(svg.namespaceURI, "line");
-    for (const [name, value] of [["x1", place], ["x2", place], ["y1", kind === "fault" || kind === "loss" ? "0" : "35%"],
-                                 ["y2", "100%"], ["data-kind", kind], ["data-level", level]]) line.setAttribute(name, value);
-    const title = document.createElementNS(svg.namespaceURI, "title");
-    title.textContent = `${t.toFixed(1)} s  ${text}`;
-    line.append(title);
-    svg.append(line);
-  }
-  return svg;
-}
-
 function choice(label, entries, act) {
   return make("select", {"aria-label": label, title: label, onchange: event => act(event.target.value)},
     ...entries.map(([value, text]) => make("option", {value}, text)));
 }
 
-function timeBar(fixed, ask) {
-  let state = {}, dragging = false, drawn = "";
+// The slider lies, transparent, on the picture's own time line: one line to look at, and keys and screen readers find a slider.
+function timeSlider(stage, ask) {
+  let dragging = false;
   const slider = make("input", {type: "range", min: 0, max: 1, step: "any", value: 0, class: "mk-slider",
                                 "aria-label": "time of the run, in seconds"});
   slider.addEventListener("input", () => { dragging = true; ask.go(Number(slider.value)); });
   slider.addEventListener("change", () => { dragging = false; });
+  slider.addEventListener("click", event => {
+    const mark = document.elementsFromPoint(event.clientX, event.clientY).map(n => n.closest('[data-part="mark"]')).find(n => n);
+    if (mark) ask.now({do: "go", t: Number(mark.dataset.t)});
+  });
+  function place() {
+    const svg = stage.querySelector("svg"), line = svg?.querySelector('[data-part="timeline"] line');
+    slider.hidden = !line;
+    if (!line) return;
+    const [, , width, high] = svg.getAttribute("viewBox").split(" ").map(Number);
+    const [x1, x2, y] = ["x1", "x2", "y1"].map(name => Number(line.getAttribute(name)));
+    slider.style.left = `calc(${100 * x1 / width}% - 10px)`;
+    slider.style.width = `calc(${100 * (x2 - x1) / width}% + 20px)`;
+    slider.style.top = `calc(${100 * y / high}% - 14px)`;
+  }
+  function update(state, marks) {
+    const begin = state.begin ?? 0, t = state.t ?? 0;
+    slider.min = begin;
+    slider.max = Math.max(state.end ?? 1, begin + 1e-6);
+    if (!dragging) slider.value = t;
+    const near = marks.filter(m => Math.abs(m[0] - t) < 0.05).map(m => m[3]).join(", ");
+    slider.setAttribute("aria-valuetext", `${t.toFixed(1)} seconds${near ? ": " + near : ""}`);
+  }
+  return {node: slider, place, update};
+}
+
+function timeBar(fixed, ask) {
+  let state = {};
   const clock = make("span", {class: "mk-clock"});
-  const play = button("▶", "play", () => ask.now(state.mode === "play" ? {do: "pause"} : {do: "play", speed: Number(speed.value)}),
-                      {class: "mk-play"});
-  const live = button("Live", "follow the run", () => ask.now({do: "live"}), {class: "mk-live", "aria-pressed": "false"});
+  const begin = () => ask.now({do: "play", speed: Number(speed.value)});
+  const play = button("▶", "play (space)", () => state.mode === "play" ? ask.now({do: "pause"}) : begin(), {class: "mk-play"});
+  const live = button("Live", "follow the run (L)", () => ask.now({do: "live"}), {class: "mk-live", "aria-pressed": "false"});
   const kind = choice("jump to which marks", KINDS, () => {});
-  const speed = choice("speed", (fixed.speeds ?? [1]).map(s => [s, `${s}×`]),
-                       value => { if (state.mode === "play") ask.now({do: "play", speed: Number(value), same: true}); });
+  const speed = choice("speed", (fixed.speeds ?? [1]).map(s => [s, `${s}×`]), () => { if (state.mode === "play") begin(); });
   speed.value = "1";
   const partition = choice("partition", [], tp => ask.now({do: "choose", tp}));
   const jump = by => ask.now({do: "jump", kind: kind.value, by});
-  const track = make("div", {class: "mk-track"}, ticks([], 0, 1), slider);
   const node = make("div", {class: "mk-time", role: "group", "aria-label": "time"},
-    make("div", {class: "mk-row"}, play, track, clock, live),
-    make("div", {class: "mk-row mk-second"},
-      button("◀ event", "one event back (left arrow)", () => ask.now({do: "step", by: -1}), {class: "mk-back"}),
-      button("event ▶", "one event on (right arrow)", () => ask.now({do: "step", by: 1}), {class: "mk-on"}),
-      make("span", {class: "mk-gap"}),
-      button("◀◀", "previous mark (shift and left arrow)", () => jump(-1), {class: "mk-previous"}), kind,
-      button("▶▶", "next mark (shift and right arrow)", () => jump(1), {class: "mk-next"}),
-      make("span", {class: "mk-gap"}), make("label", {}, "speed ", speed),
-      make("label", {class: "mk-tp"}, "partition ", partition)));
-  function update(next, marks) {
+    live, play, speed, clock,
+    button("◀", "one event back (left arrow)", () => ask.now({do: "step", by: -1}), {class: "mk-back"}), "event",
+    button("▶", "one event on (right arrow)", () => ask.now({do: "step", by: 1}), {class: "mk-on"}),
+    make("span", {class: "mk-gap"}),
+    button("◀", "previous mark (shift and left arrow)", () => jump(-1), {class: "mk-previous"}), kind,
+    button("▶", "next mark (shift and right arrow)", () => jump(1), {class: "mk-next"}),
+    make("label", {class: "mk-tp"}, "partition ", partition));
+  function update(next) {
     state = next;
-    slider.min = state.begin ?? 0;
-    slider.max = Math.max(state.end ?? 1, (state.begin ?? 0) + 1e-6);
-    if (!dragging) slider.value = state.t ?? 0;
-    const near = marks.filter(m => Math.abs(m[0] - state.t) < 0.05).map(m => m[3]).join(", ");
-    slider.setAttribute("aria-valuetext", `${(state.t ?? 0).toFixed(1)} seconds${near ? ": " + near : ""}`);
-    clock.textContent = `${(state.t ?? 0).toFixed(1)} / ${(state.end ?? 0).toFixed(1)} s`;
+    clock.textContent = `${(state.t ?? 0).toFixed(1)} of ${(state.end ?? 0).toFixed(1)} s`;
     play.textContent = state.mode === "play" ? "‖" : "▶";
     play.title = state.mode === "play" ? "pause (space)" : "play (space)";
     play.setAttribute("aria-label", play.title);
@@ -177,11 +179,6 @@ function timeBar(fixed, ask) {
     if (partition.options.length !== names.length) partition.replaceChildren(...names.map(n => make("option", {value: n}, n)));
     if (state.tp && partition.value !== state.tp && document.activeElement !== partition) partition.value = state.tp;
     partition.parentElement.hidden = names.length < 2;
-    const key = `${marks.length} ${state.begin} ${Math.round((state.end ?? 0) * 2)}`;
-    if (key !== drawn) {
-      drawn = key;
-      track.replaceChild(ticks(marks, state.begin ?? 0, state.end ?? 1), track.firstChild);
-    }
   }
   return {node, update, jump, toggle: () => play.click()};
 }
@@ -229,9 +226,17 @@ function asking(model) {
 function swap(stage, text) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (parsed.nodeName !== "svg") return;
-  const svg = document.importNode(parsed, true);
-  if (stage.firstElementChild) stage.replaceChild(svg, stage.firstElementChild);
-  else stage.append(svg);
+  const svg = document.importNode(parsed, true), before = stage.querySelector(":scope > svg");
+  if (before) stage.replaceChild(svg, before);
+  else stage.prepend(svg);
+}
+
+// A partition's row in the picture chooses it.
+function pointer(stage, ask) {
+  stage.addEventListener("click", event => {
+    const row = event.target.closest('[data-part="row"]');
+    if (row) ask.now({do: "choose", tp: row.dataset.partition});
+  });
 }
 
 function watchSight(root, model) {
@@ -251,25 +256,31 @@ function render({model, el}) {
   const ask = asking(model);
   const order = (name, args) => model.send({do: "order", name, args});
   const bar = fixed.controls && fixed.engine ? controlBar(fixed, order) : null;
-  const stage = make("div", {class: "mk-stage", role: "img", tabindex: "0"});
-  const time = timeBar(fixed, ask);
+  const stage = make("div", {class: "mk-stage"});
+  const slider = timeSlider(stage, ask), time = timeBar(fixed, ask);
+  stage.append(slider.node);
   const said = make("div", {class: "mk-said", role: "status", "aria-live": "polite"});
   const root = make("div", {class: "mk-view", "data-size": fixed.size, "data-theme": fixed.theme,
                             "data-lm-suppress-shortcuts": "true"}, ...(bar ? [bar.node] : []), stage, time.node, said);
   el.append(root);
   keyboard(root, time, ask);
+  pointer(stage, ask);
   let answered = 0;
   const ack = () => {
     if (performance.now() - answered < ACK_EVERY) return;
     answered = performance.now();
     model.send({do: "ack"});
   };
-  const showPicture = () => { swap(stage, model.get("svg")); ack(); };
+  const showPicture = () => {
+    swap(stage, model.get("svg"));
+    slider.place();
+    ack();
+  };
   const showState = () => {
     const state = model.get("state");
-    stage.setAttribute("aria-label", state.sentence ?? "the cluster");
     bar?.update(state);
-    time.update(state, model.get("marks"));
+    slider.update(state, model.get("marks"));
+    time.update(state);
     ask.granted(state.granted ?? 0);
     ack();
   };

@@ -145,6 +145,7 @@ class View:
         if self._widget is None:
             from minikafka.lab.view.widget import Picture
             self._widget = Picture(fixed=self._fixed)
+            self._widget.listen_beside_cells()
             self._widget.on_msg(lambda _, message, __: self._from_page(message))
 
     def _show_frame(self, frame: Frame, cursor: Cursor, granted: int) -> None:
