@@ -37,7 +37,7 @@ Work = Callable[[Any], Awaitable[None]]
 # --- six ways to commit ----------------------------------------------------------------------------------------------
 
 async def auto(consumer: Consumer, work: Work) -> None:
-    """enable.auto.commit=true: every poll looks at the clock and, all five seconds, commits what earlier polls returned."""
+    """enable.auto.commit: poll looks at the clock and, every five seconds, commits what earlier polls returned."""
     while True:
         for record in await consumer.poll():
             await work(record)
@@ -86,7 +86,7 @@ class Stage:
     """A simulated class cluster with `records` records in `rides-0`; `cluster.run(story)` drives it."""
 
     def __init__(self, records: int, seed: int = 5) -> None:
-        self.cluster = SimCluster(seed=seed, config=dict(PRESETS["class"]))
+        self.cluster = SimCluster(seed=seed, config={**PRESETS["class"], "offsets.topic.num.partitions": 2})
         self.world = self.cluster.world
         self.records, self.begin = records, 0.0
         self.histories: dict[str, History] = {}
@@ -262,7 +262,7 @@ def crash(policy: str = "auto", at: float = 12.48, *, unplugged: float | None = 
 
     `unplugged`: the network cable of C1's machine comes out at that second, so that a commit sent after it gets lost.
     """
-    stage = Stage(records=10 * int(at) + 80, seed=seed)
+    stage = Stage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=policy == "auto", auto_commit_interval=INTERVAL)
@@ -342,7 +342,7 @@ def decode(partition: int, offset: int, key: bytes, value: bytes | None) -> dict
 
 def farewell(finish: bool = True, at: float = 12.48, seed: int = 5) -> Aftermath:
     """C1 is not killed but asked to go: it closes its consumer, after its batch (`finish`) or in the middle of it."""
-    stage = Stage(records=10 * int(at) + 80, seed=seed)
+    stage = Stage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=True, auto_commit_interval=INTERVAL)
@@ -372,7 +372,7 @@ def _first_poll(stage: Stage, name: str) -> float:
 
 def pool(workers: int = 3, seconds: float = 0.5, at: float = 10.05, seed: int = 5) -> Aftermath:
     """C1 hands ten records a second to a pool of `workers`, each busy for `seconds` with a record; auto-commit; a crash."""
-    stage = Stage(records=10 * int(at) + 80, seed=seed)
+    stage = Stage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=True, auto_commit_interval=INTERVAL)
@@ -485,7 +485,7 @@ def reordered(careful: bool = False, at: float = 12.48, out: tuple[float, float]
 
     C1's cable is out while the commit of 110 is under way. `careful`: try again only if no newer commit was begun.
     """
-    stage = Stage(records=10 * int(at) + 80, seed=seed)
+    stage = Stage(records=10 * int(at) + 20, seed=seed)
     newest = 0
 
     async def stubborn(consumer: Consumer, offset: int) -> None:
