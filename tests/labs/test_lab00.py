@@ -1,0 +1,98 @@
+"""Lab 0: its doctor, and the figures that its text states, on live brokers."""
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import minikafka
+from minikafka import Cluster
+from minikafka.cluster.doctor import Finding
+from minikafka.lab import check
+from minikafka.lab.checks import lab00
+from minikafka.lab.experiments.lab00 import PER_SECOND, TRUCKS, Fleet
+
+SESSION, HEARTBEAT = 3.0, 1.0  # seconds, preset "class"
+
+
+@pytest.fixture(autouse=True)
+def lenient(monkeypatch):
+    monkeypatch.setenv("LAB_STRICT", "0")
+
+
+def test_the_doctor_tells_what_is_here(monkeypatch):
+    """Fails if a version, Java or the workers' Python is left out of what a student can send to a teacher."""
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    told = check("0.0", minikafka).why
+    for word in ("Python 3.", "kafka-python", "PySpark", "Java", "workers", "ports", "from this project"):
+        assert word in told
+
+
+@pytest.mark.parametrize("name, value, remedy", [
+    ("findings", lambda: [Finding("Java", False, "none", "install one")], "install one"),
+    ("findings", lambda: [Finding("loopback ports", False, "refused", "allow them")], "allow them"),
+    ("pinned", lambda lock, package: "0.1", "make setup"),
+])
+def test_what_is_missing_is_unknown_with_the_remedy(monkeypatch, name, value, remedy):
+    """Fails if a machine that lacks something passes, or if nobody says what to do."""
+    monkeypatch.setattr(lab00, name, value)
+    verdict = check("0.0", minikafka)
+    assert verdict.outcome.value == "UNKNOWN" and remedy in verdict.why
+
+
+def test_another_minikafka_is_noticed(tmp_path):
+    """Fails if the other project of this name, installed somewhere, is taken for ours."""
+    verdict = check("0.0", SimpleNamespace(__file__=str(tmp_path / "minikafka" / "__init__.py")))
+    assert verdict.outcome.value == "UNKNOWN" and "make lab" in verdict.why
+
+
+@pytest.mark.parametrize("python, right", [(sys.executable, True), ("/usr/bin/no-such-python", False), ("sh", False)])
+def test_sparks_workers_must_run_this_python(monkeypatch, python, right):
+    """Fails if workers with another Python are found out only by a job that dies after a minute."""
+    monkeypatch.setenv("PYSPARK_PYTHON", python)
+    verdict = check("0.0", minikafka)
+    assert bool(verdict) is right and (right or "unset PYSPARK_PYTHON" in verdict.why)
+
+
+def drive(kill: bool) -> tuple[Fleet, bool]:
+    """The lab's fleet, with or without a kill of the leader of partition 0; whether another broker leads afterwards."""
+    with Cluster(brokers=3, preset="class") as cluster:
+        make_topic(cluster)
+        before = cluster.leader("positions", 0)
+        fleet = Fleet(cluster, "positions")
+        cluster.wait(lambda: fleet.kept(0) >= 10, timeout=30)
+        if kill:
+            cluster.kill(before)
+        kept = fleet.kept(0)
+        cluster.wait(lambda: fleet.kept(0) > kept + 20, timeout=60)
+        fleet.stop()
+        return fleet, cluster.leader("positions", 0) != before
+
+
+def make_topic(cluster):
+    from kafka import KafkaAdminClient
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    admin.create_topics({"positions": {"num_partitions": 3, "replication_factor": 3,
+                                       "configs": {"min.insync.replicas": "2"}}}, wait_for_metadata=True)
+    admin.close()
+
+
+@pytest.mark.slow
+def test_a_kill_is_what_makes_the_crown_move_and_the_promises_wait():
+    """Fails if the lab's figures do not depend on the fault: with a kill another broker leads, and the slowest promise took
+    at least the session that the dead broker had left; without one neither is so.
+    """
+    calm, moved = drive(kill=False)
+    assert not moved and calm.failed == []
+    killed, moved = drive(kill=True)
+    assert moved and killed.failed == []
+    assert killed.slowest > SESSION - HEARTBEAT - 0.1 and killed.slowest > calm.slowest
+    assert len(set(killed.acknowledged)) == len(killed.acknowledged)
+
+
+def test_the_numbers_of_the_text():
+    """Fails if the fleet is another one than the text says: twelve trucks, 24 positions a second, 5, 1 and 6 to a partition."""
+    from kafka.partitioner.default import murmur2
+    ours = [(murmur2(f"truck-{n}".encode()) & 0x7FFFFFFF) % 3 for n in range(1, TRUCKS + 1)]
+    assert (TRUCKS, PER_SECOND) == (12, 24.0) and [ours.count(p) for p in range(3)] == [5, 1, 6]
