@@ -25,19 +25,20 @@ class Card(NamedTuple):
 
 def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
     """The grid of cards below y; returns where it ends."""
-    cards = [_producer(each) for each in frame.producers[:PRODUCERS]]
-    chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
-    cards += [_group(each, chosen) for each in frame.groups[:GROUPS]]
-    cards.insert(len(cards) if len(cards) < 3 else len(frame.producers[:PRODUCERS]), _quorum(frame.quorum))
-    columns = 2 if len(cards) in (2, 4) else 3
+    producers, groups = frame.producers[:PRODUCERS], frame.groups[:GROUPS]
+    number = len(producers) + len(groups) + 1
+    columns = 2 if number in (2, 4) else 3
     wide = (paper.width - 2 * SIDE - (columns - 1) * GAP) / columns
+    chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
+    cards = [_producer(each, wide - 32) for each in producers] + [_group(each, chosen) for each in groups]
+    cards.insert(number - 1 if number < 4 else len(producers), _quorum(frame.quorum, wide - 32))
     for start in range(0, len(cards), columns):
         row = cards[start:start + columns]
         high = 42 + LINE * max(card.lines for card in row)
         for place, card in enumerate(row):
-            x = SIDE + place * (wide + GAP)
-            paper.rect(round(x, 1), y, wide, high, "box", 10)
-            card.draw(paper, round(x, 1) + 16, y, wide - 32)
+            x = round(SIDE + place * (wide + GAP), 1)
+            paper.rect(x, y, wide, high, "box", 10)
+            card.draw(paper, x + 16, y, wide - 32)
         y += high + GAP
     return _draw_left_out(paper, frame, y)
 
@@ -57,37 +58,52 @@ def _title(paper: Paper, x: float, y: float, wide: float, title: str, note: str,
     paper.text(x, y + 25, title, "", 16, True, room=wide - taken - 12)
 
 
+def _sides(wide: float) -> int:
+    """How many labels with their values stand side by side."""
+    return 2 if wide < 480 else 3
+
+
 def _pairs(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
-    """Labels with their values, two to a line."""
-    needs = [max(width(label) + width(value, 17, True) for label, value, _ in pairs[side::2]) + 8 for side in (0, 1)]
-    spare = max(0.0, wide - 22 - sum(needs)) / 2
-    columns = [(x, needs[0] + spare), (x + needs[0] + spare + 22, min(needs[1] + spare, wide - 22 - needs[0] - spare))]
-    for place, (label, value, look) in enumerate(pairs):
-        (left, room), line = columns[place % 2], y + 52 + place // 2 * LINE
-        taken = paper.text(left, line, label, "soft", room=wide)
-        paper.text(left + room, line, value, look, 17, True, "end", room - taken - 6)
+    """Labels with their values; each column as wide as it needs, and what is left shared."""
+    sides = _sides(wide)
+    needs = [max(width(label) + width(value, 17, True) for label, value, _ in pairs[side::sides]) + 8
+             for side in range(sides)]
+    spare = max(0.0, wide - 22 * (sides - 1) - sum(needs)) / sides
+    left, end = x, x + wide
+    for side, need in enumerate(needs):
+        right = min(left + need + spare, end)
+        for line, (label, value, look) in enumerate(pairs[side::sides]):
+            taken = paper.text(left, y + 52 + line * LINE, label, "soft", room=right - left)
+            paper.text(right, y + 52 + line * LINE, value, look, 17, True, "end", right - left - taken - 6)
+        left = right + 22
 
 
-def _producer(producer: Producer) -> Card:
+def _producer(producer: Producer, wide: float) -> Card:
+    pairs = words.producer(producer)
+    lines = -(-len(pairs) // _sides(wide))
+    late = producer.oldest_wait is not None and producer.waiting > 0
+    note = f"oldest waits {words.seconds(producer.oldest_wait)}" if late else ""
+    look = "wait" if late and (producer.oldest_wait or 0) > 1 else "soft"
+
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:
-        late = producer.oldest_wait is not None and producer.waiting > 0
-        note = f"oldest waits {words.seconds(producer.oldest_wait)}" if late else ""
         paper.open("producer", name=producer.name)
-        _title(paper, x, y, wide, f"Producer {producer.name}", note, "wait" if late and (producer.oldest_wait or 0) > 1 else "soft")
-        _pairs(paper, words.producer(producer), x, y, wide)
+        _title(paper, x, y, wide, f"Producer {producer.name}", note, look)
+        _pairs(paper, pairs, x, y, wide)
         if producer.last_error:
-            paper.text(x, y + 52 + 3 * LINE, f"last error {producer.last_error}", "wait", room=wide)
+            paper.text(x, y + 52 + lines * LINE, f"last error {producer.last_error}", "wait", room=wide)
         paper.close()
-    return Card(4 if producer.last_error else 3, draw)
+    return Card(lines + bool(producer.last_error), draw)
 
 
-def _quorum(quorum: Quorum) -> Card:
+def _quorum(quorum: Quorum, wide: float) -> Card:
+    pairs = words.quorum(quorum)
+
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:
         paper.open("controllers", active=quorum.active)
         _title(paper, x, y, wide, "Controllers", f"epoch {words.offset(quorum.epoch)}", "soft")
-        _pairs(paper, words.quorum(quorum), x, y, wide)
+        _pairs(paper, pairs, x, y, wide)
         paper.close()
-    return Card(3, draw)
+    return Card(-(-len(pairs) // _sides(wide)), draw)
 
 
 def _group(group: Group, chosen: str) -> Card:

@@ -104,14 +104,18 @@ def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int,
     if lane.high_watermark is not None and lane.high_watermark != chosen.high_watermark:
         x = axis.x(lane.high_watermark)
         label = f"knows HW {lane.high_watermark}"
-        at = x + 7
-        if chosen.high_watermark is not None and at - 4 < axis.x(chosen.high_watermark) < at + width(label) + 4:
-            at = axis.x(chosen.high_watermark) + 6
-        at = min(at, limit - width(label))
-        row = rows.take(min(x, at), at + width(label))
+        at = _beside(x, width(label), axis.x(chosen.high_watermark or 0), limit)
+        row = rows.take(min(x, at), max(x, at + width(label)))
         if row is not None:
             placed.append(Under(row, x, label, at, 0, None))
     return rows.used, placed
+
+
+def _beside(x: float, wide: float, line: float, limit: float) -> float:
+    """Where a label of a line at x stands: right of it, right of the other line if that would cross it, or left of it."""
+    crossed = x + 3 < line < x + 11 + wide
+    at = line + 6 if crossed else x + 7
+    return at if at + wide <= limit else x - 7 - wide
 
 
 def _place_ghost(rows: Rows, ghost: Ghost, axis: Axis, limit: float) -> Under | None:

@@ -18,7 +18,7 @@ TILES = 24      # at most that many; the others are counted
 
 def draw_strip(paper: Paper, frame: Frame, y: float) -> float:
     """Tiles below y if there is more than one partition; returns where they end."""
-    if len(frame.rows) < 2:
+    if not _wanted(frame):
         return y
     columns = min(int((paper.width - 2 * SIDE + GAP) // (TILE + GAP)), len(frame.rows))
     wide = (paper.width - 2 * SIDE + GAP) / columns - GAP
@@ -33,6 +33,12 @@ def draw_strip(paper: Paper, frame: Frame, y: float) -> float:
         paper.text(SIDE, y + 12, f"and {words.count(left_out)} more partitions, none of them in more trouble", "soft")
         y += 24
     return y + 4
+
+
+def _wanted(frame: Frame) -> bool:
+    """More than one partition; the metadata log counts only when it is the one that is shown."""
+    own = [row for row in frame.rows if not row.name.startswith(words.METADATA)]
+    return len(own) > 1 or len(frame.rows) > 1 and frame.chosen is not None and frame.chosen.topic == words.METADATA
 
 
 def _shown(rows: Sequence[Row], name: str | None, most: int) -> tuple[list[Row], int]:

@@ -41,8 +41,10 @@ def draw_timeline(paper: Paper, frame: Frame, y: float) -> float:
     now = f"now {words.clock(frame.t)}" if frame.live and frame.t >= frame.end else f"showing {words.clock(frame.t)}"
     _draw_ends(paper, frame, rows, at, now, y)
     marks = sorted(frame.marks, key=lambda mark: abs(mark.t - frame.t))[:MARKS]
-    for mark in sorted(marks, key=lambda mark: (WORST.index(mark.level), abs(mark.t - frame.t))):
-        _draw_mark(paper, mark, x(mark.t), y, rows, left, right)
+    ranked = sorted(marks, key=lambda mark: (WORST.index(mark.level), abs(mark.t - frame.t)))
+    placed = [(mark, _place(mark, x(mark.t), rows, left, right)) for mark in ranked]
+    for mark, label in reversed(placed):  # the worst on top
+        _draw_mark(paper, mark, x(mark.t), y, label)
     paper.circle(at, y, 10, "knob")
     paper.close()
     return y + 14 + rows.used * ROW
@@ -62,13 +64,19 @@ def _draw_ends(paper: Paper, frame: Frame, rows: Rows, at: float, now: str, y: f
             paper.text(left, y + 28, label, "soft")
 
 
-def _draw_mark(paper: Paper, mark: Mark, x: float, y: float, rows: Rows, left: float, right: float) -> None:
+def _place(mark: Mark, x: float, rows: Rows, left: float, right: float) -> tuple[str, float, int] | None:
+    """(label, its middle, its row), or None where there is no room for it."""
     text = shorten(mark.text, 300)
     half = width(text) / 2
     middle = min(max(x, left + half), right - half)
     row = rows.take(middle - half, middle + half)
+    return None if row is None else (text, middle, row)
+
+
+def _draw_mark(paper: Paper, mark: Mark, x: float, y: float, label: tuple[str, float, int] | None) -> None:
     paper.open("mark", f"{words.clock(mark.t)}: {mark.text}", kind=mark.kind, level=mark.level, t=f"{mark.t:.3f}")
     paper.path(SHAPES[mark.kind], f"{FILL[mark.level]} mark", x, y)
-    if row is not None:
+    if label is not None:
+        text, middle, row = label
         paper.text(middle, y + 28 + row * ROW, text, "soft", anchor="middle")
     paper.close()
