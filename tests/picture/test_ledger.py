@@ -1,0 +1,118 @@
+"""Acknowledged, readable, delivered, lost, duplicate, reordered: counted record by record, not place by place."""
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.lab.picture.frame import Ledger
+from tests.picture.script import TP, Script
+from tests.picture.stories import recorded
+
+
+def test_nobody_told() -> None:
+    """Fails if the ledger of a cluster without watched clients says 0 (I-LEDGER-2)."""
+    assert Script(records=5).frame().ledger == Ledger(None, None, None, None, None, None, None)
+
+
+def test_the_disaster_of_lab_8() -> None:
+    """Fails if the 30 records that an unclean election loses are not exactly the ones counted, or their places, taken by
+    others now, make them count as there."""
+    run = recorded("unclean")
+    ledger = run.at(None, TP).ledger
+    assert (ledger.acknowledged, ledger.readable, ledger.lost) == (120, 90, 30)
+    ghosts = [ghost for lane in run.at(None, TP).chosen.lanes for ghost in lane.ghosts]          # type: ignore[union-attr]
+    assert [(g.start, g.end, g.acked) for g in ghosts] == [(70, 100, 30)]
+    election = next(mark.t for mark in run.marks if "leads" in mark.text)
+    assert run.at(election - 0.01, TP).ledger.lost == 0, "while nobody else leads nothing is lost yet"
+    assert run.at(election, TP).ledger.lost == 30
+
+
+def test_readable_is_what_lies_below_the_high_watermark() -> None:
+    """Fails if an acks=1 acknowledgement counts as readable before the followers have it."""
+    s = Script(records=5).append(1, 5, 8).produce(range(8))
+    assert (s.frame().ledger.acknowledged, s.frame().ledger.readable, s.frame().ledger.lost) == (8, 5, 0)
+
+
+def test_retention_loses_nothing() -> None:
+    """Fails if records that retention took are called lost."""
+    s = Script(records=50).produce(range(50)).say("log_start", 1, tp=TP, start=20)
+    assert (s.frame().ledger.acknowledged, s.frame().ledger.readable, s.frame().ledger.lost) == (50, 30, 0)
+
+
+def test_a_deleted_topic_is_no_loss() -> None:
+    """Fails if deleting a topic turns what was in it into lost records."""
+    s = Script(records=5).produce(range(5))
+    for b in (1, 2, 3):
+        s.say("removed", b, tp=TP)
+    assert (s.frame(None).ledger.acknowledged, s.frame(None).ledger.lost) == (5, 0)
+
+
+def test_an_acknowledgement_belongs_to_the_record_written_meanwhile() -> None:
+    """Fails if an offset that two epochs have written is taken for the wrong record."""
+    s = Script(records=70).produce(range(70)).append(1, 70, 80).after(1.0).decide(2, 1, [2, 3], 1).lead(2, 1)
+    s.isr([2, 3], 1, 2, 2).after(1.0).say("sent", client="pilot", topic="flights", partition=0, record=71).append(2, 70, 71, 1)
+    s.say("hw", 2, tp=TP, hw=71).acknowledge(range(70, 71))
+    assert (s.frame().ledger.readable, s.frame().ledger.lost) == (71, 0)
+
+
+def test_handed_out_twice_to_one_group_and_once_to_another() -> None:
+    """Fails if a redelivery is not a duplicate, or a second group's reading is one."""
+    def read(first: int, end: int, group: str, client: str) -> dict[str, Any]:
+        return {"client": client, "group": group, "member": None, "tp": TP, "first": first, "position": end, "records": end - first}
+
+    s = Script(records=20).say("position", **read(0, 10, "a", "one")).say("position", **read(8, 14, "a", "two"))
+    s.say("position", **read(0, 14, "b", "three"))
+    ledger = s.frame().ledger
+    assert (ledger.delivered, ledger.duplicate) == (14, 2)
+    assert [(f.who, f.kind, f.offset) for f in s.frame().chosen.fingers] == [                   # type: ignore[union-attr]
+        ("one", "position", 10), ("three", "position", 14), ("two", "position", 14)]
+
+
+def test_new_records_at_old_offsets_are_no_duplicates() -> None:
+    """Fails if a group that reads what an unclean election wrote at offsets it had read is said to read duplicates."""
+    s = Script(records=90).say("position", client="one", group="a", tp=TP, first=0, position=90)
+    s.decide(2, 1, [2], 1).say("truncate", 2, tp=TP, to=70, records=20).lead(2, 1).append(2, 70, 90, 1).say("hw", 2, tp=TP, hw=90)
+    s.say("position", client="one", group="a", tp=TP, first=70, position=90)
+    assert (s.frame().ledger.delivered, s.frame().ledger.duplicate) == (110, 0)
+
+
+def test_reordered() -> None:
+    """Fails if a record that overtook an earlier one of its producer is not counted."""
+    s = Script(records=2)
+    for record in (1, 2):
+        s.say("sent", client="pilot", topic="flights", partition=0, record=record)
+    s.say("acked", client="pilot", tp=TP, offset=0, record=2).say("acked", client="pilot", tp=TP, offset=1, record=1)
+    assert s.frame().ledger.reordered == 1
+    assert Script(records=9).produce(range(9)).frame().ledger.reordered == 0
+
+
+def test_unknown_is_neither_failed_nor_waiting() -> None:
+    """Fails if a time-out counts as a failure, a certain refusal as unknown, or the sum does not fit (I-CLIENT-1)."""
+    s = Script(records=3).produce(range(3))
+    for record, certain in ((10, True), (11, False), (12, None)):
+        s.say("sent", client="pilot", topic="flights", partition=0, record=record)
+        if certain is not None:
+            s.say("failed", client="pilot", topic="flights", error="E", record=record, certain=certain)
+    s.after(2.5)
+    producer = s.frame().producers[0]
+    assert (producer.sent, producer.acked, producer.failed, producer.unknown, producer.waiting) == (6, 3, 1, 1, 1)
+    assert round(producer.oldest_wait or 0, 1) == 2.5 and producer.last_error == "E"
+    assert s.frame().ledger.unknown == 1
+
+
+def test_an_answer_that_overtakes_its_question() -> None:
+    """Fails if an acknowledgement that another thread told first is counted as one more record."""
+    s = Script(records=1).acknowledge(range(1)).say("sent", client="pilot", topic="flights", partition=0, record=1)
+    assert (s.frame().producers[0].sent, s.frame().producers[0].waiting) == (1, 0)
+
+
+def test_traces_that_number_nothing() -> None:
+    """Fails if older traces, whose answers carry no number, are not paired in order."""
+    s = Script(records=2)
+    for _ in range(3):
+        s.say("sent", client="pilot", topic="flights", partition=0)
+    s.say("acked", client="pilot", tp=TP, offset=0)
+    for error in ("NotEnoughReplicasError()", ):
+        s.say("failed", client="pilot", topic="flights", error=error)
+    s.say("failed", client="pilot", topic="flights", error="KafkaTimeoutError()")
+    producer = s.frame().producers[0]
+    assert (producer.sent, producer.acked, producer.failed, producer.unknown, producer.waiting) == (3, 1, 1, 1, 0)
