@@ -25,7 +25,11 @@ from kafka.protocol.consumer import FetchRequest
 from minikafka import Cluster
 from minikafka.cluster.settings import PRESETS
 from minikafka.core.configs import BrokerConfig
-from minikafka.lab.experiments.steady import Reader, Writer
+from minikafka.lab.experiments.steady import Writer
+from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.svg import to_svg
+from minikafka.lab.picture.text import to_text
+from minikafka.lab.view.front import Still
 from minikafka.log.batch import build
 from minikafka.protocol.errors import KafkaError
 
@@ -119,6 +123,12 @@ class Room:
         """Send one record with acks=all and do not wait for the answer."""
         return Probe(self, self._probe.post(TOPIC, value, partition=0))
 
+    def picture(self, t: float) -> Still:
+        """The picture of that moment (in it C, A and D are brokers 1, 2 and 3)."""
+        run = Run.of(self.cluster)
+        frame = run.at(self._zero + t - run.events[0]["t"], TP)
+        return Still(to_svg(frame), to_text(frame))
+
     def close(self) -> None:
         self.cluster.close()
 
@@ -145,6 +155,39 @@ class Probe:
     @property
     def waited(self) -> float:
         return (self._room.now if self.answered is None else self.answered) - self.sent
+
+
+# --- the experiments --------------------------------------------------------------------------------------------------
+
+def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[float, float, float]]:
+    """Stops D `times` times, each time `later` seconds later in the leader's rhythm: (stopped, left the ISR, after)."""
+    found = []
+    with Room(rate=5) as room:
+        for number in range(times):
+            room.until(room.now + (3.0 + number * later - room.now) % (LIMIT / 2) + 1.0)
+            stopped = room.now
+            room.cluster.hold_follower(D)
+            room.until(stopped + 1.5 * LIMIT + 0.1)
+            left = room.isr_changes(after=stopped)[0][0]
+            found.append((round(stopped, 1), left, round(left - stopped, 1)))
+            room.cluster.heal()
+            room.until(room.now + 1.0)
+    return found
+
+
+def lazy(every: float, until: float = 45.0) -> Room:
+    """From t=20 on D fetches only every `every` seconds, and gets everything that there is each time."""
+    room = Room().until(20)
+    Pace(room, D, every=every)
+    return room.until(until)
+
+
+def both_twins(until: float = 50.0) -> Room:
+    """A as the first twin and D as the second, followers of the same leader."""
+    room = Room(own={A: records_a_fetch(5)}).until(20)
+    Pace(room, A, every=0.5, first=3.5)
+    Pace(room, D, every=3.0)
+    return room.until(until)
 
 
 # --- followers that fetch as they are told ----------------------------------------------------------------------------

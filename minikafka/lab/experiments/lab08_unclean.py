@@ -98,6 +98,27 @@ def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alo
     return end
 
 
+def alone(min_insync: int = 2, records: int = 50, seed: int = 8) -> Any:
+    """A cluster in which all three have `records` records, and then A and D were killed: C is alone in the ISR."""
+    cluster = Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
+    cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={"min.insync.replicas": str(min_insync)})
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    with cluster.producer() as producer:
+        for number in range(records):
+            producer.send(TOPIC, f"km {number}", partition=0)
+    for follower in (A, D):
+        cluster.kill(follower)
+    cluster.wait(lambda: cluster.isr(TOPIC) == [C])
+    return cluster
+
+
+def marks(cluster: Any) -> str:
+    """Log end offset and high watermark of C, and how far a new reader gets; all three as ends."""
+    partition = cluster.world.broker(C).replicas.partitions[TOPIC, 0]
+    return (f"log end {partition.log.end_offset}, high watermark {partition.high_watermark}, "
+            f"a reader gets {len(contents(cluster))} records")
+
+
 def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
     """Sends records with acks=all, one after the other, as any producer would; returns how many were acknowledged."""
     done = 0
