@@ -122,6 +122,12 @@ def judge_exercise(exercise: str, source: str, wrong: dict[str, Any]) -> Result:
     return result
 
 
+def prepare(number: int) -> None:
+    """What the checks of a lab need once and slowly (a Spark session, say), outside of the time for a verdict."""
+    checks = importlib.import_module(f"minikafka.lab.checks.lab{number:02d}")
+    getattr(checks, "prepare", lambda: None)()
+
+
 def judge_lab(lab: Lab) -> list[Result]:
     """Judges every exercise of a lab in this process."""
     try:
@@ -129,6 +135,8 @@ def judge_lab(lab: Lab) -> list[Result]:
     except ModuleNotFoundError:
         wrong = {}
     cells = [c.source for c in lab.cells if c.cell_type == "code" and any(BEGIN.match(x) for x in c.source.splitlines())]
+    if cells:
+        prepare(lab.number)
     results = []
     for exercise in asked(lab)["exercises"]:
         source = next(s for s in cells if f'check("{exercise}"' in s or f"check('{exercise}'" in s)
