@@ -1,0 +1,61 @@
+"""Charts hold the run's own numbers, on one clock, and can be read on both themes."""
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.lab.picture.charts import GREY, charts, rates, read
+from minikafka.lab.picture.run import Run
+
+ZERO = 100.0
+
+
+def event(t: float, kind: str, broker: int = 0, **fields: object) -> dict[str, Any]:
+    return {"t": ZERO + t, "w": 0, "b": broker, "i": 1, "n": int(t * 1000), "k": kind, **fields}
+
+
+def story() -> list[dict[str, Any]]:
+    """Broker 1 leads and writes two records; broker 2 copies one; one is acknowledged; a group commits 1; 2 takes over."""
+    tp = {"tp": "flights-0"}
+    return [
+        event(0.0, "role", 1, role="leader", leader=1, epoch=0, isr=[1, 2], **tp),
+        event(1.0, "sent", client="trips", topic="flights", partition=0, record=1),
+        event(1.1, "append", 1, base=0, last=1, epoch=0, count=2, bytes=100, **tp),
+        event(1.2, "append", 2, base=0, last=0, epoch=0, count=1, bytes=50, **tp),
+        event(1.3, "hw", 1, hw=1, **tp),
+        event(1.4, "hw", 2, hw=0, **tp),
+        event(1.5, "acked", client="trips", offset=0, record=1, **tp),
+        event(2.0, "commit", 1, group="billing", offset=1, **tp),
+        event(3.0, "role", 2, role="leader", leader=2, epoch=1, isr=[2], **tp),
+        event(3.1, "truncate", 1, to=1, **tp),
+        event(3.5, "append", 2, base=1, last=3, epoch=1, count=3, bytes=50, **tp),
+        event(4.0, "hw", 2, hw=4, **tp),
+    ]
+
+
+def test_series_are_the_events() -> None:
+    """Fails if a follower's watermark is taken for the leader's, or a truncation is left out of the ends."""
+    series = read(story(), "flights-0", ZERO)
+    assert series.ends == {1: [(1.0999999999999943, 2), (3.0999999999999943, 1)], 2: [(1.2000000000000028, 1), (3.5, 4)]}
+    assert [value for _, value in series.watermark] == [1, 4]
+    assert [round(value, 3) for _, value in series.latency] == [0.5]
+    assert [(round(t, 1), lag) for t, lag in series.lag["billing"]] == [(2.0, 0), (4.0, 3)]
+    assert len(series.times["written"]) == 5 and len(series.times["acknowledged"]) == 1
+
+
+def test_a_rate_of_nothing_is_drawn_as_zero() -> None:
+    """Fails if seconds without an event are left out: the line would bridge the very gap that a failure makes."""
+    assert rates([0.1, 0.2, 3.5], 4.0) == [(0.5, 2.0), (1.5, 0.0), (2.5, 0.0), (3.5, 1.0), (4.5, 0.0)]
+
+
+def test_all_charts_share_the_clock_and_reads_on_both_themes() -> None:
+    """Fails if an axis goes its own way when one zooms, or letters are black on a dark page."""
+    figure = charts(Run(story(), engine="sim"), "flights-0")
+    assert figure.layout.xaxis.matches == figure.layout.xaxis2.matches == figure.layout.xaxis3.matches == "x4"
+    assert figure.layout.font.color == GREY and figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+    drawn = {trace.name: list(trace.y) for trace in figure.data}
+    assert drawn["high watermark"] == [1, 4] and drawn["end, broker 1"] == [2, 1] and drawn["lag, billing"] == [0, 3]
+
+
+def test_an_empty_run_is_an_empty_chart() -> None:
+    """Fails if a chart needs an event."""
+    assert charts(Run([])).layout.yaxis3.title.text == "offset"
