@@ -189,7 +189,7 @@ def cheapest(costs: list[Event], duplicates_allowed: int) -> str | None:
 
 hints("5.9", "Which rows of the table are out of the question, whatever they cost?",
       "First drop what loses records, then what repeats too many; of the rest take the one with the fewest requests.",
-      "the table of section 3; `min(rows, key=lambda row: ...)`")
+      "minikafka/lab/experiments/lab05.py: Aftermath.row is a row of the table; `min(rows, key=...)` does the rest")
 
 
 @checks("5.9", matters="The rule for the choice has three inputs: what may be lost, what may come twice, what a request costs.")

@@ -1,0 +1,196 @@
+"""Lab 5: every number that its prose states, and that each follows the fault that it is said to come from."""
+from __future__ import annotations
+
+import time
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+
+from minikafka.lab.checks.lab05 import POLICIES, sums
+from minikafka.lab.experiments import lab05, lab05_paper
+from minikafka.lab.experiments.lab05_chart import Bars
+from minikafka.lab.experiments.lab05_member import Member
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """The table of section 3, by policy."""
+    return {run.policy: run for run in lab05.table()}
+
+
+# --- sections 2 and 3 ------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("policy, row", {
+    "auto": (124, 100, 24, 0, 2),
+    "sync per batch": (124, 120, 4, 0, 12),
+    "async per batch": (124, 120, 4, 0, 12),
+    "async, last one lost": (124, 110, 14, 0, 12),
+    "sync per record": (118, 118, 0, 0, 118),
+    "before the work": (124, 130, 0, 6, 13),
+}.items())
+def test_the_table(runs, policy, row):
+    """Fails if a policy commits at another moment, or if C2 starts anywhere but at the committed offset."""
+    assert tuple(runs[policy].row.values()) == (policy, *row)
+    assert runs[policy].second[0] == runs[policy].committed
+    assert runs[policy].position == (120 if policy == "sync per record" else 130)
+
+
+@pytest.mark.parametrize("at", [0.45, 4.95, 8.75, 15.09])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_sums_of_the_exercise_are_those_of_the_brokers(policy, at):
+    """The crash time changes, and every figure with it. Fails if exercise 5.3 asks for sums that no cluster keeps to (at these
+    moments the time that commits take has not yet cost a record, except for the one that waits at every record).
+    """
+    run = lab05.crash(policy, at=at)
+    measured = len(run.done), run.committed or 0, run.duplicates, run.lost
+    if policy == "sync per record":
+        assert measured[1:] == (measured[0], 0, 0) and 0.9 * sums(policy, at)[0] <= measured[0] <= sums(policy, at)[0]
+    else:
+        assert measured == sums(policy, at)
+
+
+def test_a_commit_takes_about_five_milliseconds(runs):
+    """"Over half a second", "a twentieth": fails if commits were free, or waited for a follower's next fetch."""
+    slow = runs["sync per record"]
+    assert 4 <= slow.answer_ms <= 6 and 0.5 <= slow.answer_ms * 118 / 1000 < 0.7
+    assert 0.94 < len(slow.done) / len(runs["auto"].done) < 0.96
+
+
+@pytest.mark.parametrize("out, committed", [(None, 120), (11.9, 110), (9.9, 90)])
+def test_the_cable_decides_what_is_lost_on_the_way(out, committed):
+    """Fails if a commit that was sent into a cut cable still counted, or if anything but the cable kept it back."""
+    assert lab05.crash("async per batch", unplugged=out).committed == committed
+
+
+def test_the_chart_shows_every_number(runs):
+    """Fails if the static picture or the plotly figure left a row or a figure out."""
+    rows = [run.row for run in runs.values()]
+    bundle = Bars(rows, "a crash")._repr_mimebundle_()
+    for row in rows:
+        assert row["policy"] in bundle["image/svg+xml"] and f">{row['duplicates']}</text>" in bundle["image/svg+xml"]
+    assert len(bundle["application/vnd.plotly.v1+json"]["data"]) == 2
+
+
+# --- sections 5 and 6 ------------------------------------------------------------------------------------------------
+
+def test_who_knew_what_and_when(runs):
+    """12.00, 12.48, 18.00, 18.02: fails if the session began at anything but the last heartbeat."""
+    beat, killed, joined, alone, reads = [t for t, _ in lab05.timetable(runs["auto"])]
+    assert killed == 12.48 and killed < joined < killed + 0.05
+    assert round(beat, 1) == 12.0 and 6.0 <= alone - beat < 6.01
+    assert alone < reads < alone + 0.05 and round(reads - killed, 1) == 5.5
+
+
+def test_the_note_is_in_the_topic(runs):
+    """Fails if a commit or a generation were missing from `__consumer_offsets`, or could not be decoded."""
+    values = [record["value"] for record in lab05.offsets_topic(runs["auto"].stage)]
+    assert values == ["generation 0: nobody", "generation 1: C1", "committed offset 50", "committed offset 100",
+                      "generation 2: C2"]
+
+
+@pytest.mark.parametrize("finish, row", [(True, (130, 130, 0, 0)), (False, (124, 130, 0, 6))])
+def test_a_farewell(finish, row):
+    """Fails if close() did not commit the position, or if C2 waited for a session to run out."""
+    bye = lab05.farewell(finish)
+    assert (len(bye.done), bye.committed, bye.duplicates, bye.lost) == row
+    assert bye.told["C2 reads"] - bye.at < 0.1
+
+
+# --- section 8 -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("workers, done, lost", [(3, 60, 40), (2, 40, 60), (6, 100, 0)])
+def test_a_pool(workers, done, lost):
+    """Fails if the losses did not come from the pool being slower than the poll."""
+    run = lab05.pool(workers=workers)
+    assert (run.committed, len(run.done), run.lost) == (100, done, lost)
+
+
+def test_who_is_too_slow_is_refused():
+    """t = 12, t = 15: fails if heartbeats alone kept a member that does not poll."""
+    late = lab05.too_slow()
+    assert round(late.left, 1) == 12.0 and late.first == late.second == list(range(10))
+    assert late.error == "UNKNOWN_MEMBER_ID" and late.committed is None
+
+
+def test_who_is_quick_enough_is_not():
+    """Fails if something else than the poll interval made C1 leave: two seconds' work, a limit of ten. (C2 waits for its turn,
+    and C1 takes part in the rebalance at its next poll.)
+    """
+    late = lab05.too_slow(work=0.2)
+    assert late.error == "none" and late.committed == 10
+
+
+def test_a_zombie():
+    """Fails if a commit of generation 1 counted in generation 2, or the lab's detector did not see it."""
+    zombie = lab05.zombie()
+    assert (zombie.commit["generation"], zombie.generation, zombie.commit["answer"]) == (1, 2, "UNKNOWN_MEMBER_ID")
+    assert zombie.committed is None
+    events = lab05.group_events(zombie.stage)
+    assert [e["generation"] for e in events if e["k"] == "generation"] == [1, 2]
+    assert [(e["member"], e["generation"]) for e in events if e["k"] == "commit"] == [("C1", 1)]
+
+
+@pytest.mark.parametrize("careful, committed", [(False, 110), (True, 120)])
+def test_the_note_that_was_overtaken(careful, committed):
+    """Fails if the coordinator kept the highest offset and not the last."""
+    assert lab05.reordered(careful).committed == committed
+
+
+def test_without_the_bad_second_nothing_is_overtaken():
+    """Fails if the stubborn callback did harm without a fault."""
+    assert lab05.reordered(out=(20.0, 21.0)).committed == 120
+
+
+# --- section 7 -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("policy", ["before the work", "sync per batch"])
+def test_paper_agrees_with_the_brokers(policy):
+    """The loop of the lab on paper and on brokers, dead in the middle of the third batch. Fails if the paper consumer kept a
+    position through a crash, or committed anything but the position.
+    """
+    def loop(consumer, work):
+        while batches := consumer.poll():
+            if policy == "before the work":
+                consumer.commit()
+            for record in batches[lab05_paper.TP]:
+                work(record)
+            if policy == "sync per batch":
+                consumer.commit()
+
+    world = lab05_paper.World(size=40)
+    lab05_paper.life(loop, world, dies=2 * 12 + (6 if policy == "before the work" else 5), after=True)
+    paper = len(world.done), world.committed
+    lab05_paper.life(loop, world)
+    run = lab05.crash(policy, at=2.45)
+    assert paper == (len(run.done), run.committed) == sums(policy, 2.45)[:2]
+    assert len(world.done) - len(set(world.done)) == run.duplicates and 40 - len(set(world.done)) == run.lost
+
+
+# --- section 9 -------------------------------------------------------------------------------------------------------
+
+def test_with_processes(cluster, name):
+    """kill -9 on a real process: fails if its successor skipped a record, began anywhere but at the committed offset, or if
+    close() left the group where auto-commit had left it.
+    """
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    admin.create_topics({name: {"num_partitions": 1, "replication_factor": 3}}, wait_for_metadata=True)
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
+    for number in range(60):
+        producer.send(name, b"ride %d" % number, partition=0)
+    producer.close()
+
+    def committed():
+        found = admin.list_group_offsets(name)[name].get(TopicPartition(name, 0))
+        return found.offset if found else 0
+
+    one = Member("C1", cluster, name, name, auto_commit_interval_ms=1000)
+    one.wait(34)
+    one.kill()
+    died, note = time.monotonic(), committed()
+    two = Member("C2", cluster, name, name, auto_commit_interval_ms=1000)
+    two.wait(15)
+    assert one.done == list(range(len(one.done))) and note <= len(one.done)
+    assert two.done[0] == note and two.times[0] - died > 3
+    two.leave()
+    assert two.done == list(range(note, note + len(two.done))) and committed() == two.done[-1] + 1
+    admin.close()
