@@ -85,8 +85,10 @@ def distance(guess: float, measured: float) -> str:
     if not measured or guess * measured <= 0:
         return f"{shown(off)} {more}"
     factor = max(guess / measured, measured / guess)
-    return f"{factor:.3g} times {'too much' if abs(guess) > abs(measured) else 'too little'}" if factor >= 2 else \
-        f"{shown(off)} {more}, {off / abs(measured):.0%}"
+    if factor < 2:
+        return f"{shown(off)} {more}, {off / abs(measured):.0%}"
+    times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
+    return f"{times} times {'too much' if abs(guess) > abs(measured) else 'too little'}"
 
 
 def same(guess: Any, measured: Any) -> bool:

@@ -36,6 +36,7 @@ def test_a_guess_is_kept_until_the_measurement():
     (True, True, RIGHT, "True"), (np.int64(3), 3, RIGHT, "3"),
     (39, 40, NEAR, "1 below, 2%"), (3.3, 3.2, NEAR, "0.1 above, 3%"),
     (40, 10, SURPRISE, "4 times too much"), (1, 10, SURPRISE, "10 times too little"), (12, 10, SURPRISE, "2 above, 20%"),
+    (5_260_000, 5260, SURPRISE, "1,000 times too much"),
     (5, 0, SURPRISE, "5 above"), (-1, 1, SURPRISE, "2 below"), ("many", 10, SURPRISE, "'many'"),
     (True, False, SURPRISE, "True"), ({0: 40, 1: 40}, {0: 50, 1: 40}, SURPRISE, "1 of 2 as you said"),
 ])
