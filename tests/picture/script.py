@@ -14,6 +14,7 @@ class Script:
 
     def __init__(self, brokers: int = 3, min_isr: int | None = 1, unclean: bool = False, records: int = 0) -> None:
         self.t, self.events = 100.0, []
+        self.mark = 0                                  # the high watermark that followers have heard of
         self.ids = list(range(1, brokers + 1))
         for b in self.ids:
             self.say("start", b, roles=["broker", "controller"], voters=self.ids,
@@ -48,7 +49,7 @@ class Script:
         for b in self.ids:
             settings = {"replicas": self.ids, "min_isr": min_isr, "unclean": unclean} if b == leader else {}
             self.say("role", b, tp=TP, role="leader" if b == leader else "follower", epoch=epoch, leader=leader,
-                     isr=self.ids if b == leader else [], hw=0, **{k: v for k, v in settings.items() if v is not None})
+                     isr=self.ids if b == leader else [], hw=self.mark, **{k: v for k, v in settings.items() if v is not None})
         return self.isr(self.ids, epoch, version, leader)
 
     def isr(self, isr: list[int], epoch: int = 0, version: int = 1, leader: int = 1) -> Script:
@@ -61,6 +62,7 @@ class Script:
         """Records that reach these replicas (all), and are committed there."""
         for b in replicas or self.ids:
             self.append(b, base, end, epoch)
+        self.mark = end
         for b in replicas or self.ids:
             self.say("hw", b, tp=TP, hw=end)
         return self
