@@ -14,6 +14,7 @@ Invariants
 """
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from minikafka.lab.view.film import Film
 from minikafka.lab.view.orders import Orders, first_line
 from minikafka.lab.view.painter import Painter
 
+REST = 300.0  # seconds after its cluster's end that a view which nobody touches becomes a still picture
 FAULTS_OF_OURS = ("minikafka", "sim")  # engines whose links and followers can be broken
 
 
@@ -47,6 +49,7 @@ class View:
                        "engine": getattr(cluster, "engine", None), "ids": list(cluster.ids) if cluster else [],
                        "faults": getattr(cluster, "engine", None) in FAULTS_OF_OURS}
         self._widget: Any = None
+        self._rest: threading.Timer | None = None
 
     # --- what a cell uses ---------------------------------------------------------------------------------------
 
@@ -109,6 +112,9 @@ class View:
         if self._stopped:
             return
         self._stopped = True
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
         self._painter.stop()
         self._leave_still()
         registry.leave(self)
@@ -124,6 +130,7 @@ class View:
             self.stop()
         else:
             self._painter.wish(do="look")
+            self._rest_later()
 
     def __enter__(self) -> View:
         return self
@@ -183,6 +190,14 @@ class View:
         for place in self._shown:
             front.replace(place, bundle)
 
+    def _rest_later(self) -> None:
+        """Stop in a while, so that the notebook is saved with a picture; whoever goes on looking puts it off."""
+        if self._rest is not None:
+            self._rest.cancel()
+        self._rest = threading.Timer(REST, self.stop)
+        self._rest.name, self._rest.daemon = "view-rest", True
+        self._rest.start()
+
     def _going_on(self) -> bool:
         """Whether the run may still grow."""
         return self.cluster is not None and not self.cluster.closed and not self._stopped
@@ -198,6 +213,8 @@ class View:
 
     def _take(self, message: dict[str, Any]) -> None:
         self._painter.heard()
+        if self._rest is not None:
+            self._rest_later()
         do = message.get("do")
         if do == "visible":
             self._painter.seen = bool(message["on"])

@@ -1,0 +1,66 @@
+"""What a view leaves in a notebook file: a still picture, whoever executed it."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[2]
+START = """from minikafka import Cluster
+cluster = Cluster(engine="sim", seed=5, preset="class")
+cluster.admin().create_topic("flights", partitions=1)
+producer = cluster.watch(cluster.producer(), "pilot")
+producer.send("flights", "one")
+view = cluster.view()"""
+BREAK = """dead = cluster.leader("flights", 0)
+cluster.kill(dead)
+cluster.sleep(30)
+view.snapshot()"""
+
+
+def execute(cells: list[str], monkeypatch: pytest.MonkeyPatch, kind: str = "") -> nbformat.NotebookNode:
+    """Run cells as nbconvert and tools/labs.py do; `kind` "page" makes the kernel believe that a page shows it."""
+    monkeypatch.setenv("MINIKAFKA_VIEW", kind)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
+    return notebook
+
+
+def pictures(notebook: nbformat.NotebookNode) -> list[list[dict[str, Any]]]:
+    """The mime bundles of each cell."""
+    return [[o["data"] for o in cell.outputs if "data" in o] for cell in notebook.cells]
+
+
+@pytest.mark.parametrize("kind, last", [("", "view.stop()"), ("", "cluster.close()"), ("page", "view.stop()\ncluster.close()")])
+def test_a_file_keeps_the_last_frame_and_no_widget(last, kind, monkeypatch):
+    """I-VIEW-1: fails if a saved notebook shows the first frame, nothing, or a widget that no page can find."""
+    shown, later, _ = pictures(execute([START, BREAK, last], monkeypatch, kind))
+    assert [set(bundle) for bundle in shown] == [{"image/svg+xml", "text/plain"}]
+    assert "killed" in shown[0]["image/svg+xml"] and 'data-part="crown"' in shown[0]["image/svg+xml"]
+    assert "killed" in shown[0]["text/plain"]
+    assert [set(bundle) for bundle in later] == [{"image/svg+xml", "text/plain"}]
+
+
+def test_a_view_at_the_end_of_a_cell_shows_once_and_again_in_a_later_one(monkeypatch):
+    """Fails if `cluster.view()` as a cell's last line shows two pictures, or `view` in a later cell none."""
+    first, second, _ = pictures(execute([START.replace("view = cluster.view()", "view = cluster.view()\nview"), "view",
+                                         "cluster.close()"], monkeypatch))
+    assert len(first) == 1 and len(second) == 1
+    assert first == second  # both were replaced by the last frame
+
+
+def test_a_terminal_gets_the_text():
+    """Fails if IPython without widgets shows nothing, or an object's address."""
+    code = START + "\nview.stop(); cluster.close()"
+    done = subprocess.run([sys.executable, "-m", "IPython", "--no-banner", "--quick", "--colors=nocolor", "-c", code],
+                          capture_output=True, text=True, timeout=100, cwd=ROOT,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": os.devnull})
+    assert done.returncode == 0, done.stderr
+    assert "flights" in done.stdout and "leader" in done.stdout and "object at" not in done.stdout
