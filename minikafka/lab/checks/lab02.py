@@ -93,7 +93,9 @@ def oldest_readable(log_start: Callable[[Segments, float, float], int]) -> str:
         assert said is not None, "your function returned nothing; is there a `return`?"
         assert said == right, (f"segments {segments[:4]}{'…' if len(segments) > 4 else ''}, now={now:g}, "
                                f"retention={retention}: you said {said}, the log begins at {right}")
-    return "right for 439 logs, silent ones and such with timestamps out of order among them"
+    lab = [(f, min(f + 10, 108), min(f + 9, 107)) for f in range(0, 108, 10)]
+    return (f"right for 439 logs, also silent ones and such with timestamps out of order. For the lab's parcels you say "
+            f"{log_start(lab, 107, 48)} at hour 107 and {log_start(lab, 107.1, 48)} six minutes later, like the broker")
 
 
 def where_it_begins(segments: Segments, now: float, retention: float) -> int:
