@@ -4,7 +4,7 @@
     room.until(20)                       # seconds since the first record
     room.cluster.hold_follower(D)        # D copies nothing any more, and goes on living
     room.until(36)
-    room.isr_changes()                   # [(29.99, (1, 2), "3 fell behind")]
+    room.isr_changes()                   # [(29.99, (1, 2), "D fell behind")]
 
 Everything happens in simulated time: half a minute takes half a second, and happens the same way each time.
 
@@ -16,6 +16,7 @@ Invariants
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,11 @@ LIMIT = 10.0                           # replica.lag.time.max.ms of the class cl
 def names(brokers: Sequence[int]) -> str:
     """The ISR as the lecture writes it: {C, A}."""
     return "{" + ", ".join(NAMES[b] for b in brokers) + "}"
+
+
+def called(text: str) -> str:
+    """A reason of the trace ("3 fell behind") with the lecture's names."""
+    return re.sub(r"\b[123]\b", lambda broker: NAMES[int(broker[0])], text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,7 @@ class Room:
 
     def isr_changes(self, after: float = 0.0) -> list[tuple[float, tuple[int, ...], str]]:
         """(when, the ISR then, why) as the leader wrote it into the trace."""
-        found = [(round(e["t"] - self._zero, 2), tuple(e["isr"]), e["why"])
+        found = [(round(e["t"] - self._zero, 2), tuple(e["isr"]), called(e["why"]))
                  for e in self.cluster.trace.events("isr") if e["tp"] == TP]
         return [change for change in found if change[0] > after]
 

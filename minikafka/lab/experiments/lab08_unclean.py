@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,11 +23,13 @@ from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
 from minikafka.cluster.settings import PRESETS
-from minikafka.lab.experiments.lab08 import NAMES, TOPIC, TP, A, C, D, names
+from minikafka.lab.experiments.lab08 import NAMES, TOPIC, TP, A, C, D, called, names
 from minikafka.lab.experiments.steady import read_all
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.clients.client import Client
+from minikafka.sim.clients.retry import OPEN_OUTCOME
+from minikafka.sim.watched import Told
 
 PRODUCE_VERSION = 9
 Entry = tuple[int, str]                # offset and value
@@ -65,37 +67,57 @@ class Disaster:
 
 
 def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alone: int = 30, later: int = 20,
-             seed: int = 8) -> Disaster:
-    """All three have `common` records; A and D get stuck; `alone` more are sent to C with acks=all; C dies for good.
+             seed: int = 8, cluster: Any = None, moment: Callable[[str], None] = lambda name: None) -> Disaster:
+    """All three have `common` records; A and D get stuck; `alone` more are sent to C with acks=all; C dies.
 
     If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
+    `moment` is called with the name of each step as it begins: ask, stuck, alone, kill, freeze, later, back, explain.
     """
-    cluster = Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
+    cluster = cluster or Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
     end = Disaster(min_insync, unclean, cluster)
     cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={
         "min.insync.replicas": str(min_insync), "unclean.leader.election.enable": str(unclean).lower()})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
     send(cluster, end, "common", common)
     cluster.wait(lambda: all(replica_end(cluster, follower) == common for follower in (A, D)))
+    cluster.sleep(0.5)
+    moment("ask")
+    stay_alone(cluster, end, alone, moment)
+    cluster.sleep(0.5)
+    moment("kill")
+    cluster.kill(C)
+    cluster.sleep(1.0)
+    moment("freeze")
+    end.successor = successor(cluster)
+    cluster.heal()
+    cluster.sleep(1.0)
+    moment("later")
+    if end.successor is not None:
+        end.written_later = send(cluster, end, "later", later)
+    moment("back")
+    cluster.restart(C)
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3, timeout=60)
+    cluster.sleep(1.0)
+    end.readable = contents(cluster)
+    moment("explain")
+    return end
+
+
+def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str], None]) -> None:
+    """A and D get stuck; `records` are sent to C, until it is alone in the ISR and all are answered."""
     for follower in (A, D):
         cluster.hold_follower(follower)
-    for number in range(alone):
-        answer, offset = one_try(cluster, f"alone {number}")
+    moment("stuck")
+    told = Told(cluster.world, "strict", None)
+    for number in range(records):
+        answer, offset = one_try(cluster, f"alone {number}", told=told)
         end.answers[answer] += 1
         if answer == Err.NONE.name:
             end.acknowledged.append((offset, f"alone {number}"))
     cluster.wait(lambda: cluster.isr(TOPIC) == [C])
     end.eligible = eligible(cluster)
     end.seen = contents(cluster)
-    cluster.kill(C)
-    end.successor = successor(cluster)
-    cluster.heal()
-    if end.successor is not None:
-        end.written_later = send(cluster, end, "later", later)
-    cluster.restart(C)
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3, timeout=60)
-    end.readable = contents(cluster)
-    return end
+    moment("alone")
 
 
 def alone(min_insync: int = 2, records: int = 50, seed: int = 8) -> Any:
@@ -133,13 +155,14 @@ def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
     return done
 
 
-def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0) -> tuple[str, int]:
-    """Sends one record to C once, without the retries of a producer: (Kafka's name of the answer, offset)."""
-    Topic = ProduceRequest.TopicProduceData
-    data = build([(None, value.encode())], timestamp_ms=cluster.world.client_env().wall_ms())
-    request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
-        Topic(name=TOPIC, partition_data=[Topic.PartitionProduceData(index=0, records=data)])])
+def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0, told: Told | None = None) -> tuple[str, int]:
+    """Sends one record to C once, without the retries of a producer: (Kafka's name of the answer, offset).
+
+    `told` has the trace know of it, as it would of a watched producer.
+    """
     client = Client(cluster.world.client_env(), cluster.world.bootstrap, "one try", timeout + 1)
+    request = produce_request(value, acks, timeout, cluster.world.client_env().wall_ms())
+    asked = told.invoke(told.name, "send", topic=TOPIC, partition=0) if told is not None else {}
 
     async def ask() -> Any:
         await client.topic(TOPIC, timeout)
@@ -147,7 +170,20 @@ def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0) -> 
 
     answer = cluster.run(ask()).responses[0].partition_responses[0]
     client.close()
-    return Err(answer.error_code).name, answer.base_offset
+    error = Err(answer.error_code)
+    if told is not None and error is Err.NONE:
+        told.ok(asked, partition=0, offset=answer.base_offset)
+    elif told is not None:
+        (told.info if error in OPEN_OUTCOME else told.fail)(asked, error=error.name)
+    return error.name, answer.base_offset
+
+
+def produce_request(value: str, acks: int, timeout: float, wall_ms: int) -> Any:
+    """One record for the one partition."""
+    Topic = ProduceRequest.TopicProduceData
+    data = build([(None, value.encode())], timestamp_ms=wall_ms)
+    return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
+        Topic(name=TOPIC, partition_data=[Topic.PartitionProduceData(index=0, records=data)])])
 
 
 def contents(cluster: Any) -> list[Entry]:
@@ -192,7 +228,7 @@ def story(end: Disaster) -> Iterator[str]:
 def sentence(event: dict[str, Any]) -> str | None:
     who = NAMES.get(event["b"], "")
     if event["k"] == "isr":
-        return f"{who}: the ISR is {names(event['isr'])} ({event['why']})"
+        return f"{who}: the ISR is {names(event['isr'])} ({called(event['why'])})"
     if event["k"] == "role" and event["role"] == "leader":
         return f"{who} leads, epoch {event['epoch']}"
     if event["k"] == "truncate" and event["from"] > event["to"]:
