@@ -7,7 +7,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from minikafka.lab.checks.lab05 import POLICIES, sums
-from minikafka.lab.experiments import lab05, lab05_paper
+from minikafka.lab.experiments import lab05, lab05_late, lab05_paper, lab05_stage
 from minikafka.lab.experiments.lab05_chart import Bars
 from minikafka.lab.experiments.lab05_member import Member
 
@@ -83,7 +83,7 @@ def test_who_knew_what_and_when(runs):
 
 def test_the_note_is_in_the_topic(runs):
     """Fails if a commit or a generation were missing from `__consumer_offsets`, or could not be decoded."""
-    values = [record["value"] for record in lab05.offsets_topic(runs["auto"].stage)]
+    values = [record["value"] for record in lab05_stage.offsets_topic(runs["auto"].stage)]
     assert values == ["generation 0: nobody", "generation 1: C1", "committed offset 50", "committed offset 100",
                       "generation 2: C2"]
 
@@ -101,13 +101,13 @@ def test_a_farewell(finish, row):
 @pytest.mark.parametrize("workers, done, lost", [(3, 60, 40), (2, 40, 60), (6, 100, 0)])
 def test_a_pool(workers, done, lost):
     """Fails if the losses did not come from the pool being slower than the poll."""
-    run = lab05.pool(workers=workers)
+    run = lab05_late.pool(workers=workers)
     assert (run.committed, len(run.done), run.lost) == (100, done, lost)
 
 
 def test_who_is_too_slow_is_refused():
     """t = 12, t = 15: fails if heartbeats alone kept a member that does not poll."""
-    late = lab05.too_slow()
+    late = lab05_late.too_slow()
     assert round(late.left, 1) == 12.0 and late.first == late.second == list(range(10))
     assert late.error == "UNKNOWN_MEMBER_ID" and late.committed is None
 
@@ -116,16 +116,16 @@ def test_who_is_quick_enough_is_not():
     """Fails if something else than the poll interval made C1 leave: two seconds' work, a limit of ten. (C2 waits for its turn,
     and C1 takes part in the rebalance at its next poll.)
     """
-    late = lab05.too_slow(work=0.2)
+    late = lab05_late.too_slow(work=0.2)
     assert late.error == "none" and late.committed == 10
 
 
 def test_a_zombie():
     """Fails if a commit of generation 1 counted in generation 2, or the lab's detector did not see it."""
-    zombie = lab05.zombie()
+    zombie = lab05_late.zombie()
     assert (zombie.commit["generation"], zombie.generation, zombie.commit["answer"]) == (1, 2, "UNKNOWN_MEMBER_ID")
     assert zombie.committed is None
-    events = lab05.group_events(zombie.stage)
+    events = lab05_stage.group_events(zombie.stage)
     assert [e["generation"] for e in events if e["k"] == "generation"] == [1, 2]
     assert [(e["member"], e["generation"]) for e in events if e["k"] == "commit"] == [("C1", 1)]
 
@@ -133,12 +133,12 @@ def test_a_zombie():
 @pytest.mark.parametrize("careful, committed", [(False, 110), (True, 120)])
 def test_the_note_that_was_overtaken(careful, committed):
     """Fails if the coordinator kept the highest offset and not the last."""
-    assert lab05.reordered(careful).committed == committed
+    assert lab05_late.reordered(careful).committed == committed
 
 
 def test_without_the_bad_second_nothing_is_overtaken():
     """Fails if the stubborn callback did harm without a fault."""
-    assert lab05.reordered(out=(20.0, 21.0)).committed == 120
+    assert lab05_late.reordered(out=(20.0, 21.0)).committed == 120
 
 
 # --- section 7 -------------------------------------------------------------------------------------------------------

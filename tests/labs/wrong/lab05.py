@@ -1,7 +1,6 @@
 """Wrong solutions of lab 5, each by the mistake that it makes."""
 from __future__ import annotations
 
-
 # --- 5.3 -------------------------------------------------------------------------------------------------------------
 
 def _sums(processed, committed):
