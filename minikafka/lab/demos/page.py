@@ -2,7 +2,7 @@
 
     /                       the page itself (page.html): keys, captions, the vote, the speaker's notes
     /demos.json             the demos: question, answers, notes, scenes
-    /scene.json?demo&scene  one recording: begin, end, moments, marks (recorded when first asked for)
+    /scene.json?demo&scene  one recording: begin, end, moments (recorded when first asked for)
     /frame.svg?demo&scene&t&theme
     /step.json?demo&scene&t&by     the time of the next or previous event
 
@@ -16,7 +16,7 @@ import json
 import threading
 import webbrowser
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -77,15 +77,16 @@ class Theatre:
 
     def _scene(self, query: Query) -> Answer:
         found = self._asked(query)
-        marks = [{"t": m.t, "kind": str(m.kind), "text": m.text} for m in found.run.marks if found.begin <= m.t <= found.end]
-        return _json({"begin": found.begin, "end": found.end, "moments": [asdict(m) for m in found.moments], "marks": marks})
+        return _json({"begin": found.begin, "end": found.end, "moments": [asdict(m) for m in found.moments]})
 
     def _frame(self, query: Query) -> Answer:
         from minikafka.lab.picture.svg import to_svg
-        found, theme = self._asked(query), query.get("theme", "auto")
+        found, theme, t = self._asked(query), query.get("theme", "auto"), float(query["t"])
         if theme not in THEMES:
             raise ValueError(f"no theme {theme!r}")
-        return "image/svg+xml; charset=utf-8", to_svg(found.run.at(float(query["t"])), theme=theme, size="projector").encode()
+        frame = found.run.at(t)
+        told = replace(frame, marks=tuple(mark for mark in frame.marks if mark.t <= t))  # not a word about what is to come
+        return "image/svg+xml; charset=utf-8", to_svg(told, theme=theme, size="projector").encode()
 
     def _step(self, query: Query) -> Answer:
         found = self._asked(query)
