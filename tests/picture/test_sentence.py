@@ -41,7 +41,8 @@ def test_no_quorum() -> None:
     s = Script(records=5).fault("kill", 1).fault("kill", 2).after(1.0)
     said = s.frame().sentence
     assert said.level is Level.BAD
-    assert said.text == ("No quorum: 2 of 3 controllers are out (1 and 2). No leader can be elected and no ISR changed until 2 run.")
+    assert said.text == ("No quorum: 2 of 3 controllers are out (1 and 2). No leader can be elected and no ISR changed until "
+                         "2 run.")
 
 
 def test_no_controller() -> None:
@@ -109,15 +110,16 @@ def test_two_leaders() -> None:
 
 def test_lost_records() -> None:
     """Fails if a loss is not said aloud once everything runs again."""
-    s = Script(records=70).append(1, 70, 100).say("hw", 1, tp=TP, hw=100).produce(range(100)).decide(2, 1, [1, 2, 3], 1).lead(2, 1)
-    s.say("truncate", 1, tp=TP, to=70, records=30).say("hw", 2, tp=TP, hw=70)
-    assert s.sentence() == ("30 acknowledged records of flights-0 are lost: the log of broker 2, which leads in epoch 1, does not "
-                            "hold them.")
+    s = Script(records=70).append(1, 70, 100).say("hw", 1, tp=TP, hw=100).produce(range(100))
+    s.decide(2, 1, [1, 2, 3], 1).lead(2, 1).say("truncate", 1, tp=TP, to=70, records=30).say("hw", 2, tp=TP, hw=70)
+    assert s.sentence() == ("30 acknowledged records of flights-0 are lost: the log of broker 2, which leads in epoch 1, "
+                            "does not hold them.")
 
 
 def test_groups() -> None:
     """Fails if a rebalance, or a group that everybody has left, goes unmentioned."""
-    s = Script(records=20).say("group", 1, group="billing", state="PreparingRebalance", generation=2, members=["a", "b"]).after(0.8)
+    s = Script(records=20).say("group", 1, group="billing", state="PreparingRebalance", generation=2, members=["a", "b"])
+    s.after(0.8)
     assert s.sentence().startswith("Group billing is rebalancing for 0.8 s: 2 members")
     s.say("group", 1, group="billing", state="Empty", generation=3, members=[]).say("commit", 1, group="billing", tp=TP, offset=5)
     assert s.sentence() == "Group billing has no members: 15 readable records wait behind what it committed."
@@ -126,8 +128,8 @@ def test_groups() -> None:
 def test_catching_up() -> None:
     """Fails if a broker that comes back is not followed until it is in sync."""
     s = Script(records=90).isr([1, 2]).write(120, 90, [1, 2])
-    assert s.sentence() == ("Broker 3 catches up with flights-0: it ends at 90, the leader at 120, 30 records to go before it is in "
-                            "sync again.")
+    assert s.sentence() == ("Broker 3 catches up with flights-0: it ends at 90, the leader at 120, 30 records to go before it "
+                            "is in sync again.")
     s.fault("hold_follower", 3, True, 0.0)
     assert s.sentence().startswith("Broker 3 copies nothing and is out of the ISR of flights-0: 30 records behind")
 

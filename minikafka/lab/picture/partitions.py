@@ -29,7 +29,7 @@ class Replica:
     polled: bool = False
 
     def copy(self) -> Replica:
-        return replace(self, log=self.log.copy())
+        return Replica(self.log.copy(), self.role, self.epoch, self.leader, self.polled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class Partition:
     births: dict[int | None, tuple[float, float, int, int]] = field(default_factory=dict)
 
     def copy(self) -> Partition:
+        settings = Topic(self.settings.min_isr, self.settings.unclean)
         return replace(self, replicas={b: r.copy() for b, r in self.replicas.items()}, led_by=self.led_by.copy(),
-                       settings=replace(self.settings), behind=self.behind.copy(), ends=self.ends.copy(),
-                       births=self.births.copy())
+                       settings=settings, behind=self.behind.copy(), ends=self.ends.copy(), births=self.births.copy())
 
     # --- names ----------------------------------------------------------------------------------------------------
 

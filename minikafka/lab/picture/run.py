@@ -29,7 +29,7 @@ from minikafka.lab.picture.scene import Scene, names
 from minikafka.lab.picture.state import State
 
 Event = dict[str, Any]
-EVERY = 400                            # events between two checkpoints
+EVERY = 300                            # events between two checkpoints
 
 
 class Run:
