@@ -37,7 +37,7 @@ def main(argv: list[str], project: Project | None = None) -> int:
             return bool(problems)
         if options.gate:
             from tools.notebooks.gate import show
-            return show(sources)
+            return show(sources, everything=not options.labs)
         for path in sources:
             if options.run:
                 from tools.notebooks.run import run

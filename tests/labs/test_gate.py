@@ -24,11 +24,12 @@ check("99.1", double)'''
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_every_exercise_tells_right_from_wrong(path):
     """Fails if a stub breaks or passes, a solution fails, a wrong solution survives or hangs, fewer than three are declared,
-    or a hint is missing. `tools/labs.py --gate` prints the table.
+    a hint is missing, or GATE.md shows something else. `tools/labs.py --gate` makes it anew.
     """
     results = gate.apart(path)
     assert results, "a lab without an exercise"
     assert [problem for result in results for problem in result.problems] == []
+    assert [result.exercise for result in results if gate.row(result) not in gate.TABLE.read_text().splitlines()] == []
 
 
 @pytest.fixture(autouse=True)
@@ -98,4 +99,5 @@ def test_the_table(monkeypatch):
     """Fails if an exercise, its wrong solutions or how many were killed is not shown."""
     wrong = {**WRONG, "is right": lambda x: x + x}
     text = gate.table([gate.judge_exercise("99.1", CELL, wrong)])
-    assert text.splitlines()[2] == "| 99.1 | unsolved | passes | 3 | 4: adds one; triples; raises; is right | 3 |"
+    assert text.splitlines()[2] == "| 99.1 | unsolved | passes | 3 | adds one; triples; raises; is right | 3 of 4 |"
+    assert text.splitlines()[-1] == "1 exercises; 3 of 4 wrong solutions killed."

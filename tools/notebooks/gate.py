@@ -8,7 +8,8 @@ names of minikafka.lab:
      at least three; one that hangs is a failure of its own, not a kill
 and it has its three hints.
 
-A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py --gate` prints the table.
+A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py --gate` prints the table; of all
+labs, it also writes it to tests/labs/GATE.md, and the tests ask whether that is what they see.
 """
 from __future__ import annotations
 
@@ -30,6 +31,7 @@ from .student import BEGIN, unsolved
 
 LIMIT = 30            # seconds for one verdict, on a machine that does other things too
 WHOLE = 900           # seconds for a lab
+TABLE = ROOT / "tests" / "labs" / "GATE.md"
 WANTED = 3            # wrong solutions of an exercise
 KILLED = "killed"
 
@@ -155,23 +157,25 @@ def apart(path: Path) -> list[Result]:
     return [Result(**told) for told in json.loads(done.stdout)]
 
 
+def row(r: Result) -> str:
+    """One exercise as a row of the table."""
+    words = ("unsolved" if not r.stub else "✘", "passes" if not r.solution else "✘", "3" if not r.hints else "✘")
+    return f"| {r.exercise} | {' | '.join(words)} | {'; '.join(r.wrong)} | {len(r.wrong) - len(r.survivors)} of {len(r.wrong)} |"
+
+
 def table(results: list[Result]) -> str:
-    rows = ["| exercise | stub | solution | hints | wrong solutions | killed |", "|---|---|---|---|---|---|"]
-    for r in results:
-        killed = len(r.wrong) - len(r.survivors)
-        words = ("unsolved" if not r.stub else "✘", "passes" if not r.solution else "✘", "3" if not r.hints else "✘")
-        rows.append(f"| {r.exercise} | {' | '.join(words)} | {len(r.wrong)}: {'; '.join(r.wrong)} | {killed} |")
-    return "\n".join(rows)
+    killed, planted = sum(len(r.wrong) - len(r.survivors) for r in results), sum(len(r.wrong) for r in results)
+    return "\n".join(["| exercise | stub | solution | hints | wrong solutions | killed |", "|---|---|---|---|---|---|",
+                      *map(row, results), "", f"{len(results)} exercises; {killed} of {planted} wrong solutions killed."])
 
 
-def show(sources: list[Path]) -> int:
-    """Prints the table of these labs and what is wrong; 1 if anything is."""
+def show(sources: list[Path], everything: bool) -> int:
+    """Prints the table of these labs and what is wrong; 1 if anything is. Of all labs it writes the table, too."""
     results = [result for path in sources for result in apart(path)]
     problems = [problem for result in results for problem in result.problems]
-    killed = sum(len(r.wrong) - len(r.survivors) for r in results)
-    print(table(results))
-    print(f"\n{len(results)} exercises, {killed} of {sum(len(r.wrong) for r in results)} wrong solutions killed")
-    print("\n".join(problems))
+    print(table(results), *problems, sep="\n")
+    if everything and not problems:
+        TABLE.write_text(f"# Wrong solutions that the checks of the labs refuse\n\nMade by `tools/labs.py --gate`.\n\n{table(results)}\n")
     return bool(problems)
 
 
