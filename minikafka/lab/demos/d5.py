@@ -15,7 +15,7 @@ RECORDS = 40
 
 
 def story(stage: Stage, min_insync: int = 2) -> None:
-    """Forty records on all three; A and D (2 and 3) are stopped; one record with acks=all, one with acks=1; A is started again."""
+    """Forty records on all three; 2 and 3 are stopped; one record with acks=all, one with acks=1; 2 is started again."""
     cluster = stage.cluster(seed=5, controllers=1)
     cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={"min.insync.replicas": str(min_insync)})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
@@ -26,7 +26,8 @@ def story(stage: Stage, min_insync: int = 2) -> None:
         cluster.stop(follower)
     cluster.wait(lambda: cluster.isr(TOPIC) == [C])
     cluster.sleep(1.0)
-    stage.moment("ask", "min.insync.replicas=2. Brokers 2 and 3 are down, only the leader is in sync. I send a payment with acks=all.")
+    stage.moment("ask", "min.insync.replicas=2. Brokers 2 and 3 are down, only the leader is in sync. "
+                        "I send a payment with acks=all.")
     strict, loose = Told(cluster.world, "acks=all", None), Told(cluster.world, "acks=1", None)
     stage.fact("strict", one_try(cluster, "a payment", acks=-1, told=strict)[0])
     cluster.sleep(1.0)
@@ -75,7 +76,8 @@ DEMO = Demo(
                "It would wait if the ISR had shrunk while the record was under way. A new one is refused before it is written: "
                "the log does not change by a byte."),
         Answer("It is refused at once, and the log is not touched.",
-               "Right: NOT_ENOUGH_REPLICAS. The producer may try again, and a person is woken before anything is lost.", right=True),
+               "Right: NOT_ENOUGH_REPLICAS. The producer may try again, and a person is woken before anything is lost.",
+               right=True),
         Answer("It is stored, and the producer gets an error.",
                "That was NOT_ENOUGH_REPLICAS_AFTER_APPEND, which is nearly extinct: the high watermark stands still below the "
                "minimum, so such a record times out instead."),
@@ -84,7 +86,7 @@ DEMO = Demo(
         "Ask, vote, run. A is the commonest wrong answer, and it is true for most clusters in this room: 1 is the default.",
         "At 'refused' read the sentence on top of the picture aloud. Compare log end and high watermark: both at 40.",
         "Before you go on, ask: and acks=1? Most say refused (it is accepted), the rest say readable (it is not).",
-        "At the freeze let them look for the record: dashed, stamped as acknowledged, right of the line. Who may read it? Nobody.",
+        "At the freeze let them look for the record: dashed, stamped, right of the line. Who may read it? Nobody.",
         "When broker 2 is back: one fetch, and the line jumps. Point at the reader's finger as it moves.",
         "Close with the price list: 2 of 3 survives one failure silently, 3 of 3 refuses at every restart, 1 never refuses.",
     ),

@@ -62,7 +62,8 @@ def dark(run: Any, facts: Facts) -> Iterator[Seen]:
 def loss(run: Any, facts: Facts) -> Iterator[Seen]:
     """Unclean election on: open again, and thirty promises are broken."""
     end, before, after = night(facts), dict(night(facts).seen), dict(night(facts).readable)
-    yield Seen(end.successor not in (None, C), f"broker {end.successor}, which was not in sync, leads in epoch {facts.leaders(TP)[-1].epoch}")
+    led = facts.leaders(TP)[-1]
+    yield Seen(led.leader == end.successor != C, f"broker {led.leader}, which was not in sync, leads in epoch {led.epoch}")
     cut = [c for c in facts.cuts(TP) if c.broker == C]
     yield Seen([(c.to, c.end) for c in cut] == [(COMMON, COMMON + ALONE)],
                f"back again, broker 1 throws {sum(c.end - c.to for c in cut)} records away, from offset {COMMON} on")
@@ -90,10 +91,11 @@ DEMO = Demo(
     name="D6",
     title="Unclean election",
     purpose="Availability bought with data, and the setting that never has to choose.",
-    question="The leader has 100 acknowledged records; its followers, out of sync, have 70. It dies; unclean election is on. What is lost?",
+    question="The leader has 100 acknowledged records, its followers, out of sync, 70. It dies; unclean election is on. "
+             "What is lost?",
     answers=(
         Answer("Nothing: acks=all means that the records are on all replicas.",
-               "On all replicas in sync. The leader was the only one, and with min.insync.replicas=1 that is enough for an acknowledgement."),
+               "On all replicas in sync. The leader was the only one, and min.insync.replicas=1 is content with that."),
         Answer("Nothing in the end: it comes back and brings them along.",
                "It comes back as a follower. The new leader's log is the truth, and it cuts its own where the two part."),
         Answer("10: there were 100, and when all is over there are 90.",
@@ -103,11 +105,11 @@ DEMO = Demo(
     ),
     notes=(
         "Three scenes: dark, loss, nothing to lose. Vote before the second one; the first shows what the default does.",
-        "Scene 1, freeze: both followers live and beat. Let somebody say why neither may lead. (Neither has everything promised.)",
+        "Scene 1, freeze: both followers live and beat. Let somebody say why neither may lead. (Neither has everything.)",
         "Scene 2, 'later': stop before the new records come. Which offset will the next one get? 70. And what was 70?",
         "Scene 2, 'back': do not talk while the cells of broker 1 fall. Then count the stamps.",
         "Commonest wrong answers: A (acks=all cannot lose) and C (counting). B is what people hope for.",
-        "Scene 3: the refusals are the price, paid in front of everybody. The clean election by ELR is new in Kafka 4.x (KIP-966); "
+        "Scene 3: the refusals are the price, paid in front of everybody. The clean election by ELR is new in Kafka 4.x; "
         "before, this cell was dark as in scene 1.",
     ),
     scenes=(
