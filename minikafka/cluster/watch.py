@@ -11,6 +11,7 @@ assigned{client, group, partitions}: all it reads from now on; committed{client,
 Invariants
     I-WATCH-1  Watching changes nothing that the client does: arguments, results and exceptions pass through.
     I-WATCH-2  `acked` is said only after the client itself has learned of it.
+    I-WATCH-3  `certain` is true only where no attempt's record can be in a log by what the last answer says.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka import Cluster
+from minikafka.cluster.watch import _Confluent
 from tests.clients.kit import PATIENCE, make_topic, take
 
 
@@ -24,6 +25,14 @@ def check(cluster: Cluster, name: str) -> None:
     assert [(e["tp"], e["offset"]) for e in told(cluster, f"{name}-p", "acked")] == [(f"{name}-0", n) for n in range(5)]
     assert told(cluster, f"{name}-c", "position")[-1]["position"] == 5
     assert [(e["tp"], e["offset"]) for e in told(cluster, f"{name}-c", "committed")] == [(f"{name}-0", 5)]
+    for kind in ("sent", "acked"):  # paired by a running number
+        assert [e["record"] for e in told(cluster, f"{name}-p", kind)] == [1, 2, 3, 4, 5]
+    handed = [n for e in told(cluster, f"{name}-c", "position") for n in range(e["first"], e["position"])]
+    assert handed == [0, 1, 2, 3, 4] and sum(e["records"] for e in told(cluster, f"{name}-c", "position")) == 5
+    assert [e["partitions"] for e in told(cluster, f"{name}-c", "assigned")][-1:] in ([[f"{name}-0"]], [[]])
+    last = told(cluster, f"{name}-c", "position")[-1]
+    assert last["group"] == name and last["member"], "whose position it is"
+    assert {e["group"] for e in told(cluster, f"{name}-c", "committed")} == {name}
 
 
 @pytest.mark.judge_fast
@@ -82,3 +91,15 @@ def test_what_is_no_client(cluster: Cluster) -> None:
     """Fails if something else is accepted and then never tells anything."""
     with pytest.raises(TypeError, match="kafka-python, confluent-kafka and aiokafka"):
         cluster.watch(object())
+
+
+@pytest.mark.parametrize(("code", "certain"), [
+    (19, True), (10, True), (29, True), (-184, True), (-152, True),  # NOT_ENOUGH_REPLICAS, too large, not allowed, never sent
+    (20, False), (7, False), (13, False), (-192, False), (-195, False), (6, False), (None, False)])
+def test_what_is_certain(code: int | None, certain: bool) -> None:
+    """Fails if a time-out, a lost connection or NOT_ENOUGH_REPLICAS_AFTER_APPEND counts as "not written" (I-WATCH-3)."""
+    producer = confluent_kafka.Producer({})
+    events: list[tuple[str, dict]] = []
+    follower = _Confluent(producer, lambda kind, **fields: events.append((kind, fields)), "p", "producer")
+    follower.failed(7, "flights", "it says so", code)
+    assert events == [("failed", {"client": "p", "topic": "flights", "error": "it says so", "record": 7, "certain": certain})]

@@ -47,7 +47,8 @@ def watch_a_kill(c: Cluster, run: Run) -> None:
         old = frame.chosen.leader
         c.kill(old)
         frame = shows(lambda f: f.chosen.lanes[0].process == "killed")                   # type: ignore[union-attr]
-        assert frame.sentence.text.startswith(f"Broker {old}, which leads flights-0, was killed") or "controller" in frame.sentence.text
+        said = frame.sentence.text
+        assert said.startswith(f"Broker {old}, which leads flights-0, was killed") or "controller" in said
         shows(lambda f: f.chosen.leader not in (old, None) and old not in f.chosen.isr)  # type: ignore[union-attr]
         producer.send("flights", b"after", partition=0).get(timeout=30)
         c.restart(old)
