@@ -116,14 +116,15 @@ def chart(samples: list[Sample], retention_hours: int) -> str:
     def y(age: float) -> float:
         return TOP + (HEIGHT - TOP - 40) * (1 - age / highest)
 
-    runs: list[list[Sample]] = [[]]
-    for sample in samples:  # a line for each stretch between two deletions
-        if runs[-1] and (sample.oldest is None or sample.start != runs[-1][-1].start):
-            runs.append([])
-        if sample.oldest is not None:
-            runs[-1].append(sample)
-    lines = "".join(f'<polyline points="{" ".join(f"{x(s.hour):.1f},{y(s.oldest or 0):.1f}" for s in run)}" fill="none" '
-                    f'stroke="#0072b2" stroke-width="3"/>' for run in runs if run)
+    points, empty = [], ""
+    for before, sample in zip([samples[0], *samples], samples):
+        if before.oldest is not None and sample.start != before.start:  # a step: what was oldest has gone
+            points.append(f"{x(sample.hour):.1f},{y(before.oldest + 1):.1f}")
+        points.append(f"{x(sample.hour):.1f},{y(sample.oldest or 0):.1f}")
+        if sample.oldest is None and not empty:
+            empty = (f'<text x="{x(sample.hour) - 8:.0f}" y="{y(0) - 8:.0f}" text-anchor="end" fill="#d55e00">empty</text>'
+                     f'<circle cx="{x(sample.hour):.1f}" cy="{y(0):.1f}" r="5" fill="#d55e00"/>')
+    lines = f'<polyline points="{" ".join(points)}" fill="none" stroke="#0072b2" stroke-width="3"/>{empty}'
     ticks = "".join(f'<text x="{x(h):.0f}" y="{HEIGHT - 20}" text-anchor="middle">{h}</text>'
                     for h in range(0, len(samples), 12))
     ages = "".join(f'<text x="{LEFT - 8}" y="{y(a) + 5:.0f}" text-anchor="end">{a}</text>'
@@ -231,13 +232,13 @@ def last_batch(data: bytes) -> tuple[Header, bytes]:
     return header, bytes(batch)
 
 
-def tear(path: Path) -> int:
-    """Append the first half of a batch, as a loss of power in the middle of a write may leave it; returns its bytes.
+def tear(path: Path, part: float = 0.5) -> int:
+    """Append the first part of a batch, as a loss of power in the middle of a write may leave it; returns its bytes.
 
     It begins like the batch before it would continue, so only its end, which is missing, gives it away.
     """
     header, batch = last_batch(path.read_bytes())
-    half = header.next_offset.to_bytes(8, "big") + batch[8 : len(batch) // 2]
+    half = header.next_offset.to_bytes(8, "big") + batch[8 : int(len(batch) * part)]
     with path.open("ab") as file:
         file.write(half)
     return len(half)
@@ -248,8 +249,3 @@ def flip(path: Path, position: int) -> None:
     with path.open("r+b") as file:
         (byte,) = os.pread(file.fileno(), 1, position)
         os.pwrite(file.fileno(), bytes([byte ^ 0xFF]), position)
-
-
-def wholes(data: bytes) -> Iterator[Header]:
-    """The headers of the whole batches in a file."""
-    return (header for header, _ in batches(data))

@@ -1,0 +1,116 @@
+"""Lab 2: what its text states, measured again; and with another fault the figures are other ones."""
+from __future__ import annotations
+
+import pytest
+
+from minikafka.broker.live import LiveFs
+from minikafka.lab.experiments.hexview import COLOURS, Dump, fields
+from minikafka.lab.experiments.lab02 import (
+    HOUR_MS,
+    START_MS,
+    a_log,
+    flip,
+    index_entries,
+    last_batch,
+    one_record_an_hour,
+    reading,
+    reading_from_the_start,
+    tear,
+)
+from minikafka.log import Log, LogConfig, build
+
+ROW = (b"truck-1", b"Front Street 1", [("by", b"dispatch")], 0)
+ROWS = {"plain": [ROW], "many": [ROW] * 5, "null": [(None, None, [], 0), (b"", b"", [("h", None)], 3)]}
+
+
+@pytest.fixture(scope="module")
+def million(tmp_path_factory):
+    log = a_log(tmp_path_factory.mktemp("million"), 1_000_000)
+    yield log
+    log.close()
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("codec", [0, 1])
+def test_every_byte_of_a_batch_has_one_field(rows, codec):
+    """I-HEX-1. Fails if a field of the header or of a record is left out, doubled or a byte too long, or has no colour."""
+    batch = build(rows, timestamp_ms=START_MS, base_offset=7, leader_epoch=3, codec=codec)
+    found = fields(batch)
+    assert [f.start for f in found] == [0, *(f.end for f in found[:-1])] and found[-1].end == len(batch)
+    assert all(f.end > f.start and f.kind in COLOURS for f in found)
+    text, page = repr(Dump(batch)), Dump(batch)._repr_html_()
+    assert "the first record is offset 7" in text and "the first record is offset 7" in page
+    if not codec and rows[0][1]:
+        assert batch[slice(*next((f.start, f.end) for f in found if f.name == "record 0: value"))] == ROW[1]
+
+
+def test_bytes_a_record():
+    """101, 46.1 and 41.0 bytes a record. Fails if the header of a batch is counted for every record."""
+    sizes = {n: len(build([ROW] * n, timestamp_ms=0)) for n in (1, 10, 100)}
+    assert sizes[1] == 101 and round(sizes[10] / 10, 1) == 46.1 and round(sizes[100] / 100, 1) == 41.0
+
+
+def test_the_officers_figures():
+    """57 hours, 48 an hour later, nothing after 49 hours of silence. Fails if retention deletes single records, deletes at the
+    exact age, keeps the active segment, or gives an offset twice."""
+    parcels = one_record_an_hour()
+    assert [(s.start, s.end, s.oldest) for s in map(parcels.at, (100, 106, 107, 108, 109))] == [
+        (50, 101, 50), (50, 107, 56), (50, 108, 57), (60, 109, 48), (60, 109, 49)]
+    assert (parcels.at(156).start, parcels.at(156).end) == (100, 109)
+    assert (parcels.at(157).start, parcels.at(157).end, parcels.at(157).oldest) == (109, 109, None)
+    steady = [s.oldest for s in parcels.samples[58:109]]
+    assert (min(steady), max(steady)) == (48, 57)
+    assert "empty" in parcels._repr_html_() and "retention.ms = 48 h" in parcels._repr_html_()
+
+
+@pytest.mark.parametrize("setting, hour, oldest", [
+    ({"segment_bytes": 1 << 30}, 108, 108), ({"retention_hours": 24}, 108, 28), ({"record_bytes": 209_000}, 107, 52)])
+def test_other_settings_other_ages(setting, hour, oldest):
+    """108 hours with the default segment. Fails if the size of a segment, the retention or the size of a record does not matter."""
+    assert one_record_an_hour(**setting, silence=0).at(hour).oldest == oldest
+
+
+def test_the_end_of_a_long_log_costs_what_the_end_of_a_short_one_does(tmp_path, million):
+    """5,260 bytes for both, 26,300 and 26,300,000 without index. Fails if a lookup scans, or the index is as dense as the log."""
+    short = a_log(tmp_path, 1000)
+    assert reading(short, 999).read == reading(million, 999_999).read == 5260
+    assert reading_from_the_start(short, 999).read == short.size == 26_300
+    assert reading_from_the_start(million, 999_999).read == million.size == 26_300_000
+    assert max(reading(million, offset).extra for offset in range(0, 1_000_000, 1000)) == 6726
+    assert reading(million, 987_654).read == 9356
+    assert len(index_entries(million)) == 4999 and index_entries(million)[:3] == [(299, 5260), (499, 10520), (699, 15780)]
+    assert million.offset_for_timestamp(START_MS + HOUR_MS)[:2] == (36_000, START_MS + HOUR_MS)
+    short.close()
+
+
+def test_a_sparser_index_costs_more(tmp_path):
+    """Fails if index.interval.bytes changes nothing."""
+    sparse = a_log(tmp_path, 100_000, LogConfig(index_interval_bytes=65536))
+    assert len(index_entries(sparse)) < 50
+    assert max(reading(sparse, offset).extra for offset in range(0, 100_000, 1000)) > 60_000
+    sparse.close()
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_a_torn_tail_is_cut_and_nothing_else(tmp_path, part):
+    """I-LOAD-1. Fails if recovery believes half a batch, or cuts a byte more than the tear; how much was torn is what is cut."""
+    log = a_log(tmp_path, 1000)
+    path = tmp_path / "positions-1000" / "00000000000000000000.log"
+    log.close()
+    whole = path.read_bytes()
+    torn = tear(path, part)
+    again = Log.open(LiveFs(), str(path.parent), LogConfig(), now_ms=START_MS)
+    assert again.truncated_bytes == torn == max(8, int(2630 * part)) and again.end_offset == 1000
+    again.close()
+    assert path.read_bytes() == whole
+
+
+def test_damage_in_the_middle_ends_the_log_there(tmp_path):
+    """Fails if recovery skips a batch with a wrong checksum and goes on behind it."""
+    log = a_log(tmp_path, 1000)
+    path = tmp_path / "positions-1000" / "00000000000000000000.log"
+    log.close()
+    flip(path, 3 * 2630 + 1000)
+    again = Log.open(LiveFs(), str(path.parent), LogConfig(), now_ms=START_MS)
+    assert again.end_offset == 300 and last_batch(path.read_bytes())[0].last_offset == 299
+    again.close()
