@@ -1,4 +1,5 @@
 """Charts hold the run's own numbers, on one clock, and can be read on both themes."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +15,7 @@ def event(t: float, kind: str, broker: int = 0, **fields: object) -> dict[str, A
 
 
 def story() -> list[dict[str, Any]]:
-    """Broker 1 leads and writes two records; broker 2 copies one; one is acknowledged; a group commits 1; 2 takes over."""
+    """Broker 1 leads and writes two records, 2 copies one; one is acknowledged; a group commits 1; 2 takes over."""
     tp = {"tp": "flights-0"}
     return [
         event(0.0, "role", 1, role="leader", leader=1, epoch=0, isr=[1, 2], **tp),
@@ -35,7 +36,10 @@ def story() -> list[dict[str, Any]]:
 def test_series_are_the_events() -> None:
     """Fails if a follower's watermark is taken for the leader's, or a truncation is left out of the ends."""
     series = read(story(), "flights-0", ZERO)
-    assert series.ends == {1: [(1.0999999999999943, 2), (3.0999999999999943, 1)], 2: [(1.2000000000000028, 1), (3.5, 4)]}
+    assert series.ends == {
+        1: [(1.0999999999999943, 2), (3.0999999999999943, 1)],
+        2: [(1.2000000000000028, 1), (3.5, 4)],
+    }
     assert [value for _, value in series.watermark] == [1, 4]
     assert [round(value, 3) for _, value in series.latency] == [0.5]
     assert [(round(t, 1), lag) for t, lag in series.lag["billing"]] == [(2.0, 0), (4.0, 3)]
@@ -53,7 +57,9 @@ def test_all_charts_share_the_clock_and_reads_on_both_themes() -> None:
     assert figure.layout.xaxis.matches == figure.layout.xaxis2.matches == figure.layout.xaxis3.matches == "x4"
     assert figure.layout.font.color == GREY and figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
     drawn = {trace.name: list(trace.y) for trace in figure.data}
-    assert drawn["high watermark"] == [1, 4] and drawn["end, broker 1"] == [2, 1] and drawn["lag, billing"] == [0, 3]
+    assert (
+        drawn["high watermark"] == [1, 4] and drawn["end, broker 1"] == [2, 1] and drawn["lag, billing"] == [0, 3]
+    )
 
 
 def test_an_empty_run_is_an_empty_chart() -> None:

@@ -19,7 +19,7 @@ from tests.picture.invented import frames
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = sorted(WIDTHS)
-many = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+many = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 def tree(frame: Frame, **how: str) -> ElementTree.Element:
@@ -38,11 +38,13 @@ def parts(root: ElementTree.Element, part: str, **data: object) -> list[ElementT
 def clashes(labels: list[Label]) -> list[tuple[str, str]]:
     """Pairs of labels whose boxes share more than a hair."""
     found = []
-    for a, b in combinations(sorted(labels, key=lambda label: label.top), 2):
-        across = min(a.right, b.right) - max(a.left, b.left)
-        down = min(a.bottom, b.bottom) - max(a.top, b.top)
-        if across > 1 and down > 2.5:
-            found.append((a.text, b.text))
+    ordered = sorted(labels, key=lambda label: label.top)
+    for place, a in enumerate(ordered):
+        for b in ordered[place + 1 :]:
+            if b.top > a.bottom - 2.5:
+                break
+            if min(a.right, b.right) - max(a.left, b.left) > 1:
+                found.append((a.text, b.text))
     return found
 
 
@@ -67,7 +69,7 @@ def test_no_label_covers_another_or_leaves_the_paper(name: str, size: str) -> No
 @many
 @given(frames)
 def test_nor_on_any_frame_there_may_be(frame: Frame) -> None:
-    """The same over frames that nobody would think of: fails if a long name, a large offset or many marks break a place."""
+    """The same over frames that nobody would think of: fails if a long name or a large offset breaks a place."""
     for size in SIZES:
         assert clashes(draw(frame, size)[0].labels) == []
         assert outside(frame, size) == []
@@ -156,7 +158,7 @@ def test_a_lane_out_of_sync_sinks_and_stays() -> None:
 
 
 def test_two_hundred_cells_a_lane_then_folded() -> None:
-    """Fails if the cap goes: a lane of 5,000 cells would be 5,000 elements; what is left out must stand in a folded box."""
+    """Fails if the cap goes: 5,000 cells would be 5,000 elements. What is left out stands in a folded box."""
     whole = lane(1, 5000, 4990, 0, folded=())
     root = tree(replace(slow_follower(), chosen=partition(whole, high_watermark=4990, fingers=(), epochs=())))
     assert len(parts(root, "cell")) == 200

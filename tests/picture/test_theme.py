@@ -15,7 +15,9 @@ LETTERS = ["ink", "soft", "good-t", "wait-t", "bad-t", "hw-t"]
 
 def luminance(colour: str) -> float:
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = [value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    red, green, blue = [
+        value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in channels
+    ]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -36,7 +38,7 @@ def test_letters_can_be_read(palette: dict[str, str]) -> None:
 
 
 def test_auto_follows_jupyterlab_and_the_system() -> None:
-    """Fails if the theme is fixed where it should follow: JupyterLab's attribute first, the system's wish without it."""
+    """Fails if the theme is fixed where it should follow: JupyterLab's attribute, without it the system's wish."""
     sheet = style("p", "auto")
     assert '[data-jp-theme-light="false"] #p{' in sheet and "prefers-color-scheme:dark" in sheet
     assert (

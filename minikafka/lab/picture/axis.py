@@ -41,9 +41,10 @@ class Axis:
         self.left, self.right, self.tail = left, right, tail
         offsets = sorted({cell.offset for lane in chosen.lanes for cell in lane.cells})[-CAP:]
         self.first = offsets[0] if offsets else None
-        points = sorted(set(_points(chosen)) | {each for edge in offsets[:1] + offsets[-1:] for each in (edge, edge + 1)})
+        edges = offsets[:1] + [offset + 1 for offset in offsets[-1:]]
+        points = sorted({*_points(chosen), *edges})
         self.empty = not points
-        stretches = list(_stretches(offsets, points)) if points else []
+        stretches = list(_stretches(offsets, points, chosen)) if points else []
         self.pieces = self._lay_out(stretches, chosen)
         self.starts = [piece.start for piece in self.pieces]
         digits = len(str(offsets[-1])) if offsets else 1
@@ -83,8 +84,9 @@ class Axis:
         return self.pieces[-1].right if self.pieces else self.left
 
     def folds(self, lane: Lane) -> Iterator[Span]:
-        """The stretches of a lane that are one box: those it came with, and the cells that the cap leaves out, joined."""
-        older = [Span(cell.offset, cell.offset + 1) for cell in lane.cells if self.first is not None and cell.offset < self.first]
+        """The stretches of a lane that are one box: its own, joined with the cells that the cap leaves out."""
+        first = self.first or 0
+        older = [Span(cell.offset, cell.offset + 1) for cell in lane.cells if cell.offset < first]
         joined: list[Span] = []
         for each in sorted((*lane.folded, *older), key=lambda span: span.start):
             if joined and each.start <= joined[-1].end:
@@ -118,8 +120,8 @@ def _points(chosen: Partition) -> Iterator[int]:
     yield from (point for point in single if point is not None and point >= 0)
 
 
-def _stretches(offsets: list[int], points: list[int]) -> Iterator[tuple[int, int, bool]]:
-    """(start, end, folded): cells and short holes as they are, everything else folded, from the first point to the last."""
+def _stretches(offsets: list[int], points: list[int], chosen: Partition) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, folded) from the first point to the last: cells and short holes as they are, all else folded."""
     low, high = points[0], points[-1]
     if not offsets:
         yield low, max(high, low + 1), True
@@ -128,7 +130,7 @@ def _stretches(offsets: list[int], points: list[int]) -> Iterator[tuple[int, int
     at = low
     for start, end in runs:
         if at < start:
-            if start - at <= HOLE:
+            if start - at <= HOLE and not _is_folded(at, start, chosen):
                 start = at
             else:
                 yield at, start, True
@@ -136,6 +138,10 @@ def _stretches(offsets: list[int], points: list[int]) -> Iterator[tuple[int, int
         at = end
     if at < high:
         yield at, high, True
+
+
+def _is_folded(start: int, end: int, chosen: Partition) -> bool:
+    return any(each.start < end and start < each.end for lane in chosen.lanes for each in lane.folded)
 
 
 def _tail(last: int, high: int) -> range:

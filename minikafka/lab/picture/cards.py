@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from minikafka.lab.picture import words
 from minikafka.lab.picture.frame import Frame, Group, Producer, Progress, Quorum
-from minikafka.lab.picture.paper import Paper, width
+from minikafka.lab.picture.paper import Paper, shorten_name, width
 
 SIDE, GAP = 24, 14
 LINE = 27
@@ -116,9 +116,11 @@ def _group(group: Group, chosen: str) -> Card:
         paper.open("group", name=group.name)
         _title(paper, x, y, wide, f"Group {group.name}", words.group(group), "soft")
         columns = _columns(shown, wide)
-        _draw_progress_line(paper, x, y + 50, columns, ("partition", "member", "position", "committed", "lag"), "soft")
+        heads = ("partition", "member", "position", "committed", "lag")
+        _draw_progress_line(paper, x, y + 50, columns, heads, "soft")
         for place, each in enumerate(shown, 1):
-            values = (each.partition, each.member or words.UNKNOWN, words.offset(each.position),
+            name = shorten_name(each.partition, columns[0][1])
+            values = (name, each.member or words.UNKNOWN, words.offset(each.position),
                       words.offset(each.committed), words.count(each.lag))
             _draw_progress_line(paper, x, y + 50 + place * LINE, columns, values, "")
         if not shown:
@@ -156,8 +158,9 @@ def _draw_progress_line(paper: Paper, x: float, y: float, columns: list[tuple[fl
 def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
     """The cards as one line each, for a projector: what the class looks at is the lanes."""
     chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
-    lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in frame.producers[:2]]
-    for group in frame.groups[:2]:
+    latest = sorted(frame.producers, key=lambda producer: -(producer.oldest_wait or 0))
+    lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
+    for group in frame.groups[:1]:
         for each in [each for each in group.progress if each.partition == chosen][:1]:
             lines.append(("group", f"Group {group.name}", [
                 ("position", words.offset(each.position), ""), ("committed", words.offset(each.committed), ""),
@@ -175,7 +178,7 @@ def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
             x += paper.text(x, y, label, "soft") + 7
             x += paper.text(x, y, value, look, 16, True) + 20
         paper.close()
-    return y + 16
+    return y + 14
 
 
 def draw_ledger(paper: Paper, frame: Frame, y: float) -> float:

@@ -76,7 +76,8 @@ def _folded(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -
             paper.rect(left, y, cut - left, HIGH, "fold", 5)
             paper.rect(cut, y, right - cut, HIGH, "fold w", 5)
         else:
-            paper.rect(left, y, right - left, HIGH, "fold w" if watermark is not None and each.start >= watermark else "fold", 5)
+            hidden = watermark is not None and each.start >= watermark
+            paper.rect(left, y, right - left, HIGH, "fold w" if hidden else "fold", 5)
         label = words.span(each.start, each.end)
         if width(label) <= right - left - 4:
             paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")
@@ -112,7 +113,7 @@ def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int,
 
 
 def _beside(x: float, wide: float, line: float, limit: float) -> float:
-    """Where a label of a line at x stands: right of it, right of the other line if that would cross it, or left of it."""
+    """Where the label of a line at x stands: right of it, right of `line` if that would cross it, or left of it."""
     crossed = x + 3 < line < x + 11 + wide
     at = line + 6 if crossed else x + 7
     return at if at + wide <= limit else x - 7 - wide

@@ -93,7 +93,8 @@ def charts(run: Run, tp: str | None = None) -> Any:
     events = run.events_between(-1.0, run.end)
     series = read(events, tp, run.events[0]["t"] if run.events else 0.0)
     figure = make_subplots(rows=4, cols=1, shared_xaxes=True, vertical_spacing=0.05, row_heights=[2, 2, 3, 2])
-    for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"), ("delivered", PURPLE, "dot")):
+    for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"),
+                               ("delivered", PURPLE, "dot")):
         if series.times[what]:
             _line(figure, 1, rates(series.times[what], run.end), what, colour, dash)
     _dots(figure, 2, [(t, value * 1000) for t, value in series.latency], "produce latency")

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m minikafka picture", description="Draw a recorded run at a moment.")
-    parser.add_argument("run", type=Path, metavar="RUN", help="a recorded run, or the folder of a cluster that has ended")
+    parser.add_argument("run", type=Path, metavar="RUN", help="a recorded run, or a folder of traces")
     parser.add_argument("--at", type=float, metavar="T", help="seconds since the run began (default: its end)")
     parser.add_argument("--tp", metavar="TOPIC-N", help="the partition to show in full (default: the first)")
     parser.add_argument("--theme", choices=["auto", "light", "dark"], default="auto")

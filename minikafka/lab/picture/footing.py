@@ -42,54 +42,55 @@ def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
 def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
     if not chosen.epochs:
         return y
-    rows = Rows(2)
+    first, second = Rows(1), Rows(1)
     for each in reversed(chosen.epochs):
         left, end = axis.x(each.start), max(axis.x(each.end) - GAP, axis.x(each.start) + 5)
         label = words.epoch(each, chosen.epoch)
         paper.open("epoch", f"{label}: {words.span(each.start, each.end)}" if each.end > each.start else label,
                    epoch=each.epoch)
         paper.rect(left, y, end - left, 7, f"e{each.epoch % EPOCHS} c", 2)
-        for text in (label, f"epoch {each.epoch}"):
+        for rows, line, text in ((rows, line, text) for rows, line in ((first, 23), (second, 23 + ROW))
+                                 for text in (label, words.short_epoch(each), f"epoch {each.epoch}")):
             at = min(left, right - width(text))
-            row = rows.take(at, at + width(text))
-            if row is not None:
-                paper.text(at, y + 23 + row * ROW, text, "soft halo")
+            if rows.take(at, at + width(text)) is not None:
+                paper.text(at, y + line, text, "soft halo")
                 break
         paper.close()
-    return y + 12 + max(1, rows.used) * ROW
+    return y + 12 + (1 + second.used) * ROW
 
 
 def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
     rows = Rows(ROWS)
-    for who, kind, offset in _merged(chosen.fingers):
+    for offset, names in _merged(chosen.fingers):
         x = axis.x(offset) - GAP / 2
-        label = shorten(f"{who} {kind} {offset}", 320)
-        wide = width(label)
-        sides = [(x - 7, x + 16 + wide, x + 16, "start"), (x - 12 - wide, x + 8, x - 11, "end")]
-        paper.open("finger", f"{who} {kind} {offset}", kind=kind, offset=offset)
+        label = shorten(" · ".join(f"{', '.join(who)} {kind}" for kind, who in names.items()), 300) + f" {offset}"
+        wide, icons = width(label), 16 * len(names)
+        sides = [(x - 7, x + icons + wide, x + icons, "start"), (x - 12 - wide, x + icons - 8, x - 11, "end")]
         for left, end, at, anchor in sides:
             row = rows.take(left, end, stem=x) if left >= 12 and end <= right + 14 else None
             if row is not None:
-                _draw_finger(paper, kind, x, y, row)
                 paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
                 break
-        else:
-            _draw_finger(paper, kind, x, y, 0)
-        paper.close()
+        _draw_icons(paper, offset, names, x, y, row or 0)
     return y + rows.used * ROW + (6 if chosen.fingers else 0)
 
 
-def _draw_finger(paper: Paper, kind: str, x: float, y: float, row: int) -> None:
+def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float, y: float, row: int) -> None:
+    """A stem to the lanes, and beside each other the shapes of what is at this offset."""
     top = y + row * ROW
     paper.path(f"M{x:g} {y - 6:g}V{top:g}", "stem")
-    paper.path(POSITION if kind == "position" else COMMITTED, "fgood" if kind == "position" else "flag", x, top + 2)
+    for place, (kind, who) in enumerate(names.items()):
+        paper.open("finger", f"{', '.join(who)} {kind} {offset}", kind=kind, offset=offset)
+        shape, look = (POSITION, "fgood") if kind == "position" else (COMMITTED, "flag")
+        paper.path(shape, look, x + 13 * place, top + 2)
+        paper.close()
 
 
-def _merged(fingers: tuple[Finger, ...]) -> list[tuple[str, str, int]]:
-    """Fingers at one place share a label."""
-    places: dict[tuple[int, str], list[str]] = {}
-    for finger in fingers:
-        names = places.setdefault((finger.offset, finger.kind), [])
+def _merged(fingers: tuple[Finger, ...]) -> list[tuple[int, dict[str, list[str]]]]:
+    """(offset, kind -> whose) from the last offset to the first: what is at one place shares a label."""
+    places: dict[int, dict[str, list[str]]] = {}
+    for finger in sorted(fingers, key=lambda finger: finger.kind != "position"):
+        names = places.setdefault(finger.offset, {}).setdefault(finger.kind, [])
         if finger.who not in names:
             names.append(finger.who)
-    return [(", ".join(names), kind, offset) for (offset, kind), names in sorted(places.items(), reverse=True)]
+    return sorted(places.items(), reverse=True)

@@ -33,8 +33,8 @@ STATES = {"killed": "bad", "unknown": "soft", "starting": "soft"}
 BAR = 84        # pixels of a full stopwatch
 
 
-def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: float) -> float:
-    """The whole part of the picture below y; returns where it ends."""
+def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: float, high: float) -> float:
+    """The whole part of the picture below y, lanes `high` pixels apart; returns where it ends."""
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     tail = max([width(f"end {words.offset(lane.end)}") for lane in lanes] + [width("+1,000/s")]) + 12
     right = paper.width - SIDE
@@ -47,7 +47,7 @@ def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: fl
         sunk = lane.in_sync is False and place > 0 and lanes[place - 1].in_sync is not False
         at += SINK if sunk else 0
         tops.append(at)
-        at += LANE + max(0, rows - 1) * UNDER
+        at += high + max(0, rows - 1) * UNDER
         bottoms.append(at)
     paper.open("partition", partition=f"{chosen.topic}-{chosen.index}")
     draw_lines(paper, lines, top - 12, bottoms[-1] if bottoms else top)
@@ -76,11 +76,12 @@ def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow
 
 def _draw_words(paper: Paper, lane: Lane, chosen: Partition, how: str, y: float) -> None:
     room = LOG - WORDS - 12
-    taken = paper.text(WORDS, y + 26, words.role(lane, chosen), "wait" if how == "hollow" else "", 16, bool(how), room=room)
+    look = "wait" if how == "hollow" else ""
+    taken = paper.text(WORDS, y + 26, words.role(lane, chosen), look, 16, bool(how), room=room)
     state = words.standing(lane)
     if state and room - taken > 24:
-        paper.text(WORDS + taken + 8, y + 26, state, STATES.get(lane.process, "wait"), 14, True,
-                   room=room - taken - 8)
+        look = STATES.get(lane.process, "wait")
+        paper.text(WORDS + taken + 8, y + 26, state, look, 14, True, room=room - taken - 8)
     if how:
         epoch = lane.epoch if how == "hollow" else chosen.epoch
         now = f" (now {words.offset(chosen.epoch)})" if how == "hollow" else ""

@@ -20,7 +20,7 @@ class Rows:
         return all(right + self.gap <= a or b + self.gap <= left for a, b in self.taken[row])
 
     def take(self, left: float, right: float, stem: float | None = None) -> int | None:
-        """The first row with room for [left, right]; None if no row has. `stem`: x of a line through the rows before."""
+        """The first row with room for [left, right]; None if no row has. `stem`: x of a line through rows before it."""
         for row in range(len(self.taken)):
             if self.free(row, left, right) and self._clear(row, stem):
                 self.taken[row].append((left, right))

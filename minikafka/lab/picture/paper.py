@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-PLAIN = (32, 41, 46, 84, 64, 95, 78, 28, 39, 39, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84,
-         84, 54, 100, 69, 69, 70, 77, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79, 61, 79, 70, 64, 62, 74, 69, 99, 69, 62, 69, 39,
-         34, 39, 84, 50, 50, 62, 64, 55, 64, 62, 36, 64, 64, 28, 28, 58, 28, 98, 64, 62, 64, 64, 42, 53, 40, 64, 60, 82, 60, 60,
-         53, 64, 34, 64, 84)
-BOLD = (35, 46, 53, 84, 70, 101, 88, 31, 46, 46, 53, 84, 38, 42, 38, 37, 70, 70, 70, 70, 70, 70, 70, 70, 70, 70, 40, 40, 84, 84,
-        84, 58, 100, 78, 77, 74, 83, 69, 69, 83, 84, 38, 38, 78, 64, 100, 84, 85, 74, 85, 77, 72, 69, 82, 78, 111, 78, 73, 73,
-        46, 37, 46, 84, 50, 50, 68, 72, 60, 72, 68, 44, 72, 72, 35, 35, 67, 35, 105, 72, 69, 72, 72, 50, 60, 48, 72, 66, 93, 65,
-        66, 59, 72, 37, 72, 84)
+PLAIN = (
+    32, 41, 46, 84, 64, 95, 78, 28, 39, 39, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34,
+    34, 84, 84, 84, 54, 100, 69, 69, 70, 77, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79, 61, 79, 70, 64, 62, 74,
+    69, 99, 69, 62, 69, 39, 34, 39, 84, 50, 50, 62, 64, 55, 64, 62, 36, 64, 64, 28, 28, 58, 28, 98, 64, 62, 64,
+    64, 42, 53, 40, 64, 60, 82, 60, 60, 53, 64, 34, 64, 84)
+BOLD = (
+    35, 46, 53, 84, 70, 101, 88, 31, 46, 46, 53, 84, 38, 42, 38, 37, 70, 70, 70, 70, 70, 70, 70, 70, 70, 70, 40,
+    40, 84, 84, 84, 58, 100, 78, 77, 74, 83, 69, 69, 83, 84, 38, 38, 78, 64, 100, 84, 85, 74, 85, 77, 72, 69,
+    82, 78, 111, 78, 73, 73, 46, 37, 46, 84, 50, 50, 68, 72, 60, 72, 68, 44, 72, 72, 35, 35, 67, 35, 105, 72,
+    69, 72, 72, 50, 60, 48, 72, 66, 93, 65, 66, 59, 72, 37, 72, 84)
 WIDTHS = tuple({chr(32 + i): hundredths / 100 for i, hundredths in enumerate(table)} | {"·": 0.38}
                for table in (PLAIN, BOLD))
 DIGIT = WIDTHS[0]["0"]
@@ -58,6 +60,17 @@ def shorten(text: str, room: float, size: float = 14, bold: bool = False) -> str
     while keep and width(text[:keep], size, bold) + size > room:
         keep -= 1
     return text[:keep].rstrip() + "…"
+
+
+@lru_cache(1024)
+def shorten_name(name: str, room: float, size: float = 14, bold: bool = False) -> str:
+    """A partition's name in `room` pixels: what is cut is the topic, never the number at its end."""
+    topic, dash, number = name.rpartition("-")
+    if not topic or width(name, size, bold) <= room:
+        return shorten(name, room, size, bold)
+    tail = dash + number
+    short = shorten(topic, room - width(tail, size, bold), size, bold)
+    return short + tail if len(short) > 2 else shorten(name, room, size, bold)
 
 
 def wrap(text: str, room: float, size: float, lines: int) -> list[str]:
@@ -114,7 +127,8 @@ class Paper:
     def rect(self, x: float, y: float, w: float, h: float, look: str, radius: float = 0, extra: str = "") -> None:
         """A box with rounded corners."""
         corners = f' rx="{radius:g}"' if radius else ""
-        self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{max(0.0, w):g}" height="{h:g}"{corners} class="{look}"{extra}/>')
+        box = f'x="{x:g}" y="{y:g}" width="{max(0.0, w):g}" height="{h:g}"'
+        self.parts.append(f'<rect {box}{corners} class="{look}"{extra}/>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, look: str, extra: str = "") -> None:
         """A straight line."""
@@ -131,7 +145,10 @@ class Paper:
 
     def text(self, x: float, y: float, text: str, look: str = "", size: float = 14, bold: bool = False,
              anchor: str = "start", room: float | None = None, full: str | None = None) -> float:
-        """A label standing on the line y; at most `room` pixels wide (nothing, if that is no room). Returns the width it takes."""
+        """A label standing on the line y, at most `room` pixels wide (nothing, if that is no room).
+
+        `full` is what it says to who points at it. Returns the width it takes.
+        """
         if room is not None and room < LEAST:
             return 0.0
         shown = text if room is None else shorten(text, room, size, bold)
@@ -141,7 +158,8 @@ class Paper:
         look = f"{look} b" if bold else look
         self.parts.append("".join((
             f'<text x="{x:g}" y="{y:g}"', f' class="{look}"' if look else "",
-            f' font-size="{size:g}"' if size != 14 else "", f' text-anchor="{anchor}"' if anchor != "start" else "", ">",
+            f' font-size="{size:g}"' if size != 14 else "",
+            f' text-anchor="{anchor}"' if anchor != "start" else "", ">",
             f"<title>{escape(full or text)}</title>" if full or shown != text else "", escape(shown), "</text>")))
         return wide
 

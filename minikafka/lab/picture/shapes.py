@@ -19,7 +19,7 @@ STATES = {  # process: (ring, what is struck over the ring's lower right, or Non
     "killed": ("sbad", "M-4-4L4 4M4-4L-4 4"),
     "stopped": ("sunk", "M-4-4h8v8h-8Z"),
     "paused": ("swait", "M-2.5-4.5V4.5M2.5-4.5V4.5"),
-    "held": ("swait", "M-4.5 0H4.5M0-4.5V4.5"),
+    "held": ("swait", "M-4.5 0H4.5"),
     "slow": ("swait", "M-4-4.5H4L-4 4.5H4Z"),
     "starting": ("sunk", "M-4 1L0-4L4 1M0-4V5"),
 }
@@ -46,7 +46,7 @@ def draw_broker(paper: Paper, broker: int, process: str, x: float, y: float, r: 
 
 
 def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1) -> None:
-    """The leader's crown, its left foot at (x, y): filled, dashed when only the wearer believes in it, grey when dead."""
+    """The leader's crown, left foot at (x, y): filled; dashed when only its wearer believes in it; grey when dead."""
     look = {"worn": "crown", "hollow": "hollow", "dead": "deadcrown"}[how]
     paper.raw(f'<path data-part="crown" data-broker="{broker}" data-crown="{how}" d="{CROWN}" class="{look}" '
               f'transform="translate({x:g} {y:g}) scale({scale:g})"/>')

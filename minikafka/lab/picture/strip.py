@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from minikafka.lab.picture import words
 from minikafka.lab.picture.frame import Frame, Level, Row
-from minikafka.lab.picture.paper import Paper, width
+from minikafka.lab.picture.paper import Paper, shorten_name, width
 from minikafka.lab.picture.shapes import draw_crown, draw_level
 
 SIDE, GAP, HIGH = 24, 10, 74
@@ -57,7 +57,8 @@ def _draw_tile(paper: Paper, row: Row, chosen: bool, x: float, y: float, wide: f
     draw_level(paper, row.level, x + 16, y + 17)
     inner, right = x + 30, x + wide - 10
     right -= _draw_leader(paper, row, right, y + 22)
-    paper.text(inner, y + 22, row.name, "", 14, chosen, room=right - inner - 8)
+    name = shorten_name(row.name, right - inner - 8, 14, chosen)
+    paper.text(inner, y + 22, name, "", 14, chosen, room=right - inner - 8, full=row.name)
     _draw_replicas(paper, row, x + 10, y + 42, wide)
     label = f"HW {words.offset(row.high_watermark)}"
     taken = paper.text(x + 10, y + 64, label, "blue", 14, True, room=wide - 20)

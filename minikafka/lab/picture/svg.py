@@ -21,7 +21,7 @@ from minikafka.lab.picture import words
 from minikafka.lab.picture.cards import draw_brief, draw_cards, draw_ledger
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.head import draw_head
-from minikafka.lab.picture.lanes import draw_partition
+from minikafka.lab.picture.lanes import LANE, draw_partition
 from minikafka.lab.picture.paper import Paper, escape
 from minikafka.lab.picture.strip import draw_strip
 from minikafka.lab.picture.theme import WIDTHS, style
@@ -53,15 +53,16 @@ def draw(frame: Frame, size: str = "page") -> tuple[Paper, float]:
     y = draw_head(paper, frame, 12, not brief or not _all_in_lanes(frame))
     y = draw_strip(paper, frame, y + 6)
     if frame.chosen is not None:
-        y = draw_partition(paper, frame.chosen, frame.flows, y + 4)
+        y = draw_partition(paper, frame.chosen, frame.flows, y + 4, LANE - 8 if brief else LANE)
     y = draw_brief(paper, frame, y + 8) if brief else draw_cards(paper, frame, y + 12)
     y = draw_ledger(paper, frame, y)
-    y = draw_timeline(paper, frame, y + 10)
-    return paper, round(y + 14)
+    y = draw_timeline(paper, frame, y + (4 if brief else 10), 1 if brief else 3)
+    return paper, round(y + (8 if brief else 14))
 
 
 def _all_in_lanes(frame: Frame) -> bool:
-    return frame.chosen is not None and {each.id for each in frame.brokers} <= {lane.broker for lane in frame.chosen.lanes}
+    lanes = {lane.broker for lane in frame.chosen.lanes} if frame.chosen else set()
+    return {each.id for each in frame.brokers} <= lanes
 
 
 def describe(frame: Frame) -> str:

@@ -42,7 +42,8 @@ def _lines(frame: Frame) -> Iterator[str]:
 
 def _head(frame: Frame) -> Iterator[str]:
     yield f"[{frame.sentence.level.upper()}] {frame.sentence.text}"
-    now = "now" if frame.live and frame.t >= frame.end else f"of a run from {words.clock(frame.begin)} to {words.clock(frame.end)}"
+    whole = f"of a run from {words.clock(frame.begin)} to {words.clock(frame.end)}"
+    now = "now" if frame.live and frame.t >= frame.end else whole
     yield f"At {words.clock(frame.t)}, {now}; engine {frame.engine}."
     if frame.brokers:
         yield "Brokers: " + "; ".join(_broker(each) for each in frame.brokers)
@@ -56,7 +57,8 @@ def _broker(broker: Broker) -> str:
 def _row(row: Row) -> str:
     leader = "no leader" if row.leader is None else f"leader {row.leader} in epoch {words.offset(row.epoch)}"
     return (f"{row.name} [{row.level}]: {leader}, in sync {words.brokers(row.isr)} of {words.brokers(row.replicas)}, "
-            f"high watermark {words.offset(row.high_watermark)}, end {words.offset(row.log_end)}, lag {words.count(row.lag)}")
+            f"high watermark {words.offset(row.high_watermark)}, end {words.offset(row.log_end)}, "
+            f"lag {words.count(row.lag)}")
 
 
 def _partition(chosen: Partition) -> Iterator[str]:
@@ -66,12 +68,13 @@ def _partition(chosen: Partition) -> Iterator[str]:
     yield (f"  in sync {words.brokers(chosen.isr)} ({members}), minimum {words.offset(chosen.min_isr)}, "
            f"replication factor {words.count(chosen.replication_factor)}")
     stable = "" if chosen.last_stable is None else f", last stable {chosen.last_stable}"
-    yield (f"  log start {words.offset(chosen.log_start)}, high watermark {words.offset(chosen.high_watermark)}{stable}, "
-           f"end {words.offset(chosen.log_end)}")
+    yield (f"  log start {words.offset(chosen.log_start)}, high watermark {words.offset(chosen.high_watermark)}"
+           f"{stable}, end {words.offset(chosen.log_end)}")
     for lane in chosen.lanes:
         yield from _lane(lane, chosen)
-    yield from (f"  {words.epoch(each, chosen.epoch)}: {words.span(each.start, each.end) if each.end > each.start else 'nothing'}"
-                for each in chosen.epochs)
+    for each in chosen.epochs:
+        written = words.span(each.start, each.end) if each.end > each.start else "nothing"
+        yield f"  {words.epoch(each, chosen.epoch)}: {written}"
     yield from (f"  {finger.who} {finger.kind} {finger.offset}" for finger in chosen.fingers)
 
 
@@ -79,8 +82,8 @@ def _lane(lane: Lane, chosen: Partition) -> Iterator[str]:
     sync = {True: "in sync", False: "out of sync", None: "in sync ?"}[lane.in_sync]
     state = "state ?" if lane.process == "unknown" else lane.process
     yield (f"  Broker {lane.broker}: {words.role(lane, chosen)}, {state}, {sync}, epoch {words.offset(lane.epoch)}, "
-           f"start {words.offset(lane.start)}, high watermark {words.offset(lane.high_watermark)}, end {words.offset(lane.end)}"
-           + ("" if lane.rate is None else f", {words.rate(lane.rate)}"))
+           f"start {words.offset(lane.start)}, high watermark {words.offset(lane.high_watermark)}, "
+           f"end {words.offset(lane.end)}" + ("" if lane.rate is None else f", {words.rate(lane.rate)}"))
     if lane.cut_from:
         yield f"    cannot hear {words.ends(lane.cut_from)}"
     if not words.crown(lane, chosen):
@@ -92,9 +95,12 @@ def _lane(lane: Lane, chosen: Partition) -> Iterator[str]:
 def _log(lane: Lane) -> Iterator[str]:
     if lane.folded:
         yield "folded " + ", ".join(words.span(each.start, each.end) for each in lane.folded if each.end > each.start)
-    for what, matches in (("readable", lambda cell: cell.readable is True), ("written, not readable", lambda cell: cell.readable is False),
-                          ("readable ?", lambda cell: cell.readable is None), ("acknowledged", lambda cell: cell.acked)):
-        spans = _spans([cell for cell in lane.cells if matches(cell)])
+    cells = lane.cells
+    for what, found in (("readable", [cell for cell in cells if cell.readable]),
+                        ("written, not readable", [cell for cell in cells if cell.readable is False]),
+                        ("readable ?", [cell for cell in cells if cell.readable is None]),
+                        ("acknowledged", [cell for cell in cells if cell.acked])):
+        spans = _spans(found)
         if spans:
             yield f"{what} " + ", ".join(words.span(each.start, each.end) for each in spans)
     yield from (words.ghost(ghost) for ghost in lane.ghosts)
@@ -113,7 +119,8 @@ def _spans(cells: list[Cell]) -> list[Span]:
 def _producer(producer: Producer) -> str:
     facts = ", ".join(f"{label} {value}" for label, value, _ in words.producer(producer))
     wait = "" if producer.oldest_wait is None else f", oldest waits {words.seconds(producer.oldest_wait)}"
-    return f"Producer {producer.name}: {facts}{wait}" + (f", last error {producer.last_error}" if producer.last_error else "")
+    error = f", last error {producer.last_error}" if producer.last_error else ""
+    return f"Producer {producer.name}: {facts}{wait}{error}"
 
 
 def _group(group: Group) -> Iterator[str]:

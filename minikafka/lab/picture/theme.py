@@ -27,7 +27,7 @@ DARK = {
 }
 EPOCHS = 4  # tints; an epoch keeps its own for the whole run
 WIDTHS = {"page": 1280, "projector": 1120}
-"""Width of the paper in units: letters are 14 units, so a narrower paper on the same screen has bigger type."""
+"""Width of the paper in units: letters are 14 units, so on the same screen a narrower paper has bigger type."""
 
 RULES = """text{fill:var(--ink)}
 .b{font-weight:700}
@@ -41,7 +41,8 @@ RULES = """text{fill:var(--ink)}
 .fgood{fill:var(--good)}.fwait{fill:var(--wait)}.fbad{fill:var(--bad)}.funk{fill:var(--unk)}.fline{fill:var(--line)}
 .fhw{fill:var(--hw)}.flso{fill:var(--lso)}.fsoft{fill:var(--soft)}
 .sgood,.swait,.sbad,.sunk{fill:var(--card);stroke-width:3.5}
-.sgood{stroke:var(--good)}.swait{stroke:var(--wait)}.sbad{stroke:var(--bad)}.sunk{stroke:var(--unk);stroke-dasharray:4 4}
+.sgood{stroke:var(--good)}.swait{stroke:var(--wait)}.sbad{stroke:var(--bad)}
+.sunk{stroke:var(--unk);stroke-dasharray:4 4}
 .pen{fill:none;stroke:var(--ink);stroke-width:2.5}.dash{stroke-dasharray:5 5}.ink{fill:var(--ink)}
 .alarm{fill:none;stroke:var(--bad);stroke-width:4}.alarm.dash{stroke-width:2.5}
 .hw{fill:none;stroke:var(--hw);stroke-width:3.5}.lso{fill:none;stroke:var(--lso);stroke-width:2.5;stroke-dasharray:7 4}
@@ -66,8 +67,8 @@ def style(name: str, theme: str) -> str:
     ghosts = (f"#{name} .ghost{{fill:url(#{name}-hatch);stroke:var(--ghost)}}"
               f"#{name} .lostghost{{fill:url(#{name}-loss);stroke:var(--bad);stroke-width:1.5}}")
     hatch = "".join(
-        f'<pattern id="{name}-{what}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        f'<rect width="{wide}" height="6" class="{look}"/></pattern>'
+        f'<pattern id="{name}-{what}" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><rect width="{wide}" height="6" class="{look}"/></pattern>'
         for what, wide, look in (("hatch", "2", "fsoft"), ("loss", "2.5", "fbad")))
     return f"<style>{_variables(name, theme)}{_rules(name)}{ghosts}</style><defs>{hatch}</defs>"
 

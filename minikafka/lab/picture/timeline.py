@@ -24,8 +24,8 @@ FILL = {Level.GOOD: "fgood", Level.WAIT: "fwait", Level.BAD: "fbad", Level.UNKNO
 MARKS = 150     # drawn at most; the nearest to the moment
 
 
-def draw_timeline(paper: Paper, frame: Frame, y: float) -> float:
-    """The line below y; returns where it ends."""
+def draw_timeline(paper: Paper, frame: Frame, y: float, lines: int) -> float:
+    """The line below y, with at most `lines` lines of labels; returns where it ends."""
     left, right = SIDE, paper.width - SIDE
     whole = max(frame.end - frame.begin, 1e-9)
 
@@ -37,7 +37,7 @@ def draw_timeline(paper: Paper, frame: Frame, y: float) -> float:
     paper.open("timeline", t=f"{frame.t:.3f}")
     paper.line(left, y, right, y, "thick")
     paper.line(left, y, at, y, "past")
-    rows = Rows(3, gap=14)
+    rows = Rows(lines, gap=14)
     now = f"now {words.clock(frame.t)}" if frame.live and frame.t >= frame.end else f"showing {words.clock(frame.t)}"
     _draw_ends(paper, frame, rows, at, now, y)
     marks = sorted(frame.marks, key=lambda mark: abs(mark.t - frame.t))[:MARKS]

@@ -41,7 +41,7 @@ def offset(value: int | None) -> str:
 
 def rate(value: float) -> str:
     """Records a second."""
-    return f"{value:.1f}/s" if value < 10 else f"{value:,.0f}/s"
+    return f"{value:.1f}/s" if 0 < value < 10 else f"{value:,.0f}/s"
 
 
 def span(start: int, end: int) -> str:
@@ -63,12 +63,11 @@ def ends(ids: Sequence[int]) -> str:
 
 def title(chosen: Partition) -> tuple[str, str]:
     """The two parts of a partition's name on the head."""
-    return (chosen.topic, "the metadata log") if chosen.topic == METADATA else (chosen.topic, f"partition {chosen.index}")
+    return chosen.topic, "the metadata log" if chosen.topic == METADATA else f"partition {chosen.index}"
 
 
 def crown(lane: Lane, chosen: Partition) -> str:
-    """How the lane relates to the crown: "worn" (all agree), "dead" (its wearer does not run), "hollow" (only it
-    believes so), or "" (none)."""
+    """The lane's crown: "worn", "dead" (its wearer does not run), "hollow" (only the wearer believes in it), or ""."""
     if chosen.leader == lane.broker:
         return "dead" if lane.process in ("killed", "stopped") else "worn"
     return "hollow" if lane.believes_leader else ""
@@ -111,6 +110,11 @@ def epoch(span: EpochSpan, now: int | None) -> str:
     return f"epoch {span.epoch} · leader {'is' if span.epoch == now else 'was'} broker {span.leader}"
 
 
+def short_epoch(span: EpochSpan) -> str:
+    """The same where there is less room."""
+    return f"epoch {span.epoch}" if span.leader is None else f"epoch {span.epoch} · broker {span.leader}"
+
+
 def producer(producer: Producer) -> list[tuple[str, str, str]]:
     """(label, value, look) of a producer's card."""
     return [("sent", count(producer.sent), ""), ("acknowledged", count(producer.acked), ""),
@@ -124,7 +128,8 @@ def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
     active = UNKNOWN if quorum.active is None else f"node {quorum.active}"
     told = quorum.voters is not None or quorum.active is not None or quorum.alive or quorum.fenced
     return [("active", active, "" if quorum.active is not None else "wait"), ("voters", brokers(quorum.voters), ""),
-            ("alive", brokers(quorum.alive if told else None), ""), ("fenced", brokers(quorum.fenced if told else None), "wait" if quorum.fenced else ""),
+            ("alive", brokers(quorum.alive if told else None), ""),
+            ("fenced", brokers(quorum.fenced if told else None), "wait" if quorum.fenced else ""),
             ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
 
 
