@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import threading
 from pathlib import Path
-from typing import Any
 
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.run import Run

@@ -1,0 +1,166 @@
+"""The live view in a real JupyterLab in a real Chromium: buttons, slider, keys, themes, and what a reload shows.
+
+Needs a Chromium (Debian: apt install chromium); skipped with the reason where there is none. Screenshots lie in
+build/screenshots afterwards, to be looked at.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.view.page import MARKS, RUN_CELL, SAVE, THEME, Page, browser, jupyter, write_notebook
+
+pytestmark = MARKS
+START = """from minikafka import Cluster
+from kafka import KafkaAdminClient, KafkaProducer
+import threading, time
+cluster = Cluster(3, preset="class")
+KafkaAdminClient(bootstrap_servers=cluster.bootstrap).create_topics(
+    {"flights": {"num_partitions": 3, "replication_factor": 3, "configs": {"min.insync.replicas": "2"}}},
+    wait_for_metadata=True)
+producer = cluster.watch(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all"), "pilot")"""
+SEND = """for number in range(6 * 30):
+    producer.send("flights", b"a departure", partition=number % 3).get(60); time.sleep(0.05)"""
+VIEW = 'view = cluster.view("flights-0")'
+THREADS = "print(sorted(t.name for t in threading.enumerate() if t.name == 'view-painter'))"
+CROWN = """() => document.querySelector('.mk-stage [data-part="partition"] [data-part="crown"]')?.dataset.broker"""
+ISR = """() => document.querySelector('.mk-stage [data-part="isr"]')?.dataset.isr.match(/\\d+/g)?.length"""
+START_CELL = f"id => {{ window.ended = false; ({RUN_CELL})(id).then(() => {{ window.ended = true; }}); }}"
+PATIENCE = 60_000
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    """A page on a notebook with a view."""
+    write_notebook(tmp_path, "90-view.ipynb", start=START, view=VIEW, send=SEND, threads=THREADS, stop="view.stop()",
+                   projector='view = cluster.view("flights-0", size="projector")', close="cluster.close()")
+    with jupyter(tmp_path, "90") as address, browser(tmp_path, address) as opened:
+        yield opened
+        assert opened.strangers == set() and opened.complaints == []
+
+
+def until(page: Page, condition: str, argument: object = None) -> None:
+    page.page.wait_for_function(condition, arg=argument, timeout=PATIENCE)
+
+
+def crown(page: Page) -> str:
+    until(page, CROWN)
+    return page.page.evaluate(CROWN)
+
+
+def order(page: Page, broker: str, name: str) -> None:
+    page.page.click(f'.mk-broker[data-broker="{broker}"] button[data-order="{name}"]', timeout=PATIENCE)
+
+
+def process(page: Page, broker: str, state: str) -> None:
+    """Wait until the control bar shows this state of a broker."""
+    page.page.wait_for_selector(f'.mk-broker[data-broker="{broker}"][data-process="{state}"]', timeout=PATIENCE)
+
+
+def look(page: Page, name: str) -> None:
+    page.page.evaluate("document.querySelector('.mk-view').scrollIntoView({block: 'start'})")
+    page.picture(name)
+
+
+def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(page):
+    """Fails if Kill waits for the cell that runs, if the crown or the bracket of the ISR do not follow, if restart does not
+    bring the broker back, or if the slider and the keys do not show what was.
+    """
+    assert page.run("start") and page.run("view"), page.errors()
+    former = crown(page)
+    until(page, f"{ISR.removeprefix('() => ')} === 3")
+    page.page.evaluate(START_CELL, "send")
+    look(page, "view-light")
+    order(page, former, "kill")
+    process(page, former, "killed")
+    assert page.page.evaluate("window.ended") is False  # the cell still sends: the order did not wait for it
+    until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
+    until(page, f"{ISR.removeprefix('() => ')} === 2")
+    look(page, "view-killed")
+    until(page, "window.ended")
+    order(page, former, "restart")
+    process(page, former, "running")
+    until(page, f"{ISR.removeprefix('() => ')} === 3")
+
+    page.page.focus(".mk-slider")
+    page.page.keyboard.press("Home")
+    until(page, "() => document.querySelector('.mk-live').getAttribute('aria-pressed') === 'false'")
+    page.page.keyboard.press("f")  # the first fault: the kill
+    until(page, "broker => document.querySelector('.mk-slider').getAttribute('aria-valuetext').includes(`broker ${broker} killed`)",
+          former)
+    page.page.keyboard.press("ArrowLeft")  # one event before it
+    until(page, f"former => {CROWN.removeprefix('() => ')} === former", former)
+    assert page.page.evaluate(ISR) == 3
+    look(page, "view-back")
+    until(page, "broker => !document.querySelector(`.mk-broker[data-broker='${broker}'] button[data-order=kill]`).disabled", former)
+    page.page.keyboard.press("l")
+    until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
+    assert len(page.cells()) == 7  # no key reached the notebook: x and d would have cut cells
+
+
+def test_errors_and_menus_stay_in_the_widget(page):
+    """Fails if an order that cannot be carried out is silent, or if the menu's orders do nothing."""
+    assert page.run("start") and page.run("view"), page.errors()
+    crown(page)
+    page.page.click('.mk-broker[data-broker="2"] summary', timeout=PATIENCE)
+    page.picture("view-menu")
+    page.page.click('.mk-broker[data-broker="2"] .mk-menu button[data-order="hold"]')
+    process(page, "2", "held")
+    page.page.click('.mk-all button[data-order="heal"]')
+    process(page, "2", "running")
+    order(page, "3", "pause")
+    process(page, "3", "paused")
+    assert page.page.get_attribute('.mk-broker[data-broker="3"] button:nth-of-type(2)', "data-order") == "resume"
+    page.page.click('.mk-broker[data-broker="3"] button[data-order="resume"]')
+    process(page, "3", "running")
+    assert page.page.locator(".mk-said").get_attribute("role") == "status"
+    assert page.page.evaluate("[...document.querySelectorAll('.mk-view button')].every(b => b.getAttribute('aria-label'))")
+    assert not [e for e in page.errors()]
+
+
+def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
+    """Fails if a second view leaves the first one's thread, if dark and projector are not followed, if a saved notebook holds a
+    widget, or if it shows "model not found" when it is opened again.
+    """
+    assert page.run("start") and page.run("view") and page.run("view"), page.errors()
+    crown(page)
+    assert page.run("threads") and page.words("threads").strip() == "['view-painter']"
+    page.page.evaluate(THEME, "JupyterLab Dark")
+    until(page, "() => document.body.dataset.jpThemeLight === 'false'")
+    look(page, "view-dark")
+    assert page.run("projector")
+    page.page.wait_for_selector('.mk-view[data-size="projector"] svg', timeout=PATIENCE)
+    look(page, "view-projector-dark")
+    page.page.evaluate(THEME, "JupyterLab Light")
+    until(page, "() => document.body.dataset.jpThemeLight === 'true'")
+    look(page, "view-projector-light")
+    assert page.run("threads") and page.words("threads").strip() == "['view-painter']"
+    assert page.run("stop") and page.run("threads") and page.words("threads").strip() == "[]"
+    page.page.evaluate(SAVE)
+    saved = nbformat.read(tmp_path / "project" / "labs" / "90-view.ipynb", as_version=4)
+    assert "widgets" not in saved.metadata or not saved.metadata["widgets"]
+    bundles = [set(o["data"]) for cell in saved.cells for o in cell.outputs if "data" in o]
+    assert bundles == [{"image/svg+xml", "text/plain"}] * 2
+    page.reload()
+    page.page.wait_for_selector(".jp-OutputArea img", timeout=PATIENCE)
+    assert "model not found" not in page.page.content()
+    page.picture("view-reloaded")
+
+
+def test_a_reload_while_the_kernel_lives_goes_on(page):
+    """Fails if a page that is loaded again shows an error where the view was, or a picture that no longer moves."""
+    assert page.run("start") and page.run("view"), page.errors()
+    former = crown(page)
+    page.page.evaluate(SAVE)
+    page.reload()
+    assert crown(page) == former
+    order(page, former, "kill")
+    until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
+    assert page.run("close")
+    until(page, "() => document.querySelector('.mk-bar').hidden")
+    page.page.focus(".mk-slider")
+    page.page.keyboard.press("Home")
+    until(page, f"former => [undefined, former].includes({CROWN.removeprefix('() => ')})", former)
