@@ -253,8 +253,10 @@ class Partition:
         return True
 
     def _moved_high_watermark(self, e: core.HighWatermark) -> bool:
-        self._env.trace("hw", tp=self.name, hw=e.offset)
         self.log.producers.replicated(e.offset)
+        stable = self.last_stable_offset
+        open_transaction = {"lso": stable} if stable < e.offset else {}
+        self._env.trace("hw", tp=self.name, hw=e.offset, **open_transaction)
         self.waiters.wake(self)
         return True
 

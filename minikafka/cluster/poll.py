@@ -3,7 +3,7 @@
 Owns the polling thread of a cluster of Apache's brokers or of somebody else's.
 
 Events, each with the broker it is about as `b` and `polled` true: broker{id, state}, raft{role, epoch, leader},
-role{tp, role, epoch, leader, isr}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Fewer than our own brokers write, and late by
+role{tp, role, epoch, leader, isr, replicas}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Fewer than our own brokers write, and late by
 up to a poll: what happened between two polls stays unseen, as with any monitoring of a real cluster.
 """
 
@@ -58,7 +58,8 @@ class Poller:
         for tp, p in partitions.items():
             for replica in p.replicas:
                 role = "leader" if replica == p.leader else "follower"
-                self._tell(replica, "role", tp=tp, role=role, epoch=p.epoch, leader=p.leader, isr=p.isr)
+                self._tell(replica, "role", tp=tp, role=role, epoch=p.epoch, leader=p.leader, isr=p.isr,
+                           replicas=p.replicas)
             if p.leader >= 0:
                 self._tell(p.leader, "isr", tp=tp, isr=p.isr, leader_epoch=p.epoch)
         self._offsets(live, partitions)

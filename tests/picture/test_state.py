@@ -144,6 +144,9 @@ def test_polled_brokers_tell_less() -> None:
     assert [(a.broker, a.end, a.behind_for, a.lag_limit, a.in_sync, a.cells) for a in frame.chosen.lanes] == [
         (2, None, None, None, True, ()), (3, None, None, None, True, ()), (1, None, None, None, False, ())]
     assert (frame.quorum.active, frame.quorum.voters, frame.quorum.log_end) == (3, None, None)
+    s.say("sent", client="p", topic="flights", partition=0, record=1).say("acked", client="p", tp=TP, offset=50, record=1)
+    ledger = s.frame().ledger
+    assert (ledger.acknowledged, ledger.readable, ledger.lost) == (1, 1, None)
     assert frame.ledger.lost is None and frame.sentence.level in (Level.GOOD, Level.WAIT)
     s.say("broker", 2, id=2, state="fenced", polled=True)
     s.say("role", 3, tp=TP, role="leader", epoch=5, leader=3, isr=[3], polled=True)
@@ -179,3 +182,19 @@ def test_the_metadata_log_is_a_lane_like_any_other() -> None:
         for lane in frame.chosen.lanes:
             broker = c.world.broker(lane.broker)
             assert broker is None or lane.end == broker.quorum.log.end_offset
+
+
+def test_members_of_one_name_are_told_apart() -> None:
+    """Fails if two consumers that call themselves "kafka-python" are one in the picture, or a watched one loses its name."""
+    s = Script(records=20).say("group", 1, group="g", state="Stable", generation=1, members=["k-aaaa", "k-bbbb", "k-cccc"],
+                               names=dict.fromkeys(["k-aaaa", "k-bbbb", "k-cccc"], "k"), assignment={"k-aaaa": [TP]})
+    s.say("position", client="desk", group="g", member="k-bbbb", tp="flights-9", first=0, position=1)
+    assert s.frame().groups[0].members == ("k-aaaa", "desk", "k-cccc")
+    assert s.frame().groups[0].progress[0].member == "k-aaaa"
+
+
+def test_an_open_transaction() -> None:
+    """Fails if the last stable offset is not shown while a transaction is open, or stays after it."""
+    s = Script(records=20).say("hw", 1, tp=TP, hw=20, lso=12)
+    assert s.frame().chosen.last_stable == 12                                           # type: ignore[union-attr]
+    assert s.say("hw", 1, tp=TP, hw=21).frame().chosen.last_stable is None              # type: ignore[union-attr]

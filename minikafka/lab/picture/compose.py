@@ -7,6 +7,7 @@ Invariants
 from __future__ import annotations
 
 from minikafka.lab.picture import frame as f
+from minikafka.lab.picture.clients import Group
 from minikafka.lab.picture.flows import flows, rates
 from minikafka.lab.picture.partitions import NOBODY, Partition, Replica
 from minikafka.lab.picture.quorum import METADATA
@@ -97,8 +98,9 @@ def _partition(scene: Scene, p: Partition) -> f.Partition:
     return f.Partition(
         topic=p.topic, index=p.index, leader=_leader(p), epoch=_epoch(p), isr=p.isr, min_isr=p.settings.min_isr,
         replication_factor=len(p.assigned) if p.assigned is not None else None, high_watermark=p.high_watermark,
-        log_end=p.log_end, log_start=log.start if log is not None else None, last_stable=None, lanes=tuple(lanes),
-        epochs=_epochs(p), fingers=_fingers(scene, p.name))
+        log_end=p.log_end, log_start=log.start if log is not None else None,
+        last_stable=log.last_stable if log is not None else None, lanes=tuple(lanes), epochs=_epochs(p),
+        fingers=_fingers(scene, p.name))
 
 
 def _order(p: Partition) -> list[int]:
@@ -169,32 +171,41 @@ def _producers(scene: Scene) -> tuple[f.Producer, ...]:
 def _groups(scene: Scene) -> tuple[f.Group, ...]:
     found = []
     for name, g in sorted(scene.state.groups.items()):
+        called = _names(scene, g)
         positions = {tp: (who, at) for who, c in sorted(scene.state.consumers.items()) if c.group == name
                      for tp, at in c.positions.items()}
         assigned = {tp for tps in g.assignment.values() for tp in tps}
         tps = [tp for tp in names(scene.state) if tp in positions or tp in g.committed or tp in assigned]
-        found.append(f.Group(name, g.state, g.generation, tuple(g.names.get(m, m) for m in g.members),
-                             tuple(_progress(scene, g, tp, positions.get(tp)) for tp in tps)))
+        found.append(f.Group(name, g.state, g.generation, tuple(called[m] for m in g.members),
+                             tuple(_progress(scene, g, called, tp, positions.get(tp)) for tp in tps)))
     return tuple(found)
 
 
-def _progress(scene: Scene, g: object, tp: str, position: tuple[str, int] | None) -> f.Progress:
-    owner = g.owner(tp)                                                     # type: ignore[attr-defined]
-    committed = g.committed.get(tp)                                         # type: ignore[attr-defined]
+def _names(scene: Scene, g: Group) -> dict[str, str]:
+    """Member id -> the watched client's name, or what the client calls itself, told apart where several say the same."""
+    watched = {c.member: who for who, c in scene.state.consumers.items() if c.member is not None}
+    plain = {m: watched.get(m) or g.names.get(m) or m for m in {*g.members, *g.assignment}}
+    several = {name for name in plain.values() if list(plain.values()).count(name) > 1}
+    return {m: f"{name}-{m[-4:]}" if name in several else name for m, name in plain.items()}
+
+
+def _progress(scene: Scene, g: Group, called: dict[str, str], tp: str, position: tuple[str, int] | None) -> f.Progress:
+    owner, committed = g.owner(tp), g.committed.get(tp)
     mark = scene.state.partitions[tp].high_watermark
-    who = position[0] if position is not None else None
-    member = g.names.get(owner, owner) if owner is not None else who        # type: ignore[attr-defined]
+    member = called[owner] if owner is not None else position[0] if position is not None else None
     lag = mark - committed if mark is not None and committed is not None else None
     return f.Progress(tp, member, position[1] if position is not None else None, committed, lag)
 
 
 def _ledger(scene: Scene) -> f.Ledger:
     account, told = scene.state.account, scene.state.account.producers_told
-    logs = {tp: log for tp, p in scene.state.partitions.items() if (log := p.reference) is not None}
-    readable = sum(account.count(tp, log.parts(0, log.high_watermark or 0)) for tp, log in logs.items())
+    logs = {tp: p.reference for tp, p in scene.state.partitions.items() if tp in account.acked}
+    known = {tp: log for tp, log in logs.items() if log is not None}
+    judged = told and all(account.is_judged(tp, log) for tp, log in logs.items())
     return f.Ledger(
-        acknowledged=account.acknowledged if told else None, readable=readable if told else None,
+        acknowledged=account.acknowledged if told else None,
+        readable=sum(account.readable(tp, log) for tp, log in known.items()) if told else None,
         delivered=account.handed_out if account.consumers_told else None,
         unknown=sum(p.unknown for p in scene.state.producers.values()) if told else None,
-        lost=sum(account.lost(tp, log) for tp, log in logs.items()) if told else None,
+        lost=sum(account.lost(tp, log) for tp, log in known.items()) if judged else None,
         duplicate=account.duplicates if account.consumers_told else None, reordered=account.reordered if told else None)

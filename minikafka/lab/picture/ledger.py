@@ -92,6 +92,17 @@ class Account:
         offsets = self.acked.get(tp, {}).get(epoch)
         return offsets is not None and offset in offsets
 
+    def readable(self, tp: str, log: Log) -> int:
+        """Acknowledged records of a partition below this log's high watermark."""
+        mark = log.high_watermark or 0
+        if log.end is None:                            # polled: nobody told which records these are, only up to where
+            return sum(offsets.overlap(0, mark) for offsets in self.acked.get(tp, {}).values())
+        return self.count(tp, log.parts(0, mark))
+
+    def is_judged(self, tp: str, log: Log | None) -> bool:
+        """Whether the trace tells enough to say what of this partition is lost."""
+        return not self.acked.get(tp) or log is not None and log.end is not None
+
     def lost(self, tp: str, log: Log) -> int:
         """Acknowledged records of a partition that this log does not hold (I-LEDGER-1)."""
         epochs = self.acked.get(tp)

@@ -29,9 +29,10 @@ class Log:
     high_watermark: int | None = None
     written: tuple[Written, ...] = ()
     ghosts: tuple[Ghost, ...] = ()
+    last_stable: int | None = None     # None: no open transaction told of
 
     def copy(self) -> Log:                             # by hand: checkpoints copy thousands
-        return Log(self.start, self.end, self.high_watermark, self.written, self.ghosts)
+        return Log(self.start, self.end, self.high_watermark, self.written, self.ghosts, self.last_stable)
 
     # --- what happens to it ---------------------------------------------------------------------------------------
 

@@ -165,9 +165,10 @@ class Partition:
         elif self.stalled is None:
             self.stalled = t
 
-    def moved(self, broker: int, high_watermark: int, t: float) -> None:
+    def moved(self, broker: int, high_watermark: int, last_stable: int | None, t: float) -> None:
         """A replica's high watermark is this now."""
-        self.replica(broker).log.high_watermark = high_watermark
+        log = self.replica(broker).log
+        log.high_watermark, log.last_stable = high_watermark, last_stable
         if broker == self.last_leader:
             end = self.log_end
             self.stalled = None if end is None or high_watermark >= end else t

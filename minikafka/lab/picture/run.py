@@ -43,6 +43,7 @@ class Run:
         self._checkpoints = [(State(), Marker())]      # as they were before event number i * EVERY
         self._state = State()                          # after all events
         self._marker = Marker()
+        self._marks: list[Mark] | None = None          # as they were asked for last
         self._asked: tuple[int, State] = (0, State())  # the state that was composed last: stepping on is cheap
         self._source: Callable[[], list[Event]] = list
         self._now: Callable[[], float | None] = lambda: None
@@ -97,6 +98,7 @@ class Run:
             new = sorted(events, key=order)
             if new and self.events and order(new[0]) < order(self.events[-1]):
                 new = self._back_to_before(new)
+            self._marks = None if new else self._marks
             for event in new:
                 if len(self.events) % EVERY == 0 and self.events:
                     self._checkpoints.append((self._state.copy(), self._marker.copy()))
@@ -156,7 +158,12 @@ class Run:
     def marks(self) -> list[Mark]:
         """The moments worth a jump, in order."""
         with self._lock:
-            return self._marker.marks(self._zero)
+            return list(self._all_marks())
+
+    def _all_marks(self) -> list[Mark]:
+        if self._marks is None:
+            self._marks = self._marker.marks(self._zero)
+        return self._marks
 
     # --- the picture ----------------------------------------------------------------------------------------------
 
@@ -176,7 +183,7 @@ class Run:
             recent = self.events[bisect_right(self._times, zero + moment - 1) : number]
             chosen = tp if tp is not None else next(iter(names(state)), None)
             scene = Scene(state, zero + moment, zero, chosen, recent)
-            return compose(scene, self.begin, end, self.live, self.engine, tuple(self.marks))
+            return compose(scene, self.begin, end, self.live, self.engine, tuple(self._all_marks()))
 
     def state_at(self, t: float) -> State:
         """The folded state itself, for who wants more than a frame. A copy."""

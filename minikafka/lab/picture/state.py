@@ -211,7 +211,7 @@ def _append(state: State, event: Event) -> None:
 
 
 def _hw(state: State, event: Event) -> None:
-    state.partition(event["tp"]).moved(event["b"], event["hw"], event["t"])
+    state.partition(event["tp"]).moved(event["b"], event["hw"], event.get("lso"), event["t"])
 
 
 def _truncate(state: State, event: Event) -> None:
