@@ -3,8 +3,8 @@
 Owns the polling thread of a cluster of Apache's brokers or of somebody else's.
 
 Events, each with the broker it is about as `b` and `polled` true: broker{id, state}, raft{role, epoch, leader},
-role{tp, role, epoch, leader, isr, replicas}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Fewer than our own brokers write, and late by
-up to a poll: what happened between two polls stays unseen, as with any monitoring of a real cluster.
+role{tp, role, epoch, leader, isr, replicas}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Fewer than our own brokers write, and
+late by up to a poll: what happened between two polls stays unseen, as with any monitoring of a real cluster.
 """
 
 from __future__ import annotations
