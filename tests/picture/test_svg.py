@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from minikafka.lab.picture.frame import Frame, Ghost
+from minikafka.lab.picture.frame import Flow, Frame, Ghost
 from minikafka.lab.picture.paper import Label
 from minikafka.lab.picture.svg import draw, to_svg
 from minikafka.lab.picture.theme import WIDTHS
@@ -138,6 +138,17 @@ def test_a_page_can_find_everything() -> None:
         (each.get("data-offset"), each.get("data-end"), each.get("data-acked")) for each in parts(first, "ghost")
     ] == [("70", "100", "30")]
     assert parts(root, "entry", name="lost", value=30)
+
+
+def test_a_follower_is_not_fed_by_clients() -> None:
+    """Fails if a flow is drawn by its target alone: broker 2 leads other partitions, and clients write to those."""
+    frame = slow_follower()
+    flows = (Flow(0, 2, "produce", 27.0, False), *frame.flows)
+    fed = [
+        (each.get("data-source"), each.get("data-target"))
+        for each in parts(tree(replace(frame, flows=flows)), "flow")
+    ]
+    assert fed == [("0", "1"), ("1", "2"), ("1", "3")]
 
 
 def test_readable_cells_are_solid_and_others_dashed() -> None:

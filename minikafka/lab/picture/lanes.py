@@ -68,7 +68,7 @@ def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow
     if how:
         draw_crown(paper, lane.broker, how, CHIP - 14, y - 9)
     _draw_words(paper, lane, chosen, how, y)
-    _draw_traffic(paper, lane, flows, y + 66)
+    _draw_traffic(paper, lane, chosen, flows, y + 66)
     draw_under(paper, placed, axis, y + 12 + HIGH)
     _draw_end(paper, lane, chosen, axis, y)
     paper.close()
@@ -111,13 +111,13 @@ def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
     paper.close()
 
 
-def _draw_traffic(paper: Paper, lane: Lane, flows: Sequence[Flow], y: float) -> None:
+def _draw_traffic(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow], y: float) -> None:
     """What comes to this replica, and whom it cannot hear."""
     x, room = WORDS, LOG - WORDS - 12
     if lane.cut_from:
         paper.text(x, y, f"cannot hear {words.ends(lane.cut_from)}", "bad", room=room)
         return
-    for flow in [flow for flow in flows if flow.target == lane.broker][:1]:
+    for flow in _inflow(lane, chosen, flows):
         paper.open("flow", f"{flow.what} {words.rate(flow.rate)}", source=flow.source, target=flow.target,
                    broken=str(flow.broken).lower())
         name = "clients" if flow.source == 0 else f"from {flow.source}"
@@ -125,6 +125,18 @@ def _draw_traffic(paper: Paper, lane: Lane, flows: Sequence[Flow], y: float) -> 
         draw_arrow(paper, x + taken + 6, y - 5, flow.broken)
         paper.text(x + taken + 44, y, words.rate(flow.rate), "soft", room=room - taken - 44)
         paper.close()
+
+
+def _inflow(lane: Lane, chosen: Partition, flows: Sequence[Flow]) -> list[Flow]:
+    """What feeds this log: clients, if it acts as a leader, else the broker that it copies from, the leader first.
+
+    A flow is told per broker: what clients send to a follower is for partitions that it leads.
+    """
+    leads = bool(words.crown(lane, chosen))
+    if leads and chosen.topic == words.METADATA:
+        return []
+    found = [flow for flow in flows if flow.target == lane.broker and (flow.source == 0) == leads]
+    return sorted(found, key=lambda flow: flow.source != chosen.leader)[:1]
 
 
 def _draw_end(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
