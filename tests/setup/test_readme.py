@@ -48,4 +48,4 @@ def test_every_make_command_exists(page):
 
 def test_every_lab_is_in_the_table():
     """Fails if a lab was added and the table of what one learns was not."""
-    assert sorted(re.findall(r"\(labs/([^)]+)\)", README)) == sorted(p.name for p in (ROOT / "labs").glob("*.ipynb"))
+    assert sorted(re.findall(r"\(labs/([^)]+\.ipynb)\)", README)) == sorted(p.name for p in (ROOT / "labs").glob("*.ipynb"))
