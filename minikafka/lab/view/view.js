@@ -261,7 +261,7 @@ function render({model, el}) {
   stage.append(slider.node);
   const said = make("div", {class: "mk-said", role: "status", "aria-live": "polite"});
   const root = make("div", {class: "mk-view", "data-size": fixed.size, "data-theme": fixed.theme,
-                            "data-lm-suppress-shortcuts": "true"}, ...(bar ? [bar.node] : []), stage, time.node, said);
+                            "data-lm-suppress-shortcuts": "true"}, stage, time.node, ...(bar ? [bar.node] : []), said);
   el.append(root);
   keyboard(root, time, ask);
   pointer(stage, ask);

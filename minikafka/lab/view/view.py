@@ -15,6 +15,7 @@ Invariants
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,7 @@ class View:
 
     def snapshot(self, t: float | None = None) -> front.Still:
         """A still picture at `t` (None: the moment shown), for this cell to display."""
-        frame = self.frame if t is None else self.at(t)
-        return front.Still(self._film.svg(frame), self._film.text(frame))
+        return front.Still(*self._still(self.frame if t is None else self.at(t)))
 
     def charts(self, tp: str | None = None) -> Any:
         """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure."""
@@ -97,7 +97,7 @@ class View:
         registry.enter(self)
         self._film.refresh()
         first = self._film.frame(self._painter.cursor.t, self._painter.cursor.tp)
-        bundle = front.still(self._film.svg(first), self._film.text(first))
+        bundle = front.still(*self._still(first))
         if place == front.PAGE:
             self._make_widget()
             self._show_frame(first, self._painter.cursor, 0)
@@ -181,12 +181,16 @@ class View:
             self._lines += 1
             self._widget.said = {"level": level, "text": text, "n": self._lines}
 
+    def _still(self, frame: Frame) -> tuple[str, str]:
+        """The SVG and the text of a frame that will not move: nothing on it is "now"."""
+        frame = replace(frame, live=False)
+        return self._film.svg(frame), self._film.text(frame)
+
     def _leave_still(self) -> None:
         if not self._shown:
             return
         self._film.refresh()
-        frame = self._film.frame(None, self._painter.cursor.tp)
-        bundle = front.still(self._film.svg(frame), self._film.text(frame))
+        bundle = front.still(*self._still(self._film.frame(None, self._painter.cursor.tp)))
         for place in self._shown:
             front.replace(place, bundle)
 
