@@ -116,3 +116,9 @@ def test_traces_that_number_nothing() -> None:
     s.say("failed", client="pilot", topic="flights", error="KafkaTimeoutError()")
     producer = s.frame().producers[0]
     assert (producer.sent, producer.acked, producer.failed, producer.unknown, producer.waiting) == (3, 1, 1, 1, 0)
+
+
+def test_markers_are_no_records() -> None:
+    """Fails if the offsets of transaction markers, or of what compaction took, count as delivered."""
+    s = Script(records=20).say("position", client="one", group="a", tp=TP, first=0, position=10, records=8)
+    assert s.frame().ledger.delivered == 8

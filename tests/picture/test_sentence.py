@@ -151,3 +151,14 @@ def test_what_is_not_told_is_not_claimed() -> None:
         event.pop("min_isr", None)
     assert "min.insync.replicas" not in s.isr([1, 2]).sentence()
     assert s.frame().chosen.min_isr is None                                             # type: ignore[union-attr]
+
+
+def test_clients_that_do_not_reach_the_leader() -> None:
+    """Fails if a cut between clients and the leader, or its direction, is not what the sentence is about."""
+    s = Script(records=5).fault("cut", "clients", 1, False).after(3.2)
+    s.say("sent", client="p", topic="flights", partition=0, record=1)
+    assert s.sentence() == ("No client has reached broker 1, which leads flights-0, for 3.2 s. 1 record waits in producers. Its "
+                            "replication goes on.")
+    back = Script(records=5).fault("cut", 1, "clients", True).after(2.0)
+    assert "hears clients, but its answers have not reached them for 2.0 s." in back.sentence()
+    assert "clients" not in Script(records=5).fault("cut", "clients", 3, False).after(1.0).sentence()

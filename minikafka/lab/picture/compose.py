@@ -67,7 +67,7 @@ def level(scene: Scene, p: Partition) -> f.Level:
     """How a partition stands."""
     if p.leader is None or p.isr is None and p.name != METADATA:
         return f.Level.UNKNOWN
-    if p.leader == NOBODY or scene.state.conditions.is_down(p.leader):
+    if p.leader == NOBODY or not scene.runs(p.leader):
         return f.Level.BAD
     if p.isr is not None and p.settings.min_isr is not None and len(p.isr) < needed(p):
         return f.Level.BAD

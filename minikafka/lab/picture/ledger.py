@@ -48,12 +48,14 @@ class Account:
         self.producers_told = False
         self.consumers_told = False
         self.gone = 0                                  # acknowledged records of topics that were deleted
+        self.gaps = 0                                  # delivered offsets that held no record: markers, what compaction left
 
     def copy(self) -> Account:
         other = Account()
         other.acked, other.delivered = _copy(self.acked), _copy(self.delivered)
         other.by_group = {group: _copy(places) for group, places in self.by_group.items()}
-        other.duplicates, other.reordered, other.gone = self.duplicates, self.reordered, self.gone
+        other.duplicates, other.reordered = self.duplicates, self.reordered
+        other.gone, other.gaps = self.gone, self.gaps
         other.producers_told, other.consumers_told = self.producers_told, self.consumers_told
         return other
 
@@ -62,12 +64,15 @@ class Account:
     def acknowledge(self, tp: str, epoch: Epoch, offset: int) -> None:
         _add(self.acked, tp, epoch, offset, offset + 1)
 
-    def deliver(self, who: str, tp: str, parts: Iterable[Part]) -> None:
-        """These records were handed out to `who` (a group, or a consumer without one)."""
-        mine = self.by_group.setdefault(who, {})
+    def deliver(self, who: str, tp: str, parts: Iterable[Part], records: int | None = None) -> None:
+        """These records were handed out to `who` (a group, or a consumer without one); `records`: how many there were."""
+        mine, offsets, known = self.by_group.setdefault(who, {}), 0, 0
         for epoch, start, end in parts:
+            offsets += end - start
             self.duplicates += _add(mine, tp, epoch, start, end)
-            _add(self.delivered, tp, epoch, start, end)
+            known += _add(self.delivered, tp, epoch, start, end)
+        if records is not None and not known:
+            self.gaps += offsets - records
 
     def forget(self, tp: str) -> None:
         """The topic was deleted: its records are nobody's loss."""
@@ -81,7 +86,7 @@ class Account:
 
     @property
     def handed_out(self) -> int:
-        return _total(self.delivered)
+        return _total(self.delivered) - self.gaps
 
     def count(self, tp: str, parts: Iterable[Part]) -> int:
         """How many of these records were acknowledged."""

@@ -5,14 +5,14 @@ partition before the others, and says who, how long of how long, and what it mea
 
 Owns: the order of the rules.
 Invariants
-  I-SENTENCE-1  every number in a sentence stands in the frame as well, or follows from it by subtraction
+  I-SENTENCE-1  every number in a sentence was told by the trace, or follows from what was told by subtraction
   I-SENTENCE-2  what the trace does not tell is not claimed: a rule that lacks a fact is silent
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from minikafka.lab.picture.conditions import PAUSED
+from minikafka.lab.picture.conditions import CLIENTS, PAUSED
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.partitions import NOBODY, Partition
 from minikafka.lab.picture.phrases import brokers, count, limit, listed, offsets, seconds, upper, verb
@@ -181,6 +181,25 @@ def _waits_for(scene: Scene, p: Partition, late: dict[int, float], mark: int, en
            f"{mark}: {unread}."
 
 
+def clients_cut(scene: Scene) -> Sentence | None:
+    """Clients and a leader do not hear each other."""
+    cuts = scene.state.conditions.cut
+    for p in scene.by_interest:
+        leader = p.leader
+        if leader is None or leader == NOBODY:
+            continue
+        there, back = cuts.get((CLIENTS, leader)), cuts.get((leader, CLIENTS))
+        waiting = sum(len(producer.waiting) for producer in scene.state.producers.values())
+        wait = f" {upper(count(waiting, 'record'))} {verb(waiting, 'waits', 'wait')} in producers." if waiting else ""
+        if there is not None:
+            return Sentence(Level.BAD, f"No client has reached broker {leader}, which leads {p.name}, for "
+                            f"{seconds(scene.t - there)}.{wait} Its replication goes on.")
+        if back is not None:
+            return Sentence(Level.BAD, f"Broker {leader}, which leads {p.name}, hears clients, but its answers have not reached "
+                            f"them for {seconds(scene.t - back)}.{wait} What they sent may be stored: they cannot know.")
+    return None
+
+
 def two_leaders(scene: Scene) -> Sentence | None:
     for p in scene.by_interest:
         both = scene.believers(p)
@@ -293,5 +312,5 @@ def calm(scene: Scene) -> Sentence:
 
 
 RULES: tuple[Rule, ...] = (
-    no_quorum, no_controller, no_leader, leader_out, below_minimum, suspected, slow_follower, two_leaders, lost_records,
-    rebalancing, abandoned, catching_up, replica_out, nothing_known, calm)
+    no_quorum, no_controller, no_leader, leader_out, below_minimum, suspected, slow_follower, clients_cut, two_leaders,
+    lost_records, rebalancing, abandoned, catching_up, replica_out, nothing_known, calm)

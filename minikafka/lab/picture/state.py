@@ -297,7 +297,8 @@ def _position(state: State, event: Event) -> None:
     first = event.get("first", max(consumer.positions.get(tp, position - 1), 0))
     consumer.positions[tp] = position
     if first < position:
-        state.account.deliver(consumer.group or event["client"], tp, state.present_parts(tp, first, position))
+        parts = state.present_parts(tp, first, position)
+        state.account.deliver(consumer.group or event["client"], tp, parts, event.get("records"))
 
 
 def _assigned(state: State, event: Event) -> None:
