@@ -104,7 +104,8 @@ class Stage:
             raise ValueError(f"there is a moment {name!r} already")
         if not self.moments and name != ASK:
             raise ValueError('the first moment is "ask": the snapshot to return to')
-        self.moments.append(Moment(name, self._cluster.now() - self.events[0]["t"], caption, stop))
+        self._cluster.world.tell("moment", name=name)  # so that the recording lasts until here
+        self.moments.append(Moment(name, self.events[-1]["t"] - self.events[0]["t"], caption, stop))
 
     def fact(self, name: str, value: Any) -> None:
         """Keep what a client was told or has read, for must_see."""

@@ -12,6 +12,7 @@ Invariants
 """
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import webbrowser
@@ -118,8 +119,9 @@ def server(theatre: Theatre, port: int = 0) -> ThreadingHTTPServer:
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Cache-Control", "no-store")
             self.send_header("X-Content-Type-Options", "nosniff")
-            self.end_headers()
-            self.wfile.write(body)
+            with contextlib.suppress(ConnectionError):  # the page may have gone on to another picture
+                self.end_headers()
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             pass
