@@ -26,10 +26,11 @@ BATCH = 10                    # max.poll.records
 
 
 class Stage:
-    """A simulated class cluster with `records` records in `rides-0`; `cluster.run(story)` drives it."""
+    """A simulated class cluster (or the one that is given) with `records` records in `rides-0`; `cluster.run(story)` drives
+    it."""
 
-    def __init__(self, records: int, seed: int = 5) -> None:
-        self.cluster = SimCluster(seed=seed, config={**PRESETS["class"], "offsets.topic.num.partitions": 2})
+    def __init__(self, records: int, seed: int = 5, cluster: SimCluster | None = None) -> None:
+        self.cluster = cluster or SimCluster(seed=seed, config={**PRESETS["class"], "offsets.topic.num.partitions": 2})
         self.world = self.cluster.world
         self.records, self.begin = records, 0.0
         self.histories: dict[str, History] = {}

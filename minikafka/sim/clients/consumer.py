@@ -254,6 +254,7 @@ class Consumer:
         if (assigned := member.take()) is not None:
             gone = [tp for tp in self.assignment if tp not in assigned]
             self._change_assignment(assigned)
+            self._committed_at = self.env.now()  # as onJoinComplete does
             member.needs_join = member.needs_join or bool(gone and member.cooperative)
         member.check_counts()
         if member.needs_join and not member.joining:

@@ -1,0 +1,126 @@
+"""D7, a consumer crashes: position is not processing. The same crash under three ways to commit."""
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
+from minikafka.lab.demos.facts import Facts
+from minikafka.lab.experiments.lab05 import INTERVAL, POLICIES, WORK
+from minikafka.lab.experiments.lab05_stage import Stage as Room
+from minikafka.sim.clients import Consumer
+
+TP = "rides-0"
+RECORDS = 140
+AT = 12.48   # seconds after the first record: 124 are done, one is in work
+
+
+def story(stage: Stage, policy: str = "auto", at: float = AT) -> None:
+    """C1 works on ten records a second and is killed; C2 takes over when the session of C1 has run out.
+
+    With auto-commit the records are taken one by one, as by `for record in consumer`; else in batches of ten.
+    """
+    cluster = stage.cluster(seed=5, config={"offsets.topic.num.partitions": 2})
+    room = Room(RECORDS, cluster=cluster)
+    done: dict[str, list[int]] = {"C1": [], "C2": []}
+
+    def start(name: str) -> tuple[Consumer, asyncio.Task[Any]]:
+        consumer = room.consumer(name, auto_commit=policy == "auto", auto_commit_interval=INTERVAL,
+                                 max_records=1 if policy == "auto" else 10)
+        return consumer, cluster.world.loop.create_task(POLICIES[policy](consumer, _work(room, done[name])))
+
+    one, working = start("C1")
+    cluster.wait(lambda: room.begin)
+    cluster.sleep(0.6 * at - room.now())
+    stage.moment("ask", f"C1 charges rides, ten a second; commits: {policy}. In a few seconds I kill it, with no farewell.")
+    cluster.sleep(at - 0.005 - room.now())
+    stage.moment("kill", f"{len(done['C1'])} rides are charged, one is in work. C1's finger and the group's flag are apart.")
+    cluster.sleep(0.005)
+    working.cancel()
+    cluster.run(one.kill())
+    two, going_on = start("C2")
+    cluster.sleep(3.0)
+    stage.moment("freeze", "C1 has been dead for three seconds, C2 has asked to join, and nothing is read. Why not?")
+    cluster.wait(lambda: done["C2"], timeout=20)
+    stage.moment("takeover", f"C1's session has run out. C2 begins at offset {done['C2'][0]}, where the flag is.")
+    cluster.wait(lambda: done["C2"][-1] == RECORDS - 1, timeout=20)
+    going_on.cancel()
+    cluster.run(two.kill())
+    twice, never = _twice(done), _never(done)
+    stage.moment("explain", f"{len(twice)} rides were charged twice, {len(never)} never. Nobody saw an error.")
+    stage.fact("done", done)
+
+
+def _work(room: Room, done: list[int]) -> Callable[[Any], Any]:
+    async def work(record: Any) -> None:
+        room.begin = room.begin or room.world.now()
+        await room.world.sleep(WORK)
+        done.append(record.offset)
+    return work
+
+
+def _twice(done: dict[str, list[int]]) -> list[int]:
+    return sorted({*done["C1"]} & {*done["C2"]})
+
+
+def _never(done: dict[str, list[int]]) -> list[int]:
+    return sorted({*range(RECORDS)} - {*done["C1"]} - {*done["C2"]})
+
+
+def must_see(run: Any, facts: Facts, finger: int, flag: int, twice: int, never: int) -> Iterator[Seen]:
+    """The row D7 of the table of demos, for one policy."""
+    killed = run.at(facts.t("kill"), TP)
+    (progress,) = next(group for group in killed.groups if group.name == "meter").progress
+    done = facts["done"]
+    yield Seen(len(done["C1"]) == 124, f"{len(done['C1'])} rides are charged when C1 is killed")
+    yield Seen((progress.position, progress.committed) == (finger, flag),
+               f"C1's finger stands at {progress.position}, the committed flag at {progress.committed}")
+    frozen = run.at(facts.t("freeze"), TP)
+    group = next(group for group in frozen.groups if group.name == "meter")
+    yield Seen(group.state == "PreparingRebalance" and facts.of("position", client="C2")[0]["at"] > facts.t("freeze"),
+               f"three seconds later the group is in {group.state}, and C2 has read nothing")
+    first = facts.of("position", client="C2")[0]
+    wait = first["at"] - facts.t("kill")
+    yield Seen(3.0 < wait < 6.1 and done["C2"][0] == flag, f"C2 begins at {done['C2'][0]}, {wait:.1f} s after the kill")
+    yield Seen((len(_twice(done)), len(_never(done))) == (twice, never),
+               f"{len(_twice(done))} charged twice, {len(_never(done))} never")
+    lit = run.at(facts.t("explain"), TP).ledger.duplicate
+    yield Seen(lit == max(0, finger - flag), f"the picture counts {lit} records that were handed out again")
+
+
+def _scene(policy: str, finger: int, flag: int, twice: int, never: int) -> Scene:
+    seen = partial(must_see, finger=finger, flag=flag, twice=twice, never=never)
+    return Scene(f"commits: {policy}", partial(story, policy=policy), seen)
+
+
+DEMO = Demo(
+    name="D7",
+    title="A consumer crashes",
+    purpose="Position is not processing: the next consumer starts at the note, not at the work.",
+    question="Auto-commit every 5 s, ten rides charged a second. Consumer 1 dies after 12.5 s. Where does Consumer 2 start?",
+    answers=(
+        Answer("Where Consumer 1 left off, at offset 124.",
+               "Nobody but Consumer 1 knew that place. The cluster knows what was committed, and that was 2.5 s earlier."),
+        Answer("From the beginning, at offset 0.",
+               "Only a group that has committed nothing asks auto.offset.reset. This one left a note, twice."),
+        Answer("At offset 100; 24 rides are charged twice.",
+               "Right: the note of second 10 stands in __consumer_offsets. How many come twice is decided by the interval.",
+               right=True),
+        Answer("At offset 125: the record in work counts as read.",
+               "The position was there. A position lives in the consumer's memory, and that is gone."),
+    ),
+    notes=(
+        "Ask first, count hands (keys a to d), then run. The commonest wrong answers are A (left off) and B (the beginning).",
+        "At the kill: point at the two marks under the lanes. The distance between them is the bill.",
+        "At the freeze: C2 is there and may not read. Ask who still believes in C1, and until when (last heartbeat + 6 s).",
+        "At the takeover: watch the finger walk over 24 records that somebody has paid for already.",
+        "Then the two other scenes. Batch by batch: 4 twice. Before the work: nothing twice, and 6 rides that nobody ever pays.",
+        "Ask who would notice each of these in production. (Duplicates: the customers. Losses: nobody.)",
+    ),
+    scenes=(_scene("auto", finger=125, flag=100, twice=24, never=0),
+            _scene("sync per batch", finger=130, flag=120, twice=4, never=0),
+            _scene("before the work", finger=130, flag=130, twice=0, never=6)),
+    seeds=("S2.17", "S3.11", "S3.12", "S3.13"),
+)
