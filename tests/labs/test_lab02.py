@@ -66,7 +66,7 @@ def test_the_officers_figures():
 @pytest.mark.parametrize("setting, hour, oldest", [
     ({"segment_bytes": 1 << 30}, 108, 108), ({"retention_hours": 24}, 108, 28), ({"record_bytes": 209_000}, 107, 52)])
 def test_other_settings_other_ages(setting, hour, oldest):
-    """108 hours with the default segment. Fails if the size of a segment, the retention or the size of a record does not matter."""
+    """108 hours with the default segment. Fails if the size of a segment or of a record, or the retention, does not matter."""
     assert one_record_an_hour(**setting, silence=0).at(hour).oldest == oldest
 
 

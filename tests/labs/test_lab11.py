@@ -41,9 +41,10 @@ def send(producer, trips, **where):
 
 def ends(cluster, isolation="read_uncommitted"):
     consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap, isolation_level=isolation)
-    found = consumer.end_offsets([TopicPartition("trips", p) for p in range(3)])
+    places = [TopicPartition("trips", p) for p in range(3)]
+    found = {place.partition: consumer.end_offsets([place])[place] for place in places}
     consumer.close()
-    return {place.partition: end for place, end in found.items()}
+    return found
 
 
 @pytest.mark.parametrize("stop_at", [150, 100])

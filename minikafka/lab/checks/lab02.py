@@ -85,7 +85,7 @@ hints("2.5", "Which of the ten records of a segment decides when its file may go
 def oldest_readable(log_start: Callable[[Segments, float, float], int]) -> str:
     """The hours of the lab; a segment of the exact age; the last segment; timestamps that are out of order; 300 at random."""
     rng = random.Random(5)
-    hours = [([(f, min(f + 10, h + 1), min(f + 9, h)) for f in range(0, h + 1, 10)], h, 48) for h in range(0, 130)]
+    hours = [([(f, min(f + 10, h + 1), min(f + 9, h)) for f in range(0, h + 1, 10)], h, 48) for h in range(130)]
     silent = [([(0, 10, 9), (10, 13, 12)], now, 48) for now in (57, 57.5, 60, 60.1, 400)]
     out_of_order = [([(0, 10, 5), (10, 20, 90), (20, 30, 6), (30, 35, 95)], now, 48) for now in (54, 100, 139, 144)]
     for segments, now, retention in [*hours, *silent, *out_of_order, *(_random_case(rng) for _ in range(300))]:
@@ -121,7 +121,7 @@ hints("2.8", "From which entries may you begin without running past what you loo
 INTERVAL = 4096
 
 
-@checks("2.8", matters="Because the index is sparse it stays in memory; because a lookup is cheap, history costs no more than news.")
+@checks("2.8", matters="A sparse index stays in memory, a lookup costs a few KiB: history is read as cheaply as news.")
 def sparse(lookup: Callable[[Index, int], int]) -> str:
     """Property: over random logs, what begins at the answer finds the same batch as a scan from the start, and not earlier
     than the index allows."""

@@ -80,9 +80,9 @@ def _row(trip: Trip, partition: int, offset: int) -> tuple[Any, ...]:
 
 # --- 11.7 ------------------------------------------------------------------------------------------------------------
 
-hints("11.7", "A trip that began at 07:29 is reported at 08:10. Where in the log is it, seen from the first one that began at 07:30?",
-      "Nothing that began after `begin` stands before the offset that `startingTimestamp` finds; so that side is safe. No time is "
-      "a safe end.",
+hints("11.7", "A trip that began at 07:29 is reported at 08:10. Where in the log is it, seen from the first that began at 07:30?",
+      "Nothing that began after `begin` stands before the offset that `startingTimestamp` finds; so that side is safe. No time "
+      "is a safe end.",
       "minikafka/spark/options.py: AtTimes, the options of the source; minikafka/log/lookup.py: how a time becomes an offset")
 
 @checks("11.7", matters="A report by event time that ends at a time is a report without its longest trips.")
@@ -106,8 +106,8 @@ def time_range(answer: Callable[[datetime, datetime], dict[str, str]]) -> str:
                             f"[{start}, {stop}) that is read of partition {partition}",
                             [f"offset {n}  began {_hour(times[n])}" for n in lost[:3]])
             first = next((n for n, t in enumerate(times) if t >= _ms(begin)), len(times))
-            assert start >= first, (f"right, but the whole log is read: the first trip since {begin:%H:%M} is at offset {first} of "
-                                    f"partition {partition}, and reading begins at {start}")
+            assert start >= first, (f"more is read than needed: of partition {partition} the first trip since {begin:%H:%M} "
+                                    f"is at offset {first}, and reading begins at {start}")
             spared += start
     return f"60 half hours: every late trip is in the range, and {spared:,} older records are left unread"
 
@@ -154,7 +154,7 @@ def _hour(ms: int) -> str:
 
 # --- 11.8 ------------------------------------------------------------------------------------------------------------
 
-hints("11.8", "If the rows of one partition have the offsets 0, 1, 4 and the log ends at 6: which numbers does each neighbour tell you?",
+hints("11.8", "The rows of a partition have the offsets 0, 1, 4 and the log ends at 6: what do any two neighbours tell you?",
       "Between two rows that follow one another lie the offsets in between; before the first row it is as if there were one at "
       "-1, and behind the last one at `end`.",
       "pyspark.sql.Window.partitionBy(...).orderBy(...), functions.lag")
@@ -175,8 +175,9 @@ def detector(answer: Callable[[Any, dict[int, int]], Any]) -> str:
         said = collected(answer(table(rows), dict(ends)), "(partition, first, last)")
         assert all(len(row) == 3 for row in said), f"three columns are wanted: partition, first, last; a row of yours: {said[0]}"
         missed, invented = sorted(set(right) - set(said)), sorted(set(said) - set(right))
-        assert not missed, f"of a log that ends at {ends} you did not find {missed[0]} (partition, first, last); you have {said[:3]}"
-        assert not invented and len(said) == len(right), f"{(invented or said)[0]} is no stretch of missing offsets, or is there twice"
+        assert not missed, f"ends {ends}: you did not find {missed[0]} (partition, first, last); you have {said[:3]}"
+        exact = not invented and len(said) == len(right)
+        assert exact, f"{(invented or said)[0]} is no stretch of missing offsets, or is there twice"
     return "found every stretch of missing offsets, also at the beginning, at the end, and in a partition without a row"
 
 

@@ -62,6 +62,10 @@ class History:
         """Just after the record of that hour was written."""
         return self.samples[hour]
 
+    def until(self, hour: int) -> History:
+        """The same without what came later."""
+        return History(self.samples[: hour + 1], self.retention_hours)
+
     def _repr_html_(self) -> str:
         return chart(self.samples, self.retention_hours)
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-
 # --- 2.3 ---
 
 def _lengths(file):
@@ -87,10 +86,10 @@ def by_record(segments, now, retention):
 
 
 def at_the_exact_age(segments, now, retention):
-    for first, following, newest in segments:
+    for first, _, newest in segments:
         if now - newest < retention:
             return first
-    return following
+    return segments[-1][1]
 
 
 def keeps_the_active(segments, now, retention):

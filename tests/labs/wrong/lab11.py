@@ -65,7 +65,8 @@ def _between(rows, first, last):
     from pyspark.sql import Window
     from pyspark.sql import functions as F
     before = F.lag("offset").over(Window.partitionBy("partition").orderBy("offset"))
-    return rows.select("partition", (before + first).alias("first"), (F.col("offset") + last).alias("last")).where("first <= last")
+    found = rows.select("partition", (before + first).alias("first"), (F.col("offset") + last).alias("last"))
+    return found.where("first <= last")
 
 
 def only_between(rows, ends):
