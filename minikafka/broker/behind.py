@@ -4,8 +4,9 @@ A leader judges a follower by one clock, the time at which it was last caught up
 replica.lag.time.max.ms. A picture that guessed that time from the outside would be wrong by a fetch; so the leader tells
 it, but only of followers that are late, and only when the figure has changed: never for each fetch.
 
-Event: behind{tp, follower, behind, check_in, every}: `behind` seconds ago it was caught up (null: it is again), in
-`check_in` seconds the leader looks next, then every `every` seconds. Durations, because clocks of processes differ.
+Event: behind{tp, epoch, follower, behind, check_in, every}: in leader epoch `epoch`, `behind` seconds ago it was caught up
+(null: it is again), in `check_in` seconds the leader looks next, then every `every` seconds. Durations, because clocks of
+processes differ.
 
 Owns: what was told last of each follower.
 Invariants: I-BEHIND-1 looking changes nothing but the trace: it sets no timer and decides nothing.
@@ -52,5 +53,5 @@ class Stopwatches:
     def _tell(self, follower: int, behind: float | None, now: float) -> None:
         manager = self.partition.manager
         fields = {"check_in": round(manager.next_check - now, 6), "every": manager.check_every}
-        manager.env.trace("behind", tp=self.partition.name, follower=follower,
+        manager.env.trace("behind", tp=self.partition.name, epoch=self.partition.leader_epoch, follower=follower,
                           behind=None if behind is None else round(behind, 6), **fields)

@@ -13,7 +13,7 @@ Kinds, each told on change only (tp is "flights-0"; the metadata log is `__clust
     role{tp, role, epoch, leader, isr, hw}                                         this replica; of leaders also replicas,
     settings{tp, min_isr, unclean}                                                 min_isr and unclean, told again on change
     isr{tp, isr, leader_epoch, partition_epoch, why}                               the leader's committed ISR
-    behind{tp, follower, behind, check_in, every}                                  the leader's stopwatch (broker/behind.py)
+    behind{tp, epoch, follower, behind, check_in, every}                           the leader's stopwatch (broker/behind.py)
     recover{tp, start, leo, epochs, truncated_bytes}                               a log as it was opened: [[epoch, start]]
     append{tp, base, last, epoch, count, bytes}  hw{tp, hw}          hw also has lso where a transaction is open
     truncate{tp, from, to, records}  log_start{tp, start}  removed{tp}             records are gone; `removed`: the replica is

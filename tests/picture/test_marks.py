@@ -35,7 +35,7 @@ def test_a_high_watermark_that_stands() -> None:
     assert told(s) == []
     s.after(1.0).append(1, 51, 55)
     began = s.t
-    s.after(5.0).say("behind", 1, tp=TP, follower=3, behind=5.0, check_in=1.0, every=5.0)
+    s.after(5.0).say("behind", 1, tp=TP, epoch=0, follower=3, behind=5.0, check_in=1.0, every=5.0)
     stall = next(mark for mark in s.run.marks if mark.kind is Kind.STALL)
     assert (stall.text, stall.level) == ("high watermark of flights-0 stands at 51", Level.WAIT)
     assert abs(stall.t - (began - s.run.events[0]["t"])) < 1e-6

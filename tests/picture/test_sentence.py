@@ -8,7 +8,7 @@ from tests.picture.script import TP, Script
 def test_a_follower_that_holds_up_the_high_watermark() -> None:
     """Fails if the sketch's own sentence comes out differently: who, how long of how long, which records wait."""
     s = Script(records=47).append(1, 47, 51).append(2, 47, 51)
-    s.after(0.7).say("behind", 1, tp=TP, follower=3, behind=0.7, check_in=4.0, every=5.0).after(6.5)
+    s.after(0.7).say("behind", 1, tp=TP, epoch=0, follower=3, behind=0.7, check_in=4.0, every=5.0).after(6.5)
     said = s.frame().sentence
     assert said.text == ("Broker 3 has not caught up for 7.2 s of 10 s. Until it does, or leaves the ISR, the high watermark "
                          "waits at 47: 47-50 are written, not readable.")
@@ -20,7 +20,7 @@ def test_a_follower_that_holds_up_the_high_watermark() -> None:
 def test_a_follower_past_the_limit_waits_for_the_next_look() -> None:
     """Fails if the picture promises that a follower leaves at 10 s, when the leader looks only twice in that time."""
     s = Script(records=47).append(1, 47, 48).append(2, 47, 48)
-    s.say("behind", 1, tp=TP, follower=3, behind=0.6, check_in=4.0, every=5.0).after(10.4)
+    s.say("behind", 1, tp=TP, epoch=0, follower=3, behind=0.6, check_in=4.0, every=5.0).after(10.4)
     assert "The leader drops it from the ISR at its next look, in 3.6 s; until then" in s.sentence()
     assert "47 is written, not readable" in s.sentence()
 

@@ -198,3 +198,12 @@ def test_an_open_transaction() -> None:
     s = Script(records=20).say("hw", 1, tp=TP, hw=20, lso=12)
     assert s.frame().chosen.last_stable == 12                                           # type: ignore[union-attr]
     assert s.say("hw", 1, tp=TP, hw=21).frame().chosen.last_stable is None              # type: ignore[union-attr]
+
+
+def test_a_leader_of_the_past_judges_nobody() -> None:
+    """Fails if what a cut-off leader tells of its followers, after another was elected, is taken for the present's word."""
+    s = Script(records=5).decide(2, 1, [2, 3], 1).lead(2, 1, version=2).append(1, 5, 6)
+    s.say("behind", 1, tp=TP, epoch=0, follower=3, behind=4.0, check_in=1.0, every=5.0).after(1.0)
+    assert lane(s, 3).behind_for == 0.0
+    s.say("behind", 2, tp=TP, epoch=1, follower=3, behind=4.0, check_in=1.0, every=5.0)
+    assert round(lane(s, 3).behind_for or 0.0, 3) == 4.0

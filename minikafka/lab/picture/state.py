@@ -234,6 +234,9 @@ def _removed(state: State, event: Event) -> None:
 
 
 def _behind(state: State, event: Event) -> None:
+    known = state.partition(event["tp"]).epoch
+    if event.get("epoch", known) < known:
+        return                                         # of a leader that is none any more
     behind, check = event.get("behind"), event.get("check_in")
     since = None if behind is None else event["t"] - behind
     told = Behind(since, None if check is None else event["t"] + check, event.get("every"))
