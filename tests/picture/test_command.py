@@ -8,6 +8,8 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.svg import draw
+from minikafka.lab.picture.theme import WIDTHS
 
 PICTURES = Path(__file__).parents[2] / "labs" / "pictures"
 RUN = str(PICTURES / "readme.mk")
@@ -31,6 +33,14 @@ def test_the_recorded_run_shows_what_the_readme_says() -> None:
     assert lanes[3].behind_for is not None and 7 < lanes[3].behind_for < 10
     assert [(ghost.start, ghost.end, ghost.acked) for ghost in lanes[2].ghosts] == [(14, 16, 2)]
     assert frame.ledger.lost == 2
+
+
+def test_nothing_jumps_while_time_passes() -> None:
+    """Fails if the height hangs on how long a number is or how many labels find room: a live view would shake."""
+    run = Run.open(RUN)
+    quiet = [29 + step / 4 for step in range(40)]  # broker 3 copies nothing; no other thing happens
+    for size in WIDTHS:
+        assert len({draw(run.at(t, "flights-2"), size)[1] for t in quiet}) == 1
 
 
 def test_without_a_file_it_is_told_as_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,9 +106,11 @@ def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int,
         x = axis.x(lane.high_watermark)
         label = f"knows HW {lane.high_watermark}"
         at = _beside(x, width(label), axis.x(chosen.high_watermark or 0), limit)
+        used = max(1, rows.used)
         row = rows.take(min(x, at), max(x, at + width(label)))
-        if row is not None:
-            placed.append(Under(row, x, label, at, 0, None))
+        fits = row is not None and row < used  # it comes and goes with every fetch: no row is made for it
+        placed.append(Under(row if fits else 0, x, label if fits else "", at, 0, None))
+        return used, placed
     return rows.used, placed
 
 
@@ -143,9 +145,10 @@ def draw_under(paper: Paper, placed: list[Under], axis: Axis, y: float) -> None:
     for each in placed:
         top = y + 4 + each.row * UNDER
         if each.ghost is None:
-            paper.open("lane-hw")
+            paper.open("lane-hw", "the high watermark as this replica knows it")
             paper.line(each.x - 1.5, y - HIGH - 3, each.x - 1.5, top + 13, "hw dash")
-            paper.text(each.at, top + 12, each.label, "blue halo")
+            if each.label:
+                paper.text(each.at, top + 12, each.label, "blue halo")
             paper.close()
         else:
             _draw_ghost(paper, each, each.ghost, axis, top)

@@ -72,7 +72,7 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
                 paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
                 break
         _draw_icons(paper, offset, names, x, y, row or 0)
-    return y + rows.used * ROW + (6 if chosen.fingers else 0)
+    return y + max(2, rows.used) * ROW + 6 if chosen.fingers else y
 
 
 def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float, y: float, row: int) -> None:

@@ -42,13 +42,14 @@ def _draw_title(paper: Paper, frame: Frame, y: float) -> None:
 
 def _draw_sentence(paper: Paper, frame: Frame, y: float) -> float:
     lines = wrap(frame.sentence.text, paper.width - 2 * SIDE - 56, 16, 3)
-    high = 18 + LINE * len(lines)
+    high = 18 + LINE * max(2, len(lines))  # room for two: what stands below must not jump as the numbers grow
+    first = y + 26 + (LINE / 2 if len(lines) == 1 else 0)
     paper.open("sentence", level=frame.sentence.level)
     paper.rect(SIDE, y, paper.width - 2 * SIDE, high, "card", 8)
     paper.rect(SIDE, y, 5, high, f"f{LOOKS[frame.sentence.level]}", 2)
-    draw_level(paper, frame.sentence.level, SIDE + 24, y + 20)
+    draw_level(paper, frame.sentence.level, SIDE + 24, first - 6)
     for place, line in enumerate(lines):
-        paper.text(SIDE + 44, y + 26 + place * LINE, line, "", 16)
+        paper.text(SIDE + 44, first + place * LINE, line, "", 16)
     paper.close()
     return y + high
 

@@ -14,6 +14,7 @@ from minikafka.lab.picture.packing import Rows
 from minikafka.lab.picture.paper import Paper, width
 
 ROW = 28
+LEAST = 60      # x that no label begins before
 
 
 class Line(NamedTuple):
@@ -34,6 +35,9 @@ def place_lines(chosen: Partition, axis: Axis, left: float, right: float) -> lis
         half = width(label, 14, True) / 2 + 8
         x = None if offset is None else axis.x(offset) - GAP / 2
         middle = min(max(left + half, axis.end if x is None else x), right - half)
+        if part == "start" and not rows.free(0, middle - half, middle + half):
+            beside = min(a for a, _ in rows.taken[0]) - rows.gap - half  # left of the others rather than above them
+            middle = beside if beside - half >= LEAST else middle
         row = rows.take(middle - half, middle + half, stem=x)
         if row is not None:
             placed.append(Line(part, offset, label, x, middle, row))
@@ -41,8 +45,9 @@ def place_lines(chosen: Partition, axis: Axis, left: float, right: float) -> lis
 
 
 def lines_height(lines: list[Line]) -> float:
-    """Pixels that the labels take."""
-    return ROW * (1 + max(line.row for line in lines)) if lines else 0
+    """Pixels that the labels take; with a last stable offset always two rows, so that nothing jumps when they meet."""
+    least = 1 if any(line.part == "lso" for line in lines) else 0
+    return ROW * (1 + max([least, *(line.row for line in lines)]))
 
 
 def draw_lines(paper: Paper, lines: list[Line], top: float, bottom: float) -> None:

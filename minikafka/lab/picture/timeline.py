@@ -47,7 +47,7 @@ def draw_timeline(paper: Paper, frame: Frame, y: float, lines: int) -> float:
         _draw_mark(paper, mark, x(mark.t), y, label)
     paper.circle(at, y, 10, "knob")
     paper.close()
-    return y + 14 + rows.used * ROW
+    return y + 14 + (lines if frame.marks else 1) * ROW  # however many labels there are: nothing jumps
 
 
 def _draw_ends(paper: Paper, frame: Frame, rows: Rows, at: float, now: str, y: float) -> None:
