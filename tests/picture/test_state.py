@@ -67,6 +67,7 @@ def test_a_dead_broker_believes_nothing_and_keeps_its_log() -> None:
     s = Script(records=30).fault("kill", 1).after(0.5)
     dead = lane(s, 1)
     assert (dead.end, dead.believes_leader, dead.epoch, dead.role) == (30, False, None, "leader")
+    assert lane(s, 2).behind_for is None, "nobody judges the followers now"
 
 
 def test_a_new_disk_is_empty() -> None:

@@ -46,8 +46,8 @@ class Scene:
         replica, leader = partition.replicas.get(follower), partition.leader
         if replica is None or leader is None or leader == NOBODY or follower == leader or replica.log.end is None:
             return None
-        if partition.log_end is None or partition.replicas[leader].polled:
-            return None
+        if partition.log_end is None or partition.replicas[leader].polled or not self.runs(leader):
+            return None                                # a dead or paused leader judges nobody
         since = partition.behind_since(follower)
         return 0.0 if since is None else max(0.0, self.t - since)
 
