@@ -1,6 +1,7 @@
 """A view without a browser: its thread, its stops, what it can be asked."""
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -198,3 +199,9 @@ def test_live_brokers_in_a_view():
         view._from_page({"do": "order", "name": "restart", "args": [1]})
         until(lambda: dict(view._widget.state["brokers"])[1] == "running", 60)
     until(lambda: not view._widget.state["open"])
+
+
+def test_the_page_finds_the_time_line_in_the_picture(recorded):
+    """Fails if the picture's time line no longer has the form by which view.js lays the slider on it."""
+    svg = View(Run.open(recorded)).svg(2.0)
+    assert re.search(r'data-part="timeline"[^>]*><path d="M[\d.]+ ([\d.]+)L[\d.]+ \1" class="thick"', svg)

@@ -146,5 +146,5 @@ def clock_runs(frame: Any) -> bool:
     """Whether a stopwatch of this frame runs, so that the next moment looks different without any event."""
     if not frame.live:
         return False
-    watched = frame.chosen is not None and any(lane.behind_for is not None for lane in frame.chosen.lanes)
+    watched = frame.chosen is not None and any((lane.behind_for or 0) > 0 for lane in frame.chosen.lanes)
     return watched or any(p.oldest_wait is not None for p in frame.producers)

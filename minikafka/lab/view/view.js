@@ -127,12 +127,13 @@ function timeSlider(stage, ask) {
     const mark = document.elementsFromPoint(event.clientX, event.clientY).map(n => n.closest('[data-part="mark"]')).find(n => n);
     if (mark) ask.now({do: "go", t: Number(mark.dataset.t)});
   });
-  function place() {
-    const svg = stage.querySelector("svg"), line = svg?.querySelector('[data-part="timeline"] line');
-    slider.hidden = !line;
+  function place() {  // where the picture's line runs: "M40 715L1240 715" in the units of its viewBox
+    const svg = stage.querySelector("svg");
+    const line = svg?.querySelector('[data-part="timeline"] .thick')?.getAttribute("d")?.match(/^M([\d.]+) ([\d.]+)L([\d.]+)/);
+    slider.classList.toggle("mk-unplaced", !line);
     if (!line) return;
     const [, , width, high] = svg.getAttribute("viewBox").split(" ").map(Number);
-    const [x1, x2, y] = ["x1", "x2", "y1"].map(name => Number(line.getAttribute(name)));
+    const [x1, y, x2] = line.slice(1).map(Number);
     slider.style.left = `calc(${100 * x1 / width}% - 10px)`;
     slider.style.width = `calc(${100 * (x2 - x1) / width}% + 20px)`;
     slider.style.top = `calc(${100 * y / high}% - 14px)`;

@@ -27,7 +27,7 @@ from minikafka.lab.view.film import Film
 from minikafka.lab.view.orders import Orders, first_line
 from minikafka.lab.view.painter import Painter
 
-REST = 300.0  # seconds after its cluster's end that a view which nobody touches becomes a still picture
+REST = 120.0  # seconds without a touch after which the view of an ended cluster is a still picture (as often JupyterLab saves)
 FAULTS_OF_OURS = ("minikafka", "sim")  # engines whose links and followers can be broken
 
 
@@ -41,7 +41,6 @@ class View:
         self._film = Film(run, theme, size)
         self._painter = Painter(self._film, self._show_frame, self._say, self._going_on, tp)
         self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
-        self._frame: Frame | None = None
         self._shown: list[str] = []        # display ids
         self._shown_in: int | None = None  # the execution that displayed last
         self._stopped = False
@@ -56,8 +55,8 @@ class View:
 
     @property
     def frame(self) -> Frame:
-        """The frame that is shown."""
-        return self._frame if self._frame is not None and self._painter.running else self.at(self._painter.cursor.t)
+        """The frame where the viewer stands: now, unless somebody moved the slider."""
+        return self.at(self._painter.cursor.t)
 
     def at(self, t: float | None = None) -> Frame:
         """The frame at `t` seconds of the run; None: now."""
@@ -69,8 +68,8 @@ class View:
         return self._film.svg(self.at(t))
 
     def snapshot(self, t: float | None = None) -> front.Still:
-        """A still picture at `t` (None: the moment shown), for this cell to display."""
-        return front.Still(*self._still(self.frame if t is None else self.at(t)))
+        """A still picture at `t` (None: now, wherever the viewer looks), for this cell to display."""
+        return front.Still(*self._still(self.at(t)))
 
     def charts(self, tp: str | None = None) -> Any:
         """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure."""
@@ -156,7 +155,6 @@ class View:
             self._widget.on_msg(lambda _, message, __: self._from_page(message))
 
     def _show_frame(self, frame: Frame, cursor: Cursor, granted: int) -> None:
-        self._frame = frame
         widget = self._widget
         if widget is None:
             return
