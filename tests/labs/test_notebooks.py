@@ -28,6 +28,7 @@ NOTEBOOKS = {
     "solutions/unmarked": (notebook("1 + 1", "3"), "passed"),
     "solutions/unsolved": (notebook(UNSOLVED, ""), "failed"),
     "labs/unsolved": (notebook(UNSOLVED, ""), "passed"),
+    "labs/keeps-nothing": (notebook("import os\nassert os.environ['MINIKAFKA_PROGRESS'] == 'off'", ""), "passed"),
 }
 
 
@@ -41,7 +42,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         path = project / f"{name}.ipynb"
         path.parent.mkdir(exist_ok=True)
         nbformat.write(content, path)
-    environment = {k: v for k, v in os.environ.items() if k not in ("LAB_STRICT", "MINIKAFKA_ENGINE")}
+    environment = {k: v for k, v in os.environ.items() if k not in ("LAB_STRICT", "MINIKAFKA_ENGINE", "MINIKAFKA_PROGRESS")}
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-rpf", "-p", "no:cacheprovider", "labs", "solutions"],
                           cwd=project, env=environment, capture_output=True, text=True, timeout=110)
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith(("PASSED ", "FAILED "))]
@@ -50,5 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_what_fails_a_notebook(results, name):
-    """Fails if a wrong figure passes, if a picture drawn anew fails, or if an unsolved exercise is taken for a solved one."""
+    """Fails if a wrong figure passes, if a picture drawn anew fails, if an unsolved exercise is taken for a solved one,
+    or if a student's progress file is written.
+    """
     assert results[name] == NOTEBOOKS[name][1]

@@ -175,7 +175,8 @@ def show(sources: list[Path], everything: bool) -> int:
     problems = [problem for result in results for problem in result.problems]
     print(table(results), *problems, sep="\n")
     if everything and not problems:
-        TABLE.write_text(f"# Wrong solutions that the checks of the labs refuse\n\nMade by `tools/labs.py --gate`.\n\n{table(results)}\n")
+        title = "# Wrong solutions that the checks of the labs refuse\n\nMade by `tools/labs.py --gate`."
+        TABLE.write_text(f"{title}\n\n{table(results)}\n")
     return bool(problems)
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from itertools import cycle, islice
 
-
 # --- 6.2 ----------------------------------------------------------------------------------------------------------
 
 def the_leaders_end(leo, isr):
