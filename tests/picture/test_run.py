@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minikafka.cluster.trace import order
-from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.frame import Frame, Kind
 from minikafka.lab.picture.run import EVERY, Run
 from minikafka.lab.picture.state import State
 from minikafka.lab.picture.svg import to_svg
@@ -163,6 +163,11 @@ def test_steps_and_marks() -> None:
         back.append(before)
     assert back[::-1] == pytest.approx(seen)
     assert [mark.t for mark in run.marks] == sorted(mark.t for mark in run.marks)
+    loss = run.next_mark(0.0, +1, Kind.LOSS)
+    assert loss is not None and loss.kind is Kind.LOSS
+    assert run.next_mark(loss.t, +1, Kind.LOSS) is None and run.next_mark(loss.t, -1, Kind.LOSS) is None
+    killed = run.next_mark(loss.t, -1, Kind.FAULT)
+    assert killed is not None and killed.text.endswith("killed")
 
 
 def test_a_run_without_events() -> None:

@@ -23,7 +23,7 @@ from typing import Any
 from minikafka.cluster.trace import Trace, order
 from minikafka.lab.picture import recording
 from minikafka.lab.picture.compose import compose
-from minikafka.lab.picture.frame import Frame, Mark
+from minikafka.lab.picture.frame import Frame, Kind, Mark
 from minikafka.lab.picture.marks import Marker
 from minikafka.lab.picture.scene import Scene, names
 from minikafka.lab.picture.state import State
@@ -160,6 +160,13 @@ class Run:
         with self._lock:
             return list(self._all_marks())
 
+    def next_mark(self, t: float, direction: int, *kinds: Kind) -> Mark | None:
+        """The next mark after `t` (+1), or the last before it (-1), of these kinds if any are given."""
+        marks = [mark for mark in self.marks if not kinds or mark.kind in kinds]
+        if direction > 0:
+            return next((mark for mark in marks if mark.t > t + 1e-9), None)
+        return next((mark for mark in reversed(marks) if mark.t < t - 1e-9), None)
+
     def _all_marks(self) -> list[Mark]:
         if self._marks is None:
             self._marks = self._marker.marks(self._zero)
@@ -184,6 +191,11 @@ class Run:
             chosen = tp if tp is not None else next(iter(names(state)), None)
             scene = Scene(state, zero + moment, zero, chosen, recent)
             return compose(scene, self.begin, end, self.live, self.engine, tuple(self._all_marks()))
+
+    def view(self, tp: str | None = None, **options: Any) -> Any:
+        """The run in a notebook, with a time slider (minikafka/lab/view); options as of `cluster.view`."""
+        from minikafka.lab.view import show  # a picture needs no notebook
+        return show(self, tp, **options)
 
     def state_at(self, t: float) -> State:
         """The folded state itself, for who wants more than a frame. A copy."""
