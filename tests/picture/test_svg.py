@@ -8,7 +8,7 @@ from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from minikafka.lab.picture.frame import Flow, Frame, Ghost
 from minikafka.lab.picture.paper import Label
@@ -19,7 +19,13 @@ from tests.picture.invented import frames
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = sorted(WIDTHS)
-many = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+many = settings(
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],  # a frame takes minutes to shrink
+)
 
 
 def tree(frame: Frame, **how: str) -> ElementTree.Element:

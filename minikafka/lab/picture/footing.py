@@ -42,7 +42,7 @@ def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
 def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
     if not chosen.epochs:
         return y
-    first, second = Rows(1), Rows(1)
+    first, second = Rows(1, gap=6), Rows(1, gap=6)
     for each in reversed(chosen.epochs):
         left, end = axis.x(each.start), max(axis.x(each.end) - GAP, axis.x(each.start) + 5)
         label = words.epoch(each, chosen.epoch)
