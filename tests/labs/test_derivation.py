@@ -195,6 +195,13 @@ def test_what_tells_about_a_machine_is_found(project, words):
     assert any("double" in problem for problem in stale(source(project), project))
 
 
+def test_a_name_counts_only_where_it_is_somebodys(project):
+    """I-NB-5: fails if the author's name or host gets through a run, or if a machine whose user is called kafka sees a stale lab."""
+    pretend_to_run(project, "hello ada, kafka")
+    assert stale(source(project), project) == []
+    assert outputs.personal(solved(project).cells, ["ada"])[0] == "double: ada"
+
+
 def test_addresses_are_no_paths(project):
     """Fails if a harmless output is refused."""
     pretend_to_run(project, "http://127.0.0.1/tmp/x node-1/data/home/x-0 and/or")

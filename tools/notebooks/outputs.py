@@ -12,7 +12,7 @@ import json
 import re
 import socket
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -75,15 +75,19 @@ def plain(output: NotebookNode) -> NotebookNode:
     return relative(output)
 
 
-def personal(cells: list[NotebookNode]) -> list[str]:
-    """What an output tells about the machine that it was made on: "cell-id: the words"."""
-    names = sorted(name for name in {socket.gethostname(), getpass.getuser()} if len(name) > 4)
+def personal(cells: list[NotebookNode], names: Iterable[str] = ()) -> list[str]:
+    """What an output tells about the machine that it was made on, "cell-id: the words": paths, and any of these names."""
     found = []
     for cell in cells:
         for text in texts(cell.get("outputs", [])):
             words = PATHS.findall(text) + [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
             found += [f"{cell.id}: {word[:80]}" for word in words]
     return found
+
+
+def own_names() -> list[str]:
+    """What this machine and its user are called. Asked when a notebook is run: elsewhere such a name may be an ordinary word."""
+    return sorted(name for name in {socket.gethostname(), getpass.getuser()} if len(name) > 4)
 
 
 def texts(value: object) -> Iterator[str]:

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from . import outputs
 from .build import Project, build, load, text
-from .source import LabError, read
+from .source import LabError
 
 STRICT = {"LAB_STRICT": "1", "MINIKAFKA_PROGRESS": "off", "MINIKAFKA_ENGINE": "minikafka", "PYTHONHASHSEED": "0"}
 CELL_LIMIT = 120  # seconds
@@ -35,9 +35,12 @@ def run(path: Path, project: Project) -> str:
         raise LabError(f"{lab.name}: {error}") from None
     taken = time.monotonic() - began
     notebook.metadata.pop("widgets", None)
-    notebook.metadata["minikafka"]["ran"] = outputs.code_hash(read(path).cells)
+    notebook.metadata["minikafka"]["ran"] = outputs.code_hash(lab.cells)
     project.solved(lab).write_text(text(notebook))
     build(path, project)
+    told = outputs.personal(load(project.solved(lab)).cells, outputs.own_names())
+    if told:
+        raise LabError(f"{lab.name}: outputs tell about this machine: {'; '.join(told)}")
     slowest = ", ".join(f"{cell} {spent:.1f} s" for spent, cell in sorted(times.taken, reverse=True)[:5])
     return f"{lab.name}: {len(times.taken)} cells in {taken:.0f} s; slowest: {slowest}"
 
