@@ -73,13 +73,16 @@ def test_one_cluster_has_one_thread(sim):
 
 
 def test_the_same_cell_has_one_thread_whatever_its_cluster(recorded):
-    """I-REGISTRY-1: fails if Run All twice, with a new cluster each time, leaves two threads."""
+    """I-REGISTRY-1: fails if Run All twice, with a new cluster each time, leaves two threads, or if one cell cannot show two
+    runs.
+    """
     views = []
-    for _ in range(2):
+    for execution in (1, 1, 2):
         view = View(Run.open(recorded))
-        view.cell = "the-cell"
+        view.cell, view.execution = "the-cell", execution
         views.append(page(view))
-    assert living() == [views[1]] and not views[0]._painter.running
+        assert living() == (views if execution == 1 else [view])
+    assert not views[0]._painter.running and not views[1]._painter.running
 
 
 def test_a_closed_cluster_ends_the_thread_and_the_run_can_still_be_scrubbed(sim, monkeypatch):
@@ -205,3 +208,10 @@ def test_the_page_finds_the_time_line_in_the_picture(recorded):
     """Fails if the picture's time line no longer has the form by which view.js lays the slider on it."""
     svg = View(Run.open(recorded)).svg(2.0)
     assert re.search(r'data-part="timeline"[^>]*><path d="M[\d.]+ ([\d.]+)L[\d.]+ \1" class="thick"', svg)
+
+
+def test_charts_are_of_the_same_run(recorded):
+    """Fails if the charts of a view show nothing, or another run's time."""
+    view = View(Run.open(recorded), tp="flights-0")
+    times = [t for trace in view.charts().data for t in trace.x if t is not None]
+    assert times and 0 <= min(times) and max(times) <= view.run.end + 1

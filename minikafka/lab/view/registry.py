@@ -2,7 +2,8 @@
 
 Owns: the living views of this process.
 Invariants
-  I-REGISTRY-1  at most one living view per cluster, and per cell of a notebook: a new one stops its namesake first
+  I-REGISTRY-1  at most one living view per cluster, and those of a cell end when it is run again: a new one stops its
+                namesakes first
 """
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def cluster_closed(cluster: Any) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a.cluster is not None and a.cluster is b.cluster or a.cell is not None and a.cell == b.cell
+    if a.cluster is not None and a.cluster is b.cluster:
+        return True
+    return a.cell is not None and a.cell == b.cell and a.execution != b.execution  # one cell may show two runs
 
 
 @atexit.register

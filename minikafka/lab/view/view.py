@@ -37,7 +37,7 @@ class View:
     def __init__(self, run: Run, cluster: Any = None, tp: str | None = None, *, theme: str = "auto",
                  controls: bool = True, size: str = "page") -> None:
         self.run, self.cluster = run, cluster
-        self.cell = front.cell()
+        self.cell, self.execution = front.cell(), front.count()
         self._film = Film(run, theme, size)
         self._painter = Painter(self._film, self._show_frame, self._say, self._going_on, tp)
         self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
