@@ -23,7 +23,7 @@ def draw_bracket(paper: Paper, chosen: Partition, lanes: Sequence[Lane], tops: S
     size = sum(lane.in_sync is True for lane in lanes)
     unknown = chosen.isr is None
     last = len(lanes) if unknown else size
-    y0, y1 = tops[0] + 10, bottoms[last - 1] - 14 if last else tops[0] + 10
+    y0, y1 = tops[0] + 10, bottoms[last - 1] - 4 if last else tops[0] + 10
     paper.open("isr", isr=words.brokers(chosen.isr), min=words.offset(chosen.min_isr))
     if last:
         paper.path(f"M{X + 9:g} {y0:g}H{X:g}V{y1:g}H{X + 9:g}", "pen dash" if unknown else "pen")
@@ -37,7 +37,7 @@ def _draw_notch(paper: Paper, chosen: Partition, lanes: Sequence[Lane], bottoms:
                 size: int | None) -> None:
     if chosen.min_isr is None or chosen.min_isr < 1:
         return
-    y = bottoms[min(chosen.min_isr, len(lanes)) - 1] - 2
+    y = bottoms[min(chosen.min_isr, len(lanes)) - 1] - 4
     short = size is not None and size < chosen.min_isr
     if short:
         paper.path(f"M{X:g} {end:g}V{y:g}", "alarm dash")
