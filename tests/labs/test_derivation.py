@@ -196,7 +196,7 @@ def test_what_tells_about_a_machine_is_found(project, words):
 
 
 def test_a_name_counts_only_where_it_is_somebodys(project):
-    """I-NB-5: fails if the author's name or host gets through a run, or if a machine whose user is called kafka sees a stale lab."""
+    """I-NB-5: fails if the author's name gets through a run, or if a machine whose user is called kafka sees a stale lab."""
     pretend_to_run(project, "hello ada, kafka")
     assert stale(source(project), project) == []
     assert outputs.personal(solved(project).cells, ["ada"])[0] == "double: ada"
