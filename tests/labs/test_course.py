@@ -45,6 +45,11 @@ def test_the_labs_are_fresh(capsys):
     assert labs.main(["--check"]) == 0, capsys.readouterr().out
 
 
+def test_the_labs_that_are_promised_are_there():
+    """Fails if a source is moved or renamed, and with it every test that goes over the labs."""
+    assert {lab.number for lab in SOURCES.values()} >= {0, 2, 5, 6, 8, 11}
+
+
 def test_the_table_of_seeds_is_whole():
     """Fails if an item of the lectures is dropped from the table, or given to a lab that does not exist (lab 13
     only comes back to items of others).
