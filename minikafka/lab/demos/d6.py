@@ -15,7 +15,7 @@ COMMON, ALONE, LATER = 70, 30, 20
 DARK = {
     "ask": "Seventy records on all three, min.insync.replicas=1, unclean election off. Brokers 2 and 3 get stuck now.",
     "alone": "Broker 1 has a hundred, 2 and 3 have seventy. All hundred were acknowledged with acks=all. I pull its plug.",
-    "freeze": "Two brokers live, and the partition is dark. Why does neither of them take over?",
+    "later": "Two brokers live and are well, and the partition is dark. Why does neither of them take over?",
     "explain": "Only broker 1's return brings it back. A hundred of a hundred are there.",
 }
 LOSS = {
@@ -35,12 +35,14 @@ SAFE = {
 
 def story(stage: Stage, captions: dict[str, str], min_insync: int, unclean: bool) -> None:
     """One disaster of lab 8, with its moments named for the class."""
+    cluster = stage.cluster(seed=8, controllers=1)
+
     def moment(name: str) -> None:
         if name in captions:
             stage.moment(name, captions[name])
+            cluster.sleep(0.3)                 # the picture of a moment is that before the next deed
 
-    end = disaster(min_insync, unclean, common=COMMON, alone=ALONE, later=LATER, moment=moment,
-                   cluster=stage.cluster(seed=8, controllers=1))
+    end = disaster(min_insync, unclean, common=COMMON, alone=ALONE, later=LATER, moment=moment, cluster=cluster)
     stage.fact("end", end)
 
 
@@ -51,7 +53,7 @@ def night(facts: Facts) -> Any:
 def dark(run: Any, facts: Facts) -> Iterator[Seen]:
     """Unclean election off: nobody leads, nothing is lost."""
     end = night(facts)
-    frozen = run.at(facts.t("freeze"), TP)
+    frozen = run.at(facts.t("later"), TP)
     yield Seen(end.accepted == ALONE, f"broker 1, alone in the ISR, acknowledged {end.accepted} records with acks=all")
     yield Seen(end.successor is None, f"after its death {end.leader} leads, and brokers "
                                       f"{[b.id for b in frozen.brokers if b.process != 'killed']} are alive")
@@ -105,7 +107,7 @@ DEMO = Demo(
     ),
     notes=(
         "Three scenes: dark, loss, nothing to lose. Vote before the second one; the first shows what the default does.",
-        "Scene 1, freeze: both followers live and beat. Let somebody say why neither may lead. (Neither has everything.)",
+        "Scene 1, in the dark: both followers live and beat. Let somebody say why neither may lead. (Neither has everything.)",
         "Scene 2, 'later': stop before the new records come. Which offset will the next one get? 70. And what was 70?",
         "Scene 2, 'back': do not talk while the cells of broker 1 fall. Then count the stamps.",
         "Commonest wrong answers: A (acks=all cannot lose) and C (counting). B is what people hope for.",

@@ -162,13 +162,14 @@ def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0, tol
     """
     client = Client(cluster.world.client_env(), cluster.world.bootstrap, "one try", timeout + 1)
     request = produce_request(value, acks, timeout, cluster.world.client_env().wall_ms())
-    asked = told.invoke(told.name, "send", topic=TOPIC, partition=0) if told is not None else {}
 
     async def ask() -> Any:
-        await client.topic(TOPIC, timeout)
-        return await client.request(C, request, PRODUCE_VERSION)
+        await client.topic(TOPIC, timeout)     # whoever is dead is asked in vain first; that is not part of the try
+        asked = told.invoke(told.name, "send", topic=TOPIC, partition=0) if told is not None else {}
+        return asked, await client.request(C, request, PRODUCE_VERSION)
 
-    answer = cluster.run(ask()).responses[0].partition_responses[0]
+    asked, answer = cluster.run(ask())
+    answer = answer.responses[0].partition_responses[0]
     client.close()
     error = Err(answer.error_code)
     if told is not None and error is Err.NONE:
