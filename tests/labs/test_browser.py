@@ -45,3 +45,16 @@ def test_a_student_runs_lab_0_from_top_to_bottom(tmp_path):
         page.page.evaluate("document.querySelector('.mk-view').scrollIntoView({block: 'start'})")
         page.picture("lab-00-back")
         assert page.strangers == set() and page.complaints == []
+
+
+def test_lab_8_runs_from_top_to_bottom_and_leaves_pictures(tmp_path):
+    """Fails if a cell of lab 8 stops the run in a page with widgets, or if its live view leaves no still picture."""
+    shutil.copytree(ROOT / "labs", tmp_path / "project" / "labs")
+    with jupyter(tmp_path, "08") as address, browser(tmp_path, address) as page:
+        assert page.run_all() is True, page.errors()
+        assert page.errors() == []
+        live = next(cell for cell in page.cells() if cell["id"] == "live-view")
+        assert [set(output["data"]) for output in live["outputs"]] == [{"image/svg+xml", "text/plain"}]
+        page.page.locator(".jp-OutputArea img").last.scroll_into_view_if_needed()
+        page.picture("lab-08")
+        assert page.strangers == set() and page.complaints == []

@@ -58,8 +58,8 @@ def test_frames_come_as_virtual_time_goes_on_and_any_moment_can_be_seen_again(si
     before, after = view.at(dies - 0.01).chosen.leader, view.at().chosen.leader
     assert before != after and crowns
     view._from_page({"do": "go", "t": dies - 0.01, "n": 1})
-    until(lambda: view._widget.state["granted"] == 1)
-    assert view._widget.state["mode"] == "still"
+    until(lambda: view._widget.state.get("granted") == 1)
+    assert view._widget.state.get("mode") == "still"
     assert f'data-part="crown" data-broker="{before}"' in view._widget.svg
     assert f'data-part="crown" data-broker="{after}"' not in view._widget.svg.split('data-part="partition"')[1]
 
@@ -92,10 +92,10 @@ def test_a_closed_cluster_ends_the_thread_and_the_run_can_still_be_scrubbed(sim,
     disaster(sim)
     sim.close()
     until(lambda: threads() == ["view-rest"])
-    assert view._widget.state["open"] is False and living() == [view]
+    assert view._widget.state.get("open") is False and living() == [view]
     view._from_page({"do": "go", "t": 2.0, "n": 7})
-    until(lambda: view._widget.state["granted"] == 7)
-    assert view._widget.state["t"] == 2.0
+    until(lambda: view._widget.state.get("granted") == 7)
+    assert view._widget.state.get("t") == 2.0
 
 
 def test_a_view_that_nobody_touches_after_the_end_becomes_a_still_picture(sim, monkeypatch):
@@ -139,7 +139,7 @@ def test_an_error_in_drawing_is_said_and_the_thread_goes_on(sim):
     until(lambda: "ZeroDivisionError" in view._widget.said.get("text", ""))
     view._film.svg = right
     view._from_page({"do": "go", "t": 0.5, "n": 3})
-    until(lambda: view._widget.state["granted"] == 3)
+    until(lambda: view._widget.state.get("granted") == 3)
     assert view._painter.running
 
 
@@ -148,10 +148,10 @@ def test_an_order_of_the_page_reaches_the_cluster(sim):
     view = page(sim.view())
     view._from_page({"do": "order", "name": "kill", "args": [2]})
     until(lambda: sim.alive == [1, 3])
-    until(lambda: dict(view._widget.state["brokers"]).get(2) == "killed")
-    until(lambda: view._widget.said["text"] == "kill broker 2: done")
+    until(lambda: dict(view._widget.state.get("brokers", [])).get(2) == "killed")
+    until(lambda: view._widget.said.get("text") == "kill broker 2: done")
     view._from_page({"do": "order", "name": "kill", "args": ["seven"]})
-    until(lambda: view._widget.said["level"] == "bad")
+    until(lambda: view._widget.said.get("level") == "bad")
 
 
 def test_a_recorded_run_opens_without_a_cluster(sim, tmp_path):
@@ -174,8 +174,8 @@ def test_the_picture_stays_alive_beside_a_restart(sim):
     try:
         view._from_page({"do": "order", "name": "mend", "args": []})
         view._from_page({"do": "go", "t": 0.2, "n": 9})
-        until(lambda: view._widget.state["granted"] == 9)
-        assert view._widget.state["busy"] == [["mend"]]
+        until(lambda: view._widget.state.get("granted") == 9)
+        assert view._widget.state.get("busy") == [["mend"]]
     finally:
         gate.set()
         ORDERS["mend"] = original
@@ -197,11 +197,11 @@ def test_live_brokers_in_a_view():
         view = page(cluster.view())
         until(lambda: dict(view._widget.state.get("brokers", [])).get(1) == "running")
         view._from_page({"do": "order", "name": "kill", "args": [1]})
-        until(lambda: dict(view._widget.state["brokers"])[1] == "killed")
+        until(lambda: dict(view._widget.state.get("brokers", []))[1] == "killed")
         assert view.svg().startswith("<svg")
         view._from_page({"do": "order", "name": "restart", "args": [1]})
-        until(lambda: dict(view._widget.state["brokers"])[1] == "running", 60)
-    until(lambda: not view._widget.state["open"])
+        until(lambda: dict(view._widget.state.get("brokers", []))[1] == "running", 60)
+    until(lambda: not view._widget.state.get("open"))
 
 
 def test_the_page_finds_the_time_line_in_the_picture(recorded):

@@ -136,7 +136,7 @@ function timeSlider(stage, ask) {
     const [x1, y, x2] = line.slice(1).map(Number);
     slider.style.left = `calc(${100 * x1 / width}% - 10px)`;
     slider.style.width = `calc(${100 * (x2 - x1) / width}% + 20px)`;
-    slider.style.top = `calc(${100 * y / high}% - 14px)`;
+    slider.style.top = `calc(${100 * y / high}% - 10px)`;
   }
   function update(state, marks) {
     const begin = state.begin ?? 0, t = state.t ?? 0;

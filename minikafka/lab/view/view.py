@@ -105,6 +105,8 @@ class View:
         self._shown_in = front.count()
         if place == front.PAGE:
             self._painter.wish(do="look")
+            if not self._going_on():
+                self._rest_later()
 
     def stop(self) -> None:
         """Let the picture stand still: no thread, no widget, and a still picture of the last frame where it was shown."""
@@ -196,7 +198,7 @@ class View:
         """Stop in a while, so that the notebook is saved with a picture; whoever goes on looking puts it off."""
         if self._rest is not None:
             self._rest.cancel()
-        self._rest = threading.Timer(REST, self.stop)
+        self._rest = threading.Timer(REST if self.cluster is not None else 5 * REST, self.stop)
         self._rest.name, self._rest.daemon = "view-rest", True
         self._rest.start()
 
