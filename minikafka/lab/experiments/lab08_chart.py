@@ -4,7 +4,7 @@
 
 Owns: a little SVG that reads on light and on dark pages: colours of Okabe and Ito, and a dash for each line as well.
 Invariants
-  I-LAB08-5  every point is a note of a room; nothing is smoothed or drawn beyond what was measured
+  I-ROOM-5  every point is a note of a room; nothing is smoothed or drawn beyond what was measured
 """
 from __future__ import annotations
 
