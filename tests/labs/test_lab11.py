@@ -109,6 +109,7 @@ def test_where_the_seven_are(taken_back, offsets, rows):
             send(billing, islice(city, taken_back), partition=0)
             billing.abort_transaction()
         billing.close()
+        cluster.wait(lambda: ends(cluster, "read_committed") == ends(cluster), timeout=30)  # markers follow the answer
         whole = ends(cluster)
         found = committed(cluster, whole)
     assert (sum(whole.values()), len(found)) == (offsets, rows)
