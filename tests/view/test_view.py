@@ -215,3 +215,11 @@ def test_charts_are_of_the_same_run(recorded):
     view = View(Run.open(recorded), tp="flights-0")
     times = [t for trace in view.charts().data for t in trace.x if t is not None]
     assert times and 0 <= min(times) and max(times) <= view.run.end + 1
+
+
+def test_a_picture_shown_twice_is_drawn_for_the_one_that_is_seen(sim):
+    """Fails if scrolling one of two views of a picture out of sight slows the other down."""
+    view = page(sim.view())
+    for name, on, seen in (("a", True, True), ("b", True, True), ("a", False, True), ("b", None, False), ("a", True, True)):
+        view._from_page({"do": "visible", "view": name, "on": on})
+        assert view._painter.seen is seen

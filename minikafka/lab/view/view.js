@@ -240,16 +240,19 @@ function pointer(stage, ask) {
   });
 }
 
+// A picture may be shown twice (a new view of a cell's output); each tells whether it can be seen, and when it is gone.
 function watchSight(root, model) {
+  const view = Math.random().toString(36).slice(2);
   let inSight = true, told = true;
   const tell = () => {
     const on = inSight && !document.hidden;
-    if (on !== told) model.send({do: "visible", on: told = on});
+    if (on !== told) model.send({do: "visible", view, on: told = on});
   };
+  model.send({do: "visible", view, on: true});
   const observer = new IntersectionObserver(entries => { inSight = entries.at(-1).isIntersecting; tell(); });
   observer.observe(root);
   document.addEventListener("visibilitychange", tell);
-  return () => { observer.disconnect(); document.removeEventListener("visibilitychange", tell); };
+  return () => { model.send({do: "visible", view, on: null}); observer.disconnect(); document.removeEventListener("visibilitychange", tell); };
 }
 
 function render({model, el}) {

@@ -43,6 +43,7 @@ class View:
         self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
         self._shown: list[str] = []        # display ids
         self._shown_in: int | None = None  # the execution that displayed last
+        self._sights: dict[str, bool | None] = {}  # by view in the page: can be seen, or gone (None)
         self._stopped = False
         self._lines = 0
         self._fixed = {"controls": controls, "size": size, "theme": theme, "speeds": list(SPEEDS),
@@ -221,7 +222,8 @@ class View:
             self._rest_later()
         do = message.get("do")
         if do == "visible":
-            self._painter.seen = bool(message["on"])
+            self._sights[message.get("view", "")] = message["on"]
+            self._painter.seen = True in self._sights.values()
         elif do == "order" and self.cluster is not None:
             self._orders.begin(message["name"], *message.get("args", []))
             self._painter.wish(do="look")
