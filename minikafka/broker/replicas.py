@@ -62,6 +62,7 @@ class ReplicaManager:
         self._opened: dict[tuple[str, int], Log] = {}              # found on disk, not claimed by the metadata yet
         self._listeners: dict[str, list[OnRole]] = {}
         self._leading: dict[Partition, int] = {}
+        self._configs: dict[str, LogConfig] = {}                   # by topic, as of the image: many partitions, one answer
         self._caught_up = False
         self._closed = False
         self._checkpointing = False
@@ -161,6 +162,8 @@ class ReplicaManager:
 
     def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
         """Follow the image after a batch of committed records."""
+        if changes.configs or changes.deleted or not self._caught_up:
+            self._configs.clear()
         if not self._caught_up:
             if not self._registered(image):
                 return
@@ -269,13 +272,18 @@ class ReplicaManager:
     # --- logs -----------------------------------------------------------------------------------------------------
 
     def _log_config(self, topic: str) -> LogConfig:
+        if topic not in self._configs:
+            self._configs[topic] = self._resolve(topic)
+        return self._configs[topic]
+
+    def _resolve(self, topic: str) -> LogConfig:
         values = log_config(self.broker.image, self.config, topic)
         values["cleanup_policy"] = ",".join(values["cleanup_policy"])
         values["producer_id_expiration_ms"] = self.broker.setting("producer.id.expiration.ms")
         return LogConfig(**{f.name: values[f.name] for f in fields(LogConfig)})
 
     def _min_insync(self, topic: str) -> int:
-        return int(log_config(self.broker.image, self.config, topic)["min_insync_replicas"])
+        return int(topic_value(self.broker.image, self.config, topic, "min.insync.replicas"))
 
     def _open_log(self, topic: str, index: int, topic_id: UUID | None) -> Log:
         key = (topic, index)
