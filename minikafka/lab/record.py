@@ -9,9 +9,9 @@ names another one, or is "off". Tests and CI write none unless MINIKAFKA_PROGRES
 Owns: where it lies, reading, changing under a lock, and what happens when it cannot be read.
 
 Invariants
-  I-REC-1  a reader finds the old file or the whole new one; two notebooks that write at once lose nothing of each other
-  I-REC-2  a file that cannot be read is kept aside under another name, and a message says where; it is never overwritten
-  I-REC-3  no trouble with the file stops a notebook
+  I-STUDENT-1  a reader finds the old file or the whole new one; two notebooks that write at once lose nothing of each other
+  I-STUDENT-2  a file that cannot be read is kept aside under another name, and a message says where; it is never overwritten
+  I-STUDENT-3  no trouble with the file stops a notebook
 """
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def quiet(stage):
     (Scene("unnamed", lambda stage: stage.cluster().sleep(1), lambda run, facts: [Seen(True, "never")]), "no moment"),
 ])
 def test_a_check_can_fail(scene, complaint):
-    """I-DEMO-5: fails if a false line, a broken story or an empty column passes."""
+    """I-STAGE-5: fails if a false line, a broken story or an empty column passes."""
     said: list[str] = []
     assert not check(replace(demo("D1"), scenes=(scene,)), said.append)
     assert any("NO" in line and complaint in line for line in said)
@@ -55,13 +55,13 @@ def test_d1_sees_the_time_that_nobody_leads():
 
 
 def test_a_recording_is_the_same_in_every_class():
-    """I-DEMO-1: fails if chance or this machine's clock gets into a story."""
+    """I-STAGE-1: fails if chance or this machine's clock gets into a story."""
     one, two = (record(demo("D1").scenes[0]) for _ in range(2))
     assert one.facts.events == two.facts.events and one.moments == two.moments
 
 
 def test_the_first_moment_is_the_snapshot():
-    """I-DEMO-3: fails if a story may begin with anything but "ask", or name a moment twice."""
+    """I-STAGE-3: fails if a story may begin with anything but "ask", or name a moment twice."""
     def late(stage):
         stage.cluster()
         stage.moment("freeze", "")
@@ -140,7 +140,7 @@ def test_what_is_not_there_is_a_404(address, path):
 
 
 def test_another_name_for_this_machine_is_refused(address):
-    """I-DEMO-6: fails if a page of elsewhere could read the demos by giving its own name this address."""
+    """I-STAGE-6: fails if a page of elsewhere could read the demos by giving its own name this address."""
     with pytest.raises(urllib.error.HTTPError) as refused:
         get(address + "/demos.json", host="evil.example")
     assert refused.value.code == 403

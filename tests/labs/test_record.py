@@ -61,7 +61,7 @@ def test_not_begun_is_not_tried(student, monkeypatch, two_exercises):
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"version": 2}', '{"version": 1, "exercises": []}', "\x00\xff",
                                   '{"version": 1, "exercises": {"1.1": 3}, "hints": {}, "predictions": {}, "labs": {}}'])
 def test_a_damaged_file_is_kept_aside(student, two_exercises, capsys, text):
-    """I-REC-2: fails if a file that cannot be read is overwritten, or if nobody is told where it went."""
+    """I-STUDENT-2: fails if a file that cannot be read is overwritten, or if nobody is told where it went."""
     student.parent.mkdir()
     student.write_text(text)
     student.with_name("progress-damaged-1.json").write_text("from last year")
@@ -73,7 +73,7 @@ def test_a_damaged_file_is_kept_aside(student, two_exercises, capsys, text):
 
 
 def test_bytes_that_are_no_text_are_kept_aside(student, capsys):
-    """I-REC-2, I-REC-3: fails if a file of garbage stops the notebook."""
+    """I-STUDENT-2, I-STUDENT-3: fails if a file of garbage stops the notebook."""
     student.parent.mkdir()
     student.write_bytes(b"\xff\xfe\x00garbage")
     assert record.read() == record.empty()
@@ -81,7 +81,7 @@ def test_bytes_that_are_no_text_are_kept_aside(student, capsys):
 
 
 def test_two_notebooks_at_once_lose_nothing(student):
-    """I-REC-1: fails if a change reads before it has the lock."""
+    """I-STUDENT-1: fails if a change reads before it has the lock."""
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=many, args=(first,)) for first in (0, 100, 200)]
     for writer in writers:
@@ -98,7 +98,7 @@ def many(first: int) -> None:
 
 
 def test_a_place_that_cannot_be_written_stops_nothing(tmp_path, monkeypatch, two_exercises, capsys):
-    """I-REC-3: fails if a full or read-only disk stops a lab; told once, not at every check."""
+    """I-STUDENT-3: fails if a full or read-only disk stops a lab; told once, not at every check."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "file" / "progress.json"))
     monkeypatch.setattr(record, "_told", set())

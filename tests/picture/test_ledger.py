@@ -86,7 +86,7 @@ def test_reordered() -> None:
 
 
 def test_unknown_is_neither_failed_nor_waiting() -> None:
-    """Fails if a time-out counts as a failure, a certain refusal as unknown, or the sum does not fit (I-CLIENT-1)."""
+    """Fails if a time-out counts as a failure, a certain refusal as unknown, or the sum does not fit (I-WATCHED-1)."""
     s = Script(records=3).produce(range(3))
     for record, certain in ((10, True), (11, False), (12, None)):
         s.say("sent", client="pilot", topic="flights", partition=0, record=record)

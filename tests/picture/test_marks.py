@@ -30,7 +30,7 @@ def test_many_partitions_at_once_are_one_mark() -> None:
 
 
 def test_a_high_watermark_that_stands() -> None:
-    """Fails if a stall is marked when somebody looks, not when it began, or a short one is marked at all (I-MARK-1)."""
+    """Fails if a stall is marked when somebody looks, not when it began, or a short one is marked at all (I-JUMP-1)."""
     s = Script(records=47).after(2.0).append(1, 47, 51).after(0.4).say("hw", 1, tp=TP, hw=51)
     assert told(s) == []
     s.after(1.0).append(1, 51, 55)

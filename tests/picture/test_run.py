@@ -83,7 +83,7 @@ def sound(frame: Frame) -> None:
         assert lane.end is None or lane.high_watermark is None or lane.high_watermark <= lane.end
         assert len(lane.cells) <= 40
     for p in frame.producers:
-        assert p.sent == p.acked + p.failed + p.unknown + p.waiting, "I-CLIENT-1"
+        assert p.sent == p.acked + p.failed + p.unknown + p.waiting, "I-WATCHED-1"
     ledger = frame.ledger
     if ledger.acknowledged is not None:
         assert 0 <= (ledger.readable or 0) <= ledger.acknowledged and 0 <= (ledger.lost or 0) <= ledger.acknowledged

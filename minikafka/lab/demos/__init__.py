@@ -7,8 +7,8 @@ A demo is a module `dN.py` here that ends in `DEMO = Demo(...)`. Its story runs 
 surprise comes at the same moment in every class; the recording is played, stepped and rewound at will.
 
 Invariants
-  I-DEMO-1  a demo's recording is a function of its story and its seed
-  I-DEMO-2  every sentence of `must_see` is computed from the trace, the frames or what the clients were told
+  I-STAGE-1  a demo's recording is a function of its story and its seed
+  I-STAGE-2  every sentence of `must_see` is computed from the trace, the frames or what the clients were told
 """
 from __future__ import annotations
 

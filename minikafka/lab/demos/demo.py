@@ -15,8 +15,8 @@
 
 Owns: the values above and the stage, which records one scene.
 Invariants
-  I-DEMO-3  the moments of a scene have different names and stand in the order of time; "ask" is the first
-  I-DEMO-4  the cluster of a scene is closed when its story ends, however it ends
+  I-STAGE-3  the moments of a scene have different names and stand in the order of time; "ask" is the first
+  I-STAGE-4  the cluster of a scene is closed when its story ends, however it ends
 """
 from __future__ import annotations
 

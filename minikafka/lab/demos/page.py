@@ -8,7 +8,7 @@
 
 Owns: the recordings, each made once; one lock, for a recording is read by one request at a time.
 Invariants
-  I-DEMO-6  the server listens on 127.0.0.1 and answers only requests that name it so (no page elsewhere can read it)
+  I-STAGE-6  the server listens on 127.0.0.1 and answers only requests that name it so (no page elsewhere can read it)
 """
 from __future__ import annotations
 

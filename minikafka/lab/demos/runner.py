@@ -1,7 +1,7 @@
 """Records scenes and checks them: the half of a demo that needs no screen.
 
 Owns: nothing; a recording is a value. Invariants
-  I-DEMO-5  a check fails if a story raises, if a line does not hold, or if there is no line at all
+  I-STAGE-5  a check fails if a story raises, if a line does not hold, or if there is no line at all
 """
 from __future__ import annotations
 

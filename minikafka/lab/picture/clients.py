@@ -2,8 +2,8 @@
 
 Owns: producers, consumers and groups.
 Invariants
-  I-CLIENT-1  sent = acknowledged + failed + unknown + waiting, for every producer, at every moment
-  I-CLIENT-2  a timeout or a lost connection is unknown: the record may be stored or not, and may be yet
+  I-WATCHED-1  sent = acknowledged + failed + unknown + waiting, for every producer, at every moment
+  I-WATCHED-2  a timeout or a lost connection is unknown: the record may be stored or not, and may be yet
 """
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A kill moves many leaders at once; what happens to several partitions for one re
 
 Owns: the marks of a run, found while its events are folded.
 Invariants
-  I-MARK-1  a mark depends on the events up to it and a second after, never on when somebody looked
+  I-JUMP-1  a mark depends on the events up to it and a second after, never on when somebody looked
 """
 from __future__ import annotations
 
