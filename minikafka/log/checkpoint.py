@@ -88,4 +88,4 @@ def read_topic_id(fs: Fs, path: str) -> Any:
 def write_topic_id(fs: Fs, path: str, topic_id: Any) -> None:
     """Write partition.metadata durably: it keeps a recreated topic from inheriting these bytes (rule 68)."""
     text = base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-    fs.write_atomic(path, f"version: 0\ntopic_id: {text}\n".encode())
+    fs.write_atomic(path, f"version: 0\ntopic_id: {text}".encode())

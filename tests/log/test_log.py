@@ -328,7 +328,7 @@ def test_topic_id_keeps_recreated_topics_apart() -> None:
     fs = MemFs()
     one, other = UUID(int=0x1234 << 64), UUID(int=5)
     assert open_log(fs, topic_id=one).topic_id == one
-    assert fs.read(f"{PATH}/partition.metadata") == b"version: 0\ntopic_id: AAAAAAAAEjQAAAAAAAAAAA\n"
+    assert fs.read(f"{PATH}/partition.metadata") == b"version: 0\ntopic_id: AAAAAAAAEjQAAAAAAAAAAA"
     assert open_log(fs).topic_id == one
     with pytest.raises(KafkaError) as refusal:
         open_log(fs, topic_id=other)
