@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from . import wire
+from .checkpoint import CheckpointWatcher
 from .clock import Clock
 from .errors import BrokerDied, ClusterError, NotReady, NotSupported
 from .faults import CLIENTS, FaultBook, Peer
@@ -299,8 +300,11 @@ class Cluster:
     def watch(self, client: Any, name: str | None = None) -> Any:
         """Have a client of kafka-python, confluent-kafka or aiokafka tell the trace what it sends and reads.
 
-        Returns the client to use from now on: `producer = c.watch(producer)`.
+        Returns the client to use from now on: `producer = c.watch(producer)`. For a Spark query give the folder of its
+        checkpoint: what it plans and has done is told until `.stop()` of what is returned.
         """
+        if isinstance(client, str | Path):
+            return CheckpointWatcher(client, self._writer, name or Path(client).name, lambda: self._closed)
         return watch(client, self._writer, name)
 
     def view(self, tp: str | None = None, *, theme: str = "auto", controls: bool = True, size: str = "page") -> Any:

@@ -1,9 +1,10 @@
 """Watched clients: what a broker cannot know (sent, acknowledged, position) reaches the trace from the client itself.
 
 `watch(client)` returns the very client it was given, with a few of its methods followed: a kafka-python, confluent-kafka
-or aiokafka producer or consumer stays unmodified in what it does and sends.
+or aiokafka producer or consumer stays unmodified in what it does and sends. A Spark query is watched by the folder of its
+checkpoint (checkpoint.py).
 
-Events: sent{client, record, topic, partition}, acked{client, record, tp, offset}, failed{client, record, topic, error,
+Events: sent{client, record, topic, partition, acks?}, acked{client, record, tp, offset}, failed{client, record, topic, error,
 certain}: `record` is a running number that pairs them, `certain` false says that the record may be stored all the same;
 position{client, group, member, tp, first, position, records}: these were handed out, `position` comes next;
 assigned{client, group, partitions}: all it reads from now on; committed{client, group, tp, offset}.
@@ -105,7 +106,8 @@ class _Kafka(_Follower):
         def send(topic: str, *args: Any, **kwargs: Any) -> Any:
             future = original(topic, *args, **kwargs)
             number = next(self._sent)
-            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
+            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number,
+                     acks=self.client.config["acks"])
             future.add_callback(lambda done: self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset,
                                                       record=number))
             future.add_errback(lambda error: self.failed(number, topic, repr(error), getattr(error, "errno", None)))

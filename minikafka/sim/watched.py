@@ -67,7 +67,8 @@ class Told(History):
         if event["type"] == "invoke":
             self._sent[event["op"]] = event
             number = self._running[event["op"]] = len(self._running) + 1
-            self._say("sent", topic=event["topic"], partition=event.get("partition"), record=number)
+            self._say("sent", topic=event["topic"], partition=event.get("partition"), record=number,
+                      acks=event.get("acks"))
             return
         event, number = self._sent.pop(event["op"]) | event, self._running[event["op"]]
         if event["type"] == "ok":

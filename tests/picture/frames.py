@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from minikafka.lab.picture.frame import (
+    Batch,
     Broker,
     Cell,
     EpochSpan,
@@ -22,6 +23,7 @@ from minikafka.lab.picture.frame import (
     Partition,
     Producer,
     Progress,
+    Query,
     Quorum,
     Row,
     Sentence,
@@ -449,6 +451,16 @@ def hostile_names() -> Frame:
     )
 
 
+def spark_queries() -> Frame:
+    batches = (Batch(6, None, 30, True), Batch(7, 30, 40, True), Batch(8, 40, 41, True), Batch(9, 41, 47, False))
+    chosen = replace(calm().chosen, queries=(  # type: ignore[type-var]
+        Query("prices", 9, 8, 1_700_000_000_000, batches), Query("a-query-with-a-very-long-name-indeed", None, None, 0, ()),
+        Query("third", 1, 1, 0, ())))
+    late = replace(PRODUCER, acks=-1)
+    flows = (Flow(0, 1, "produce", 9.8, False, 7), Flow(1, 2, "fetch", 9.8, False, 0), Flow(1, 3, "fetch", 0.0, True, 4))
+    return frame(chosen, "Spark runs batch 9.", producers=(late,), flows=flows)
+
+
 FRAMES = {
     make.__name__: make
     for make in (
@@ -467,5 +479,6 @@ FRAMES = {
         no_commit,
         metadata_log,
         hostile_names,
+        spark_queries,
     )
 }

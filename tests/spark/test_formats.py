@@ -200,6 +200,35 @@ def test_equal_sinks(spark, both, kafka, name, tmp_path):
         assert theirs in errors[1], errors
 
 
+def test_a_query_is_watched_by_its_checkpoint(spark, kafka, name, tmp_path):
+    """A sink fails in batch 1; the picture shows what would run again. Then it does, and all is done.
+    I-CHECKPOINT-1. Fails if Spark keeps its checkpoint in another form than we read, or if a plan passes for done."""
+    kafka.create(name)
+    kafka.send(name, range(100))
+    options = {"subscribe": name, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "40"}
+    watched = kafka.cluster.watch(tmp_path, f"query-{name}")
+    stream(spark, python_format(spark), kafka, tmp_path, fail_at=1, **options)
+    watched.look()
+    assert told(kafka.cluster, watched.name) == (offsets_in(tmp_path)[:2], [0])
+    stream(spark, python_format(spark), kafka, tmp_path, **options)
+    watched.stop()
+    assert told(kafka.cluster, watched.name) == (offsets_in(tmp_path), [0, 1, 2])
+
+
+def told(cluster, query):
+    """(ends of all planned batches in the connector's form, batches that are done), from the cluster's trace."""
+    events = [event for event in cluster.trace.events("batch", "batch_done") if event["client"] == query]
+    ends = []
+    for event in events:
+        if event["k"] == "batch":
+            by_topic = {}
+            for tp, end in event["ends"].items():
+                topic, _, partition = tp.rpartition("-")
+                by_topic.setdefault(topic, {})[partition] = end
+            ends.append(by_topic)
+    return ends, [event["batch"] for event in events if event["k"] == "batch_done"]
+
+
 def test_late_rows_and_repeated_batches(spark, kafka, name, tmp_path):
     """The demo's job over a morning whose first ten flights are reported last, behind the watermark; then a batch is
     written again.

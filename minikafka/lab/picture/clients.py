@@ -27,6 +27,7 @@ class Producer:
     waiting: dict[Any, float] = field(default_factory=dict)
     last_latency: float | None = None
     last_error: str | None = None
+    acks: int | None = None                            # -1 is "all"
     last: dict[str, tuple[Any, int, int | None]] = field(default_factory=dict)     # tp -> (number, offset, epoch)
     early: tuple[Any, ...] = ()                        # numbers whose answer was told before the question
 
@@ -35,6 +36,7 @@ class Producer:
 
     def send(self, event: Event) -> None:
         number = event.get("record", -self.sent - 1)
+        self.acks = event.get("acks", self.acks)
         if number in self.early:
             self.early = tuple(each for each in self.early if each != number)
             return

@@ -100,7 +100,7 @@ def _partition(scene: Scene, p: Partition) -> f.Partition:
         replication_factor=len(p.assigned) if p.assigned is not None else None, high_watermark=p.high_watermark,
         log_end=p.log_end, log_start=log.start if log is not None else None,
         last_stable=log.last_stable if log is not None else None, lanes=tuple(lanes), epochs=_epochs(p),
-        fingers=_fingers(scene, p.name))
+        fingers=_fingers(scene, p.name), queries=_queries(scene, p.name))
 
 
 def _order(p: Partition) -> list[int]:
@@ -159,12 +159,18 @@ def _fingers(scene: Scene, tp: str) -> tuple[f.Finger, ...]:
                         if tp in g.committed))
 
 
+def _queries(scene: Scene, tp: str) -> tuple[f.Query, ...]:
+    return tuple(f.Query(name, q.planned, q.done, q.watermark, tuple(
+        f.Batch(number, start, end, q.done is not None and number <= q.done) for number, start, end in q.batches(tp)))
+        for name, q in sorted(scene.state.queries.items()))
+
+
 # --- clients --------------------------------------------------------------------------------------------------------
 
 
 def _producers(scene: Scene) -> tuple[f.Producer, ...]:
     return tuple(f.Producer(name, p.sent, p.acked, p.failed, p.unknown, len(p.waiting), p.last_latency,
-                            scene.t - min(p.waiting.values()) if p.waiting else None, p.last_error)
+                            scene.t - min(p.waiting.values()) if p.waiting else None, p.last_error, p.acks)
                  for name, p in sorted(scene.state.producers.items()))
 
 

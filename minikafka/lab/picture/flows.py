@@ -1,4 +1,4 @@
-"""Traffic of the last second, from what was appended: producers to leaders, leaders to followers.
+"""Traffic, from what was appended: producers to leaders, leaders to followers; and what has not arrived yet.
 
 Owns: nothing.
 """
@@ -36,7 +36,20 @@ def flows(scene: Scene) -> tuple[Flow, ...]:
         for b in (chosen.assigned or ()):
             if b != chosen.leader:
                 sums.setdefault((chosen.leader, b, "fetch"), 0.0)
+        if any(producer.waiting for producer in scene.state.producers.values()):
+            sums.setdefault((CLIENTS, chosen.leader, "produce"), 0.0)
     return tuple(Flow(a, b, what, rate, (a, b) in conditions.cut or (b, a) in conditions.cut
                       or any(n != CLIENTS and not conditions.works(n) for n in (a, b))
-                      or what == "fetch" and b in conditions.held)
+                      or what == "fetch" and b in conditions.held, under_way(scene, a, b))
                  for (a, b, what), rate in sorted(sums.items()))
+
+
+def under_way(scene: Scene, source: int, target: int) -> int | None:
+    """Records of the chosen partition that have left and not arrived: sent and not answered, or not copied yet."""
+    p = scene.chosen
+    if p is None or p.leader not in (source, target):
+        return None
+    if source == CLIENTS:
+        return sum(len(producer.waiting) for producer in scene.state.producers.values())
+    ends = [p.replicas[b].log.end if b in p.replicas else None for b in (source, target)]
+    return None if None in ends else max(0, ends[0] - ends[1])     # type: ignore[operator]

@@ -1,18 +1,21 @@
-"""What stands under the lanes: a ruler where cells are too narrow for numbers, leader epochs, fingers of consumers.
+"""What stands under the lanes: a ruler where cells are too narrow for numbers, leader epochs, fingers of consumers, and
+the micro-batches of Spark queries.
 
 Owns: the legend of the tints, and the places of consumers on the offset axis. A triangle is a position (what will be
-handed out next), a flag is a committed offset (where the next owner of the partition begins).
+handed out next), a flag is a committed offset (where the next owner of the partition begins). A bracket is a batch,
+dashed until its commit is in the query's checkpoint: what is dashed is what a restart does again.
 """
 from __future__ import annotations
 
 from minikafka.lab.picture import words
 from minikafka.lab.picture.axis import GAP, Axis
-from minikafka.lab.picture.frame import Finger, Partition
+from minikafka.lab.picture.frame import Finger, Partition, Query
 from minikafka.lab.picture.packing import Rows
 from minikafka.lab.picture.paper import Paper, shorten, width
 from minikafka.lab.picture.theme import EPOCHS
 
 RULER, ROW, ROWS = 20, 22, 4
+QUERIES, NAMES = 2, 203  # queries that are drawn; pixels left of the log for their names
 POSITION, COMMITTED = "M0 0L7 13H-7Z", "M0 0V13M0 0h10l-3 4l3 4H0"
 
 
@@ -22,7 +25,11 @@ def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: f
     if axis.pieces and not axis.numbered and axis.cell:
         y = _draw_ruler(paper, axis, y)
     y = _draw_epochs(paper, chosen, axis, y, right)
-    return _draw_fingers(paper, chosen, axis, y, right)
+    y = _draw_fingers(paper, chosen, axis, y, right)
+    for query in chosen.queries[:QUERIES]:
+        _draw_query(paper, query, axis, y)
+        y += 2 * ROW + 4
+    return y
 
 
 def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
@@ -73,6 +80,24 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
                 break
         _draw_icons(paper, offset, names, x, y, row or 0)
     return y + max(2, rows.used) * ROW + 6 if chosen.fingers else y
+
+
+def _draw_query(paper: Paper, query: Query, axis: Axis, y: float) -> None:
+    """A Spark query: its name and how far it is, and a bracket over the offsets of each of its last batches."""
+    paper.open("query", f"Spark query {query.name}: {words.query(query)}", name=query.name)
+    paper.text(axis.left - NAMES, y + 14, f"Spark {query.name}", "", 14, True, room=NAMES - 12)
+    paper.text(axis.left - NAMES, y + 14 + ROW, words.query(query), "soft", room=NAMES - 12)
+    if query.watermark:
+        paper.text(axis.left, y + 14 + ROW, words.watermark(query), "soft")
+    for batch in query.batches:
+        left = axis.left if batch.start is None else axis.x(batch.start)
+        end = max(axis.x(batch.end) - GAP, left + 3)
+        paper.open("batch", words.batch(batch), batch=batch.number, done=str(batch.done).lower())
+        paper.path(f"M{left:g} {y:g}v6H{end:g}v-6", "pen" if batch.done else "pen dash")
+        if width(str(batch.number)) + 6 <= end - left:
+            paper.text((left + end) / 2, y + 21, str(batch.number), "soft", anchor="middle")
+        paper.close()
+    paper.close()
 
 
 def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float, y: float, row: int) -> None:

@@ -105,6 +105,27 @@ class Finger:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """A micro-batch of a Spark query: it reads the offsets [start, end). `done`: its commit is in the checkpoint."""
+
+    number: int
+    start: int | None
+    end: int
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A watched Spark query, as its checkpoint has it; `watermark` in milliseconds of event time, 0 if there is none."""
+
+    name: str
+    planned: int | None
+    done: int | None
+    watermark: int
+    batches: tuple[Batch, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """The chosen partition in full; lanes leader first, in-sync followers next, the rest sunk below."""
 
@@ -122,6 +143,7 @@ class Partition:
     lanes: tuple[Lane, ...]
     epochs: tuple[EpochSpan, ...]
     fingers: tuple[Finger, ...]
+    queries: tuple[Query, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +174,7 @@ class Producer:
     last_latency: float | None     # seconds from send to acknowledgement
     oldest_wait: float | None      # seconds that the oldest unanswered record waits
     last_error: str | None
+    acks: int | None = None        # -1 is "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +256,18 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Traffic of the last second between two ends (0: the clients), records a second; `broken` if a fault holds it."""
+    """Traffic between two ends (0: the clients): records a second over the last second, and `under_way`, those that the
+    source has and the target does not have yet (of the chosen partition; of clients: not answered yet).
+
+    `broken` if a fault holds it.
+    """
 
     source: int
     target: int
     what: str                      # "produce", "fetch"
     rate: float
     broken: bool
+    under_way: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

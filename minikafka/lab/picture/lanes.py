@@ -118,11 +118,11 @@ def _draw_traffic(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[F
         paper.text(x, y, f"cannot hear {words.ends(lane.cut_from)}", "bad", room=room)
         return
     for flow in _inflow(lane, chosen, flows):
-        paper.open("flow", f"{flow.what} {words.rate(flow.rate)}", source=flow.source, target=flow.target,
-                   broken=str(flow.broken).lower())
+        paper.open("flow", words.flow(flow), source=flow.source, target=flow.target, broken=str(flow.broken).lower(),
+                   underway=flow.under_way)
         name = "clients" if flow.source == 0 else f"from {flow.source}"
         taken = paper.text(x, y, name, "soft", room=70)
-        draw_arrow(paper, x + taken + 6, y - 5, flow.broken)
+        draw_arrow(paper, x + taken + 6, y - 5, flow.broken, flow.under_way or 0)
         paper.text(x + taken + 44, y, words.rate(flow.rate), "soft", room=room - taken - 44)
         paper.close()
 

@@ -52,8 +52,9 @@ def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: f
               f'transform="translate({x:g} {y:g}) scale({scale:g})"/>')
 
 
-def draw_arrow(paper: Paper, x: float, y: float, broken: bool, long: float = 30) -> None:
-    """An arrow to the right; with a gap and a cross in it when a fault holds the traffic."""
+def draw_arrow(paper: Paper, x: float, y: float, broken: bool, dots: int = 0, long: float = 30) -> None:
+    """An arrow to the right, `dots` (three at most) on their way along it; with a gap and a cross in it when a fault
+    holds the traffic, and then the dots stand before the gap."""
     end = x + long
     head = f"M{end - 6:g} {y - 4:g}L{end:g} {y:g}L{end - 6:g} {y + 4:g}"
     if broken:
@@ -62,3 +63,5 @@ def draw_arrow(paper: Paper, x: float, y: float, broken: bool, long: float = 30)
         paper.path(f"M{middle - 4:g} {y - 5:g}l8 10m0-10l-8 10", "cross")
     else:
         paper.path(f"M{x:g} {y:g}H{end:g}{head}", "arrow")
+    for place in range(min(dots, 2 if broken else 3)):
+        paper.circle(x + 1 + 6 * place if broken else x + 3 + 8 * place, y, 2.8, "dot")

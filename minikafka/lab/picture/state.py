@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minikafka.lab.picture import fold_clients, fold_cluster, fold_replicas
+from minikafka.lab.picture import fold_clients, fold_cluster, fold_replicas, queries
 from minikafka.lab.picture.clients import Consumer, Group, Producer
 from minikafka.lab.picture.conditions import Conditions
 from minikafka.lab.picture.ledger import Account, Part
 from minikafka.lab.picture.partitions import Partition
+from minikafka.lab.picture.queries import Query
 from minikafka.lab.picture.quorum import Quorum
 
 Event = dict[str, Any]
@@ -41,6 +42,7 @@ class State:
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
         self.groups: dict[str, Group] = {}
+        self.queries: dict[str, Query] = {}
         self.account = Account()
         self.config: dict[str, float] = {}             # Kafka's name -> milliseconds
 
@@ -52,6 +54,7 @@ class State:
         other.producers = {name: each.copy() for name, each in self.producers.items()}
         other.consumers = {name: each.copy() for name, each in self.consumers.items()}
         other.groups = {name: each.copy() for name, each in self.groups.items()}
+        other.queries = {name: each.copy() for name, each in self.queries.items()}
         other.account, other.config = self.account.copy(), self.config.copy()
         return other
 
@@ -84,4 +87,5 @@ class State:
             self.brokers = tuple(sorted((*self.brokers, broker)))
 
 
-HANDLERS: dict[str, Handler] = {**fold_cluster.HANDLERS, **fold_replicas.HANDLERS, **fold_clients.HANDLERS}
+HANDLERS: dict[str, Handler] = {**fold_cluster.HANDLERS, **fold_replicas.HANDLERS, **fold_clients.HANDLERS,
+                                **queries.HANDLERS}

@@ -28,8 +28,11 @@ def _lines(frame: Frame) -> Iterator[str]:
         yield from (f"  {_row(row)}" for row in frame.rows)
     if frame.chosen is not None:
         yield from _partition(frame.chosen)
-        yield from (f"  traffic: {flow.what} {words.ends([flow.source])} to {words.ends([flow.target])} "
-                    f"{words.rate(flow.rate)}{', held by a fault' if flow.broken else ''}" for flow in frame.flows)
+        yield from (f"  traffic: {words.ends([flow.source])} to {words.ends([flow.target])}: {words.flow(flow)}"
+                    for flow in frame.flows)
+        for query in frame.chosen.queries:
+            about = "; ".join([words.query(query), *filter(None, [words.watermark(query)]), *map(words.batch, query.batches)])
+            yield f"  Spark {query.name}: {about}"
     yield from (_producer(each) for each in frame.producers)
     for group in frame.groups:
         yield from _group(group)
@@ -118,9 +121,10 @@ def _spans(cells: list[Cell]) -> list[Span]:
 
 def _producer(producer: Producer) -> str:
     facts = ", ".join(f"{label} {value}" for label, value, _ in words.producer(producer))
+    acks = f", {words.acks(producer)}" if words.acks(producer) else ""
     wait = "" if producer.oldest_wait is None else f", oldest waits {words.seconds(producer.oldest_wait)}"
     error = f", last error {producer.last_error}" if producer.last_error else ""
-    return f"Producer {producer.name}: {facts}{wait}{error}"
+    return f"Producer {producer.name}: {facts}{acks}{wait}{error}"
 
 
 def _group(group: Group) -> Iterator[str]:

@@ -49,6 +49,7 @@ RULES = """text{fill:var(--ink)}
 .start{fill:none;stroke:var(--soft);stroke-width:2;stroke-dasharray:2 3}
 .cross{fill:none;stroke:var(--bad);stroke-width:2.5;stroke-linecap:round}.fhidden{fill:var(--soft)}
 .stem{fill:none;stroke:var(--edge);stroke-width:1}.arrow{fill:none;stroke:var(--edge);stroke-width:2}
+.dot{fill:var(--hw)}
 .crown{fill:var(--crown);stroke:#16181d;stroke-width:1.4;stroke-linejoin:round}
 .hollow{fill:none;stroke:var(--wait-t);stroke-width:2;stroke-dasharray:4 2.5}
 .deadcrown{fill:var(--line);stroke:var(--ink);stroke-width:1.4}

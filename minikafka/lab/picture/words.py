@@ -7,9 +7,22 @@ Invariant
 """
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
-from minikafka.lab.picture.frame import EpochSpan, Ghost, Group, Lane, Ledger, Partition, Producer, Quorum
+from minikafka.lab.picture.frame import (
+    Batch,
+    EpochSpan,
+    Flow,
+    Ghost,
+    Group,
+    Lane,
+    Ledger,
+    Partition,
+    Producer,
+    Query,
+    Quorum,
+)
 
 UNKNOWN = "?"
 METADATA = "__cluster_metadata"
@@ -59,6 +72,36 @@ def brokers(ids: Sequence[int] | None) -> str:
 def ends(ids: Sequence[int]) -> str:
     """Brokers and clients (0)."""
     return ", ".join("clients" if id == 0 else f"{id}" for id in ids)
+
+
+def flow(flow: Flow) -> str:
+    """Traffic between two ends."""
+    waiting = f", {count(flow.under_way)} under way" if flow.under_way else ""
+    return f"{flow.what} {rate(flow.rate)}{waiting}{', held by a fault' if flow.broken else ''}"
+
+
+def acks(producer: Producer) -> str:
+    """What a producer waits for; "" if nobody told."""
+    return "" if producer.acks is None else f"acks={'all' if producer.acks == -1 else producer.acks}"
+
+
+def query(query: Query) -> str:
+    """How far a Spark query is: what is planned and not done would run again after a crash."""
+    if query.planned is None:
+        return "no batch yet"
+    running = f"batch {query.planned} runs, " if query.planned != query.done else "batch "
+    return f"{running}{'none' if query.done is None else query.done} done"
+
+
+def watermark(query: Query) -> str:
+    """Its watermark as a time of day, "" without one."""
+    return f"watermark {time.strftime('%H:%M:%S', time.gmtime(query.watermark / 1000))}" if query.watermark else ""
+
+
+def batch(batch: Batch) -> str:
+    """One micro-batch."""
+    first = UNKNOWN if batch.start is None else str(batch.start)
+    return f"batch {batch.number}: {first}-{batch.end - 1}, {'done' if batch.done else 'planned'}"
 
 
 def title(chosen: Partition) -> tuple[str, str]:
