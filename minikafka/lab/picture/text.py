@@ -91,7 +91,8 @@ def _lane(lane: Lane, chosen: Partition) -> Iterator[str]:
         yield f"    cannot hear {words.ends(lane.cut_from)}"
     if not words.crown(lane, chosen):
         check = "" if lane.next_check is None else f"; the leader looks again in {words.seconds(lane.next_check)}"
-        yield f"    not caught up for {words.stopwatch(lane)}{check}"
+        late = "" if lane.behind_for is None else "not caught up for "
+        yield f"    {late}{words.stopwatch(lane)}{check}"
     yield from (f"    {line}" for line in _log(lane))
 
 
