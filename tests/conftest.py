@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -82,10 +83,21 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def running(engine: str) -> Iterator[Cluster]:
+def clusters() -> Iterator[dict[str, Cluster]]:
+    """By engine. Kept when a file goes over to the other engine: Apache's brokers take ten seconds to start."""
+    started: dict[str, Cluster] = {}
+    yield started
+    with ExitStack() as closing:
+        for cluster in started.values():
+            closing.callback(cluster.close)
+
+
+@pytest.fixture(scope="session")
+def running(engine: str, clusters: dict[str, Cluster]) -> Cluster:
     """Three brokers for the whole run; take `cluster` instead."""
-    with Cluster(brokers=3, engine=engine, config=SETTINGS) as cluster:
-        yield cluster
+    if engine not in clusters:
+        clusters[engine] = Cluster(brokers=3, engine=engine, config=SETTINGS)
+    return clusters[engine]
 
 
 @pytest.fixture
