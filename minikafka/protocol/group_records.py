@@ -8,6 +8,7 @@ Owns: the four schemas in protocol/schemas, their encoding and decoding.
 Invariants: I-GREC-1 we write the versions that Kafka 4.3 writes (offset 3, or 1 with an explicit retention; group 3),
               and read every version it can read.
             I-GREC-2 an unknown kind of key is None, never an error: a newer broker may have led this partition.
+            I-GREC-3 reading what a client says of itself costs no more than its bytes, whatever counts it claims.
 
 Source: GroupCoordinatorRecordHelpers, CoordinatorRecordSerde, GroupMetadataManager.
 """
@@ -21,6 +22,8 @@ from kafka.protocol.api_data import ApiData
 
 _VERSION = struct.Struct(">h")
 _SCHEMAS = "minikafka.protocol.schemas"
+TOLD = 1000  # partitions of one member that the trace tells of
+LONGEST_NAME = 249  # of a topic
 
 
 class OffsetCommitKey(ApiData, load_json=_SCHEMAS):
@@ -93,17 +96,17 @@ def read_group(data: bytes) -> GroupMetadataValue:
 
 def assigned_partitions(assignment: bytes) -> list[str] | None:
     """The partitions, as "topic-0", in a member's assignment (ConsumerProtocolAssignment, whose first two fields never
-    change: version, partitions by topic); None if it is nothing of the kind."""
+    change: version, partitions by topic); None if it is nothing of the kind, or more than is worth telling (TOLD)."""
     try:
         _, topics = struct.unpack_from(">hi", assignment)
         found, at = [], 6
         for _ in range(topics):
-            (size,) = _VERSION.unpack_from(assignment, at)
-            topic = str(assignment[at + 2:at + 2 + size], "utf-8")
-            (count,) = struct.unpack_from(">i", assignment, at + 2 + size)
-            at += 6 + size
-            found += [f"{topic}-{index}" for index in struct.unpack_from(f">{count}i", assignment, at)]
-            at += 4 * count
+            topic, at = _topic(assignment, at)
+            (count,) = struct.unpack_from(">i", assignment, at)
+            if len(topic) > LONGEST_NAME or not 0 <= count <= TOLD - len(found):
+                return None
+            found += [f"{topic}-{index}" for index in struct.unpack_from(f">{count}i", assignment, at + 4)]
+            at += 4 + 4 * count
         return found
     except (struct.error, UnicodeDecodeError):
         return None
@@ -116,9 +119,18 @@ def subscribed_topics(metadata: bytes) -> list[str] | None:
         _, count = struct.unpack_from(">hi", metadata)
         topics, at = [], 6
         for _ in range(count):
-            (size,) = _VERSION.unpack_from(metadata, at)
-            topics.append(str(metadata[at + 2:at + 2 + size], "utf-8"))
-            at += 2 + size
-        return topics if at <= len(metadata) else None
+            topic, at = _topic(metadata, at)
+            topics.append(topic)
+        return topics
     except (struct.error, UnicodeDecodeError):
         return None
+
+
+def _topic(blob: bytes, at: int) -> tuple[str, int]:
+    """The name at a place, and the place behind it: always further on, so that no claimed count is worth more than the
+    bytes that follow it."""
+    (size,) = _VERSION.unpack_from(blob, at)
+    end = at + 2 + size
+    if not at + 2 <= end <= len(blob):
+        raise struct.error(f"a name of {size} bytes")
+    return str(blob[at + 2:end], "utf-8"), end

@@ -6,6 +6,7 @@ Owns: nothing; what the client was recording into before, it still records into.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from minikafka.history import History
@@ -18,8 +19,9 @@ class Told(History):
     def __init__(self, world: World, name: str, before: History | None) -> None:
         super().__init__(world.now)
         self.world, self.name, self.before = world, name, before
-        self._sent: dict[int, Any] = {}  # sends and commits under way
-        self._running: dict[int, int] = {}  # operation -> running number of the record
+        self._sent: dict[int, Any] = {}  # sends, polls and commits under way
+        self._records = itertools.count(1)
+        self._running: dict[int, int] = {}  # operation under way -> running number of the record
         self._held: dict[str, None] = {}  # partitions assigned
 
     def record(self, process: str, type: str, f: str, **fields: Any) -> dict[str, Any]:
@@ -30,8 +32,8 @@ class Told(History):
             self._send(event)
         elif f == "poll" and type == "invoke":
             self._sent[event["op"]] = event
-        elif f == "poll" and type == "ok":
-            self._handed_out(event)
+        elif f == "poll":
+            self._handed_out(event, self._sent.pop(event["op"], event).get("group"))
         elif f in ("assign", "revoke"):
             self._assigned(event)
         elif f == "commit" and type == "invoke":
@@ -42,11 +44,10 @@ class Told(History):
                 self._say("committed", tp=tp, offset=offset, group=told.get("group"))
         return event
 
-    def _handed_out(self, event: dict[str, Any]) -> None:
+    def _handed_out(self, event: dict[str, Any], group: str | None) -> None:
         offsets: dict[str, list[int]] = {}
-        for topic, partition, offset, *_ in event["records"]:
+        for topic, partition, offset, *_ in event.get("records", ()):
             offsets.setdefault(f"{topic}-{partition}", []).append(offset)
-        group = self._group(event)
         for tp, found in offsets.items():
             self._say("position", tp=tp, position=found[-1] + 1, first=found[0], records=len(found), group=group)
 
@@ -56,21 +57,16 @@ class Told(History):
                 self._held[f"{topic}-{partition}"] = None
             else:
                 self._held.pop(f"{topic}-{partition}", None)
-        self._say("assigned", partitions=sorted(self._held), group=self._group(event))
-
-    def _group(self, event: dict[str, Any]) -> str | None:
-        """Of an event, or of the question that it answers."""
-        asked = self._sent.pop(event["op"], event) if event["f"] == "poll" else event
-        return asked.get("group")
+        self._say("assigned", partitions=sorted(self._held), group=event.get("group"))
 
     def _send(self, event: dict[str, Any]) -> None:
         if event["type"] == "invoke":
             self._sent[event["op"]] = event
-            number = self._running[event["op"]] = len(self._running) + 1
+            number = self._running[event["op"]] = next(self._records)
             self._say("sent", topic=event["topic"], partition=event.get("partition"), record=number,
                       acks=event.get("acks"))
             return
-        event, number = self._sent.pop(event["op"]) | event, self._running[event["op"]]
+        event, number = self._sent.pop(event["op"]) | event, self._running.pop(event["op"])
         if event["type"] == "ok":
             self._say("acked", tp=f"{event['topic']}-{event['partition']}", offset=event["offset"], record=number)
         else:
