@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -13,12 +14,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from minikafka.lab.picture.frame import Flow, Frame, Ghost
 from minikafka.lab.picture.paper import Label
 from minikafka.lab.picture.svg import draw, to_svg
-from minikafka.lab.picture.theme import WIDTHS
+from minikafka.lab.picture.theme import WIDTHS, fitting
 from tests.picture.frames import FRAMES, lane, leader, partition, slow_follower, two_crowns, unclean_loss
 from tests.picture.invented import frames
 
 SVG = "{http://www.w3.org/2000/svg}"
-SIZES = sorted(WIDTHS)
+PAPERS = {  # size, and pixels of the place (None: as wide as it is meant to be)
+    "page": ("page", None),
+    "narrow": ("page", 860),
+    "narrowest": ("page", 300),
+    "projector": ("projector", None),
+    "projector-narrow": ("projector", 1400),
+}
 many = settings(
     max_examples=50,
     deadline=None,
@@ -28,7 +35,7 @@ many = settings(
 )
 
 
-def tree(frame: Frame, **how: str) -> ElementTree.Element:
+def tree(frame: Frame, **how: Any) -> ElementTree.Element:
     return ElementTree.fromstring(to_svg(frame, **how))
 
 
@@ -54,8 +61,8 @@ def clashes(labels: list[Label]) -> list[tuple[str, str]]:
     return found
 
 
-def outside(frame: Frame, size: str) -> list[str]:
-    paper, high = draw(frame, size)
+def outside(frame: Frame, size: str, pixels: float | None) -> list[str]:
+    paper, high = draw(frame, size, pixels)
     return [
         label.text
         for label in paper.labels
@@ -63,22 +70,42 @@ def outside(frame: Frame, size: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("name", sorted(FRAMES))
-def test_no_label_covers_another_or_leaves_the_paper(name: str, size: str) -> None:
+def test_no_label_covers_another_or_leaves_the_paper(name: str, paper: str) -> None:
     """Fails if any label is placed without asking for room: try a gap of -40 in packing.Rows."""
     frame = FRAMES[name]()
-    assert clashes(draw(frame, size)[0].labels) == []
-    assert outside(frame, size) == []
+    assert clashes(draw(frame, *PAPERS[paper])[0].labels) == []
+    assert outside(frame, *PAPERS[paper]) == []
 
 
 @many
 @given(frames)
 def test_nor_on_any_frame_there_may_be(frame: Frame) -> None:
     """The same over frames that nobody would think of: fails if a long name or a large offset breaks a place."""
-    for size in SIZES:
-        assert clashes(draw(frame, size)[0].labels) == []
-        assert outside(frame, size) == []
+    for paper in PAPERS.values():
+        assert clashes(draw(frame, *paper)[0].labels) == []
+        assert outside(frame, *paper) == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_labels_of_the_bracket_keep_their_distance(paper: str) -> None:
+    """Fails if "in sync: 3" comes within six pixels of "min 1": on a projector they would read as one."""
+    frame = replace(slow_follower(), chosen=replace(slow_follower().chosen, min_isr=1))
+    labels = {label.text: label for label in draw(frame, *PAPERS[paper])[0].labels}
+    assert labels["in sync: 3"].bottom + 6 <= labels["min 1"].top
+
+
+def test_in_a_narrow_place_letters_keep_their_size_and_cells_go() -> None:
+    """Fails if a narrow cell gets the whole picture, scaled down, or if what is left out is not in a folded box."""
+    wide, narrow = tree(slow_follower()), tree(slow_follower(), pixels=860)
+    assert narrow.get("viewBox", "").split()[2] == "860" and fitting("projector", 1500) == 875
+    cells = [len(parts(parts(root, "lane", broker=1)[0], "cell")) for root in (wide, narrow)]
+    assert cells[0] == 23 and 8 < cells[1] < 23
+    first = parts(parts(narrow, "lane", broker=1)[0], "cell")[0]
+    assert parts(parts(narrow, "lane", broker=1)[0], "folded", end=first.get("data-offset"))
+    numbers = {text.text for text in narrow.iter(f"{SVG}text")}
+    assert {"46", "50"} <= numbers
 
 
 @many
@@ -179,12 +206,15 @@ def test_a_lane_out_of_sync_sinks_and_stays() -> None:
     assert [each.get("data-broker") for each in parts(tree(frame), "lane")] == ["1", "3", "2"]
 
 
-def test_two_hundred_cells_a_lane_then_folded() -> None:
-    """Fails if the cap goes: 5,000 cells would be 5,000 elements. What is left out stands in a folded box."""
-    whole = lane(1, 5000, 4990, 0, folded=())
-    root = tree(replace(slow_follower(), chosen=partition(whole, high_watermark=4990, fingers=(), epochs=())))
-    assert len(parts(root, "cell")) == 200
-    assert [(each.get("data-offset"), each.get("data-end")) for each in parts(root, "folded")] == [("0", "4800")]
+@pytest.mark.parametrize("mark, first", [(4990, 4981), (4900, 4894), (3000, 4800)])
+def test_cells_are_those_that_have_room_and_those_at_the_high_watermark(mark: int, first: int) -> None:
+    """Fails if the cap of 200 goes (5,000 cells would be 5,000 elements), or if the high watermark, here far behind, or what
+    is left out, stands on no cell and in no box.
+    """
+    whole = lane(1, 5000, mark, 0, folded=())
+    root = tree(replace(slow_follower(), chosen=partition(whole, high_watermark=mark, fingers=(), epochs=())))
+    assert len(parts(root, "cell")) == 5000 - first
+    assert [(each.get("data-offset"), each.get("data-end")) for each in parts(root, "folded")] == [("0", str(first))]
 
 
 def test_only_what_is_lost_is_red_in_the_ledger() -> None:

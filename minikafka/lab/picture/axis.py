@@ -1,11 +1,11 @@
 """The offset axis: where on the paper an offset stands, the same for every lane.
 
-Owns: which offsets get a cell of their own (at most `CAP`), which stretches are folded into one narrow column, and how
-wide a cell is.
+Owns: which offsets get a cell of their own (as many of the last as have room for their numbers, and at least those round
+the high watermark), which stretches are folded into one narrow column, and how wide a cell is.
 
 Invariants
   I-AXIS-1  `x` never decreases as the offset grows, and never leaves [left, right]
-  I-AXIS-2  what is asked for is what is drawn: cells older than the cap are folded, never dropped
+  I-AXIS-2  what is asked for is what is drawn: cells for which there is no room are folded, never dropped
 """
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from minikafka.lab.picture.frame import Lane, Partition, Span
 from minikafka.lab.picture.paper import DIGIT, width
 from minikafka.lab.picture.words import span
 
-CAP = 200       # cells a lane
+CAP = 200       # cells a lane, at most
+FEW, BELOW = 12, 6  # cells, and cells below the high watermark, that there are whatever the room
 HOLE = 6        # a longer stretch without cells is folded
 CELL = 30       # pixels of a cell, gap included, where there is room
 GAP = 3
+FOLD = 60       # pixels kept for what is folded, when cells are chosen
 
 
 class Piece(NamedTuple):
@@ -39,7 +41,7 @@ class Axis:
     def __init__(self, chosen: Partition, left: float, right: float, tail: float) -> None:
         """From `left` to `right`; `tail` pixels are kept for what stands beside the last record of a lane."""
         self.left, self.right, self.tail = left, right, tail
-        offsets = sorted({cell.offset for lane in chosen.lanes for cell in lane.cells})[-CAP:]
+        offsets = self._shown(sorted({cell.offset for lane in chosen.lanes for cell in lane.cells}), chosen.high_watermark)
         self.first = offsets[0] if offsets else None
         edges = offsets[:1] + [offset + 1 for offset in offsets[-1:]]
         points = sorted({*_points(chosen), *edges})
@@ -47,8 +49,15 @@ class Axis:
         stretches = list(_stretches(offsets, points, chosen)) if points else []
         self.pieces = self._lay_out(stretches, chosen)
         self.starts = [piece.start for piece in self.pieces]
-        digits = len(str(offsets[-1])) if offsets else 1
-        self.numbered = self.cell >= digits * DIGIT * 14 + GAP + 2
+        self.numbered = self.cell >= _numbered(offsets[-1] if offsets else 0)
+
+    def _shown(self, offsets: list[int], mark: int | None) -> list[int]:
+        """The last offsets: those that have room with their numbers, and those from below the high watermark."""
+        if not offsets:
+            return offsets
+        room = int((self.right - self.left - self.tail - FOLD) / _numbered(offsets[-1]))
+        from_mark = 0 if mark is None else sum(offset >= mark - BELOW for offset in offsets)
+        return offsets[-min(CAP, max(room, from_mark, FEW)):]
 
     def _lay_out(self, stretches: list[tuple[int, int, bool]], chosen: Partition) -> list[Piece]:
         room = self.right - self.left
@@ -101,6 +110,11 @@ class Axis:
             if not piece.folded:
                 step = next(step for step in _steps() if step * self.cell >= room)
                 yield from range(-(-piece.start // step) * step, piece.end, step)
+
+
+def _numbered(offset: int) -> float:
+    """Pixels of a cell that has room for this number."""
+    return len(str(offset)) * DIGIT * 14 + GAP + 2
 
 
 def _steps() -> Iterator[int]:

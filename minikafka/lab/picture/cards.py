@@ -13,6 +13,7 @@ from minikafka.lab.picture.paper import Paper, shorten_name, width
 
 SIDE, GAP = 24, 14
 LINE = 27
+CARD = 330      # least pixels of a card
 PRODUCERS, GROUPS, PARTITIONS = 3, 4, 4  # cards, and lines of a group's card
 
 
@@ -27,7 +28,7 @@ def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
     """The grid of cards below y; returns where it ends."""
     producers, groups = frame.producers[:PRODUCERS], frame.groups[:GROUPS]
     number = len(producers) + len(groups) + 1
-    columns = 2 if number in (2, 4) else 3
+    columns = min(2 if number in (2, 4) else 3, max(1, int((paper.width - 2 * SIDE + GAP) // (CARD + GAP))))
     wide = (paper.width - 2 * SIDE - (columns - 1) * GAP) / columns
     chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
     cards = [_producer(each, wide - 32) for each in producers] + [_group(each, chosen) for each in groups]
@@ -186,9 +187,8 @@ def draw_ledger(paper: Paper, frame: Frame, y: float) -> float:
     """One strip: what was promised, and what became of it."""
     entries = words.ledger(frame.ledger)
     wide = paper.width - 2 * SIDE
-    needs = [width(label) + width(value, 18, True) + 8 for label, value, _ in entries]
-    gap = (wide - 32 - sum(needs)) / (len(entries) - 1)
-    rows = [entries] if gap >= 12 else [entries[:4], entries[4:]]
+    cuts = [[entries[at:at + some] for at in range(0, len(entries), some)] for some in (len(entries), 4, 3, 2)]
+    rows = next((rows for rows in cuts if all(_gap(row, wide - 32) >= 12 for row in rows)), cuts[-1])
     paper.open("ledger")
     paper.rect(SIDE, y, wide, 12 + 28 * len(rows), "box", 8)
     for place, row in enumerate(rows):
@@ -198,11 +198,19 @@ def draw_ledger(paper: Paper, frame: Frame, y: float) -> float:
 
 
 def _draw_entries(paper: Paper, row: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
-    needs = [width(label) + width(value, 18, True) + 8 for label, value, _ in row]
-    gap = min(90.0, (wide - sum(needs)) / max(1, len(row) - 1))
-    for (label, value, look), need in zip(row, needs):
+    gap = min(90.0, _gap(row, wide))
+    for label, value, look in row:
         paper.open("entry", name=label, value=value)
         taken = paper.text(x, y, label, "soft")
         paper.text(x + taken + 8, y, value, look, 18, True)
         paper.close()
-        x += need + gap
+        x += _need(label, value) + gap
+
+
+def _need(label: str, value: str) -> float:
+    return width(label) + 8 + width(value, 18, True)
+
+
+def _gap(row: list[tuple[str, str, str]], wide: float) -> float:
+    """Pixels between the entries of a row that is as wide as this."""
+    return (wide - sum(_need(label, value) for label, value, _ in row)) / max(1, len(row) - 1)

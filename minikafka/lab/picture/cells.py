@@ -9,6 +9,7 @@ Invariant
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from minikafka.lab.picture import words
 from minikafka.lab.picture.axis import CAP, GAP, Axis
 from minikafka.lab.picture.frame import Cell, Ghost, Lane, Partition
 from minikafka.lab.picture.packing import Rows
-from minikafka.lab.picture.paper import DIGIT, Paper, width
+from minikafka.lab.picture.paper import DIGIT, Paper, shorten, width
 from minikafka.lab.picture.theme import EPOCHS
 
 HIGH = 36       # pixels of a cell
@@ -124,8 +125,10 @@ def _beside(x: float, wide: float, line: float, limit: float) -> float:
 def _place_ghost(rows: Rows, ghost: Ghost, axis: Axis, limit: float) -> Under | None:
     """Its label right of it, left of it, or below it."""
     left, right = axis.x(ghost.start), _ghost_end(ghost, axis)
-    label = words.ghost(ghost)
-    wide = width(label, 14, bool(ghost.acked))
+    room, bold = limit - axis.left, bool(ghost.acked)
+    texts = words.ghost(ghost), words.ghost(replace(ghost, epoch=None))
+    label = next((text for text in texts if width(text, 14, bold) <= room), shorten(texts[-1], room, 14, bold))
+    wide = width(label, 14, bold)
     if right + 6 + wide <= limit:
         row, at, below = rows.take(left, right + 6 + wide), right + 6, 0
     elif left - 6 - wide >= axis.left:
@@ -156,7 +159,7 @@ def draw_under(paper: Paper, placed: list[Under], axis: Axis, y: float) -> None:
 
 def _draw_ghost(paper: Paper, place: Under, ghost: Ghost, axis: Axis, y: float) -> None:
     lost = bool(ghost.acked)
-    paper.open("ghost", place.label, offset=ghost.start, end=ghost.end, acked=ghost.acked)
+    paper.open("ghost", words.ghost(ghost), offset=ghost.start, end=ghost.end, acked=ghost.acked)
     look, last = "lostghost" if lost else "ghost", _ghost_end(ghost, axis)
     if axis.cell >= 8 and ghost.end - ghost.start <= 60 and axis.x(ghost.end) - axis.x(ghost.start) >= 18:
         edges = [axis.x(offset) for offset in range(ghost.start, ghost.end + 1)]

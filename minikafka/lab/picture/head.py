@@ -11,6 +11,7 @@ from minikafka.lab.picture.shapes import draw_broker, draw_level
 
 SIDE = 24
 LINE = 22
+NAME = 200      # pixels that a topic's name is worth, at the cost of the facts beside it
 LOOKS = {Level.GOOD: "good", Level.WAIT: "wait", Level.BAD: "bad", Level.UNKNOWN: "unk"}
 
 
@@ -32,9 +33,12 @@ def _draw_title(paper: Paper, frame: Frame, y: float) -> None:
     facts.append("live" if frame.live and frame.t >= frame.end else "replay")
     if frame.engine != "minikafka":
         facts.insert(0, {"sim": "simulator", "apache": "Apache Kafka"}.get(frame.engine, frame.engine))
-    right -= paper.text(right, y, " · ".join(facts), "soft", 15, anchor="end", room=430) + 20
     name, part = ("cluster", "") if frame.chosen is None else words.title(frame.chosen)
     rest = width(part, 24) + 12
+    spare = right - SIDE - rest - min(width(name, 24, True), NAME) - 20
+    while facts and width(" · ".join(facts), 15) > min(430, spare):  # the last is the most important: now, or not
+        del facts[0]
+    right -= paper.text(right, y, " · ".join(facts), "soft", 15, anchor="end") + 20 if facts else 0
     taken = paper.text(SIDE, y, name, "", 24, True, room=right - SIDE - rest)
     if part:
         paper.text(SIDE + taken + 12, y, part, "soft", 24)

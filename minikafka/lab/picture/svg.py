@@ -24,18 +24,18 @@ from minikafka.lab.picture.head import draw_head
 from minikafka.lab.picture.lanes import LANE, draw_partition
 from minikafka.lab.picture.paper import Paper, escape
 from minikafka.lab.picture.strip import draw_strip
-from minikafka.lab.picture.theme import WIDTHS, style
+from minikafka.lab.picture.theme import WIDTHS, fitting, style
 from minikafka.lab.picture.timeline import draw_timeline
 
 FONT = "Inter,system-ui,'DejaVu Sans',Verdana,sans-serif"
 
 
-def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None) -> str:
-    """The picture as one SVG element; theme auto, light or dark; size page or projector.
+def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None, pixels: float | None = None) -> str:
+    """The picture as one SVG element; theme auto, light or dark; size page or projector; `pixels`: how wide its place is.
 
     `name` is its id on the page, made from the content if not given. A view that draws again and again gives its own.
     """
-    paper, high = draw(frame, size)
+    paper, high = draw(frame, size, pixels)
     body = "".join(paper.parts)
     if name is None:
         name = "mk" + blake2s(f"{theme} {size} {body}".encode(), digest_size=5).hexdigest()
@@ -46,9 +46,9 @@ def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | No
             f'<rect class="paper" width="{paper.width:g}" height="{high:g}"/>{body}</svg>')
 
 
-def draw(frame: Frame, size: str = "page") -> tuple[Paper, float]:
+def draw(frame: Frame, size: str = "page", pixels: float | None = None) -> tuple[Paper, float]:
     """The paper with everything on it, and its height."""
-    paper = Paper(WIDTHS[size])
+    paper = Paper(WIDTHS[size] if pixels is None else fitting(size, pixels))
     brief = size == "projector"
     y = draw_head(paper, frame, 12, not brief or not _all_in_lanes(frame))
     y = draw_strip(paper, frame, y + 6)

@@ -28,6 +28,9 @@ DARK = {
 EPOCHS = 4  # tints; an epoch keeps its own for the whole run
 WIDTHS = {"page": 1280, "projector": 1120}
 """Width of the paper in units: letters are 14 units, so on the same screen a narrower paper has bigger type."""
+SCREENS = {"page": 1280, "projector": 1920}
+"""Pixels for which those widths are meant: a page's letters are 14 pixels, a projector's 24."""
+NARROWEST = 640  # units; on less there is no room for a log beside its replica
 
 RULES = """text{fill:var(--ink)}
 .b{font-weight:700}
@@ -61,6 +64,12 @@ RULES = """text{fill:var(--ink)}
 .dim{opacity:.7}.fold{fill:var(--card);stroke:var(--edge)}.fold.w{fill-opacity:0}
 .halo{paint-order:stroke;stroke:var(--paper);stroke-width:4;stroke-linejoin:round}"""
 TINTS = "".join(f"\n.e{number}{{fill:var(--e{number})}}" for number in range(EPOCHS))
+
+
+def fitting(size: str, pixels: float) -> int:
+    """Width of the paper for a place that is so many pixels wide: where there is less room, less is drawn, not smaller
+    letters (until the paper is as narrow as it can be); where there is more, the letters grow."""
+    return round(min(WIDTHS[size], max(NARROWEST, pixels * WIDTHS[size] / SCREENS[size])))
 
 
 def style(name: str, theme: str) -> str:
