@@ -165,7 +165,7 @@ def two_owners(story: Story) -> Iterator[Evidence]:
     owner: dict[tuple[str, int, TP], Op] = {}
     for op in sorted([*story.of["assign"], *story.of["revoke"]], key=lambda op: op.at):
         group, generation = op.get("group"), op.get("generation")
-        if group is None or op.f == "assign" and generation is None:
+        if op.f == "assign" and generation is None:
             continue
         for topic, partition in op.get("partitions") or ():
             tp = topic, partition

@@ -31,7 +31,7 @@ def _out_of_order(sends: list[Op]) -> Iterator[Evidence]:
     answered = sorted(sends, key=lambda send: send.end)
     done, highest = 0, None
     for send in sends:
-        while done < len(answered) and answered[done].end < send.at:
+        while answered[done].end < send.at:  # stops at the answer of `send` itself
             highest = _higher(highest, answered[done])
             done += 1
         if highest is not None and send.offset < highest.offset:

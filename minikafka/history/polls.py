@@ -84,7 +84,7 @@ def _skips(story: Story) -> Iterator[tuple[Step, int]]:
     left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
     sorted_offsets: dict[tuple[TP, str], list[int]] = {}
     for step in steps(story):
-        if step.offset <= step.last or step.tp[0] in left_out:
+        if step.tp[0] in left_out:
             continue
         name = step.tp, story.isolation(step.op)
         if name not in sorted_offsets:

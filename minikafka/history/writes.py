@@ -111,7 +111,7 @@ def _passed_over(passed: list[tuple[int, int, Op]], offset: int) -> Op | None:
 def explanation(story: Story) -> Callable[[Op], bool]:
     """Says of a send whether its record may be gone: deleted on demand, by age, with its topic, or compacted away."""
     deleted, aged, compacted = story.topics("delete-topic"), story.topics("retention"), story.topics("compacts")
-    starts = {tp: max(final.get("start") or 0 for final in finals) for tp, finals in story.finals.items() if finals}
+    starts = {tp: max(final.get("start") or 0 for final in finals) for tp, finals in story.finals.items()}
     newest: dict[tuple[TP | None, str | None], int] = {}  # by partition and key: the last record that may be there
     for send in story.sends:
         if send.get("topic") in compacted and send.ok:

@@ -15,6 +15,8 @@ HAS = {
     "lost-write": Told().send("a", 0).send("b", 1).final("b@1"),
     "lost-write, once read": Told().send("a", 0).poll("c", "a@0").final(""),
     "lost-write, read past": Told().send("a", 0).send("b", 1).send("c", 2).poll("c", "a@0 c@2"),
+    "lost-write, read past by the second reader": Told().send("a", 0).send("b", 1).send("c", 2).send("d", 5).send("e", 7)
+    .send("f", 10).poll("x", "d@5 e@7 f@10").poll("y", "a@0 c@2"),
     "lost-write, acks=1": Told().send("a", 0, acks=1).final(""),
     "lost-write, committed": Told().txn("p:1", "a@0").final(""),
     "lost-write, offset unknown": Told().send("a", -1).final(""),
@@ -29,24 +31,40 @@ HAS = {
     "aborted-read, refused": Told().send("a", outcome="fail").poll("c", "a@0"),
     "poll-skip": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").poll("x", "c@2").final("a@0 b@1 c@2"),
     "poll-skip, after a seek": Told().send("a", 0).send("b", 1).seek("x", 0).poll("x", "b@1").final("a@0 b@1"),
+    "poll-skip, as read_uncommitted shows": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0")
+    .poll("x", "c@2").final("a@0 b@1 c@2", isolation="read_uncommitted"),
     "int-poll-skip": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0 c@2").final("a@0 b@1 c@2"),
     "nonmonotonic-poll": Told().send("a", 0).send("b", 1).poll("x", "a@0 b@1").poll("x", "a@0").final("a@0 b@1"),
+    "nonmonotonic-poll, the same": Told().send("a", 0).poll("x", "a@0").poll("x", "a@0").final("a@0"),
     "int-nonmonotonic-poll": Told().send("a", 0).send("b", 1).poll("x", "b@1 a@0").final("a@0 b@1"),
+    "int-nonmonotonic-poll, the same": Told().send("a", 0).poll("x", "a@0 a@0").final("a@0"),
     "nonmonotonic-send": Told().send("a", 1).send("b", 0).final("b@0 a@1"),
     "nonmonotonic-send, in flight": Told().begin_send("a").begin_send("b").acked("b", 0).acked("a", 1).final("b@0 a@1"),
+    "nonmonotonic-send, between two": Told().send("a", 0).send("b", 2).send("c", 1).final("a@0 c@1 b@2"),
+    "nonmonotonic-send, not idempotent": Told().send("a", 1, idempotent=False).send("b", 0, idempotent=False)
+    .final("b@0 a@1"),
+    "nonmonotonic-send, after two at once": Told().begin_send("a", idempotent=False).begin_send("b", idempotent=False)
+    .acked("b", 2).acked("a", 0).send("c", 1, idempotent=False).final("a@0 c@1 b@2"),
     "precommitted-read": Told().begin_send("a", txn="p:1").acked("a", 0).poll("c", "a@0", isolation=COMMITTED)
     .end("p:1"),
     "precommitted-read, of an open one": Told().send("a", 0, txn="p:1").poll("c", "a@0", isolation=COMMITTED),
+    "precommitted-read, an abort was asked for": Told().send("a", 0, txn="p:1").end("p:1", commit=False, outcome="info")
+    .poll("c", "a@0", isolation=COMMITTED),
     "torn-txn": Told().txn("p:1", "a@0", "b@1:0", outcome="info").final("a@0").final("", partition=1),
     "repeated-copy": Told().txn("p:1", "a@0", sources=[7]).txn("p:2", "b@1", sources=[7]).final("a@0 b@1"),
     "missing-copy": Told().sources("x@7 y@8 z@9").txn("p:1", "a@0", "c@1", sources=[7, 9], offsets={"s-0": 10})
     .final("a@0 c@1"),
     "lost-commit": Told().commit("c", 5).commit("c", 9).committed(5),
     "lost-commit, none": Told().commit("c", 5).committed(-1),
+    "lost-commit, moved back later": Told().commit("c", 5).commit("c", 9).committed(5).commit("c", 5),
     "phantom-commit": Told().commit("c", 5).committed(6),
+    "phantom-commit, refused": Told().commit("c", 5).commit("c", 6, outcome="fail").committed(6),
+    "phantom-commit, aborted": Told().commit("c", 5).txn("p:1", offsets={"t-0": 6}, commit=False).committed(6),
     "zombie-commit": Told().assign("c", 0).assign("d", 0).commit("d", 9).commit("c", 5),
     "group-skip": Told().send("a", 0).send("b", 1).poll("c", "a@0", group="g").commit("c", 2).final("a@0 b@1"),
     "two-owners": Told().assign("c", 0, 1, generation=3).assign("d", 1, 2, generation=3),
+    "two-owners, another partition was given up": Told().assign("c", 0, 1, generation=3).revoke("c", 0)
+    .assign("d", 1, generation=3),
 }
 
 ALMOST = {
@@ -63,6 +81,7 @@ ALMOST = {
     .final("b@1"),
     "lost-write: topic deleted": Told().send("a", 0).fact("delete-topic", topic="t").send("b", 0).final(""),
     "unseen: not acknowledged": Told().send("a", 0).send("b").final("a@0", outcome="info"),
+    "unseen: a reader that was refused": Told().send("a", 0).poll("c", "a@0").final("", outcome="fail"),
     "duplicate: another value": Told().send("a", 0).send("b").final("a@0 b@1"),
     "duplicate: not idempotent": Told().send("a", 0, idempotent=False).final("a@0 a@1"),
     "duplicate: read twice": Told().send("a", 0).poll("c", "a@0").poll("d", "a@0").final("a@0"),
@@ -83,6 +102,12 @@ ALMOST = {
     .poll("x", "c@2").final("a@0 b@1 c@2"),
     "poll-skip: deleted": Told().send("a", 0).send("b", 1).send("c", 2).poll("y", "a@0 b@1 c@2").poll("x", "a@0")
     .fact("delete-records", topic="t", partition=0, offset=2).poll("x", "c@2").final("c@2", start=2),
+    "poll-skip: deleted since": Told().send("a", 0).send("b", 2).poll("x", "a@0").poll("x", "b@2")
+    .fact("delete-records", topic="t", partition=0, offset=3).final("", start=3),
+    "poll-skip: compacted": Told().fact("compacts", topic="t").send("a", 0, key="k").send("b", 1, key="k")
+    .send("c", 2, key="k").poll("y", "a@0 b@1 c@2").poll("x", "a@0").poll("x", "c@2").final("c@2"),
+    "poll-skip: after a seek to the end": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").seek("x", -1)
+    .poll("x", "c@2").final("a@0 b@1 c@2"),
     "int-poll-skip: a marker": Told().send("a", 0).send("b", 2).poll("x", "a@0 b@2").final("a@0 b@2"),
     "nonmonotonic-poll: after a seek": Told().send("a", 0).poll("x", "a@0").seek("x", 0).poll("x", "a@0").final("a@0"),
     "nonmonotonic-poll: after an assignment": Told().send("a", 0).poll("x", "a@0").assign("x", 0).poll("x", "a@0")
@@ -101,6 +126,18 @@ ALMOST = {
     "torn-txn: all there": Told().txn("p:1", "a@0", "b@1:0", outcome="info").final("a@0").final("b@1:0", partition=1),
     "torn-txn: read before the end": Told().begin_send("a", txn="p:1").acked("a", 0).final("", partition=0)
     .send("b", 0, partition=1, txn="p:1").end("p:1").final("b@1:0", partition=1).final("a@0"),
+    "torn-txn: not read since its end": Told().send("a", 0, txn="p:1").final("").send("b", 0, partition=1, txn="p:1")
+    .end("p:1", outcome="info").final("b@1:0", partition=1),
+    "torn-txn: one is in doubt": Told().send("a", 0, txn="p:1").send("b", partition=1, txn="p:1")
+    .end("p:1", outcome="info").final("a@0").final("", partition=1),
+    "torn-txn: open": Told().txn("p:1", "a@0", "b@1:0", outcome="info").final("a@0", isolation="read_uncommitted")
+    .final("", partition=1),
+    "torn-txn: one is too old": Told().fact("retention", topic="t").txn("p:1", "a@0", "b@1:0", outcome="info")
+    .final("", start=1).final("b@1:0", partition=1),
+    "torn-txn: one was deleted": Told().txn("p:1", "a@0", "b@1:0", outcome="info")
+    .fact("delete-records", topic="t", partition=0, offset=1).final("", start=1).final("b@1:0", partition=1),
+    "torn-txn: one reader did not get there": Told().txn("p:1", "a@0", "b@1:0", outcome="info")
+    .final("", outcome="info").final("b@1:0", partition=1),
     "repeated-copy: the first aborted": Told().txn("p:1", "a@0", sources=[7], commit=False)
     .txn("p:2", "b@2", sources=[7]).final("b@2"),
     "missing-copy: not committed so far": Told().sources("x@7 y@8").txn("p:1", "a@0", sources=[7], offsets={"s-0": 8})
@@ -109,12 +146,19 @@ ALMOST = {
     .final("a@0"),
     "lost-commit: the newer is in doubt": Told().commit("c", 5).commit("c", 9, outcome="info").committed(5)
     .committed(9),
+    "lost-commit: the older is in doubt": Told().commit("c", 5, outcome="info").commit("c", 9).committed(5),
     "lost-commit: refused": Told().commit("c", 5).commit("c", 9, outcome="fail").committed(5),
     "lost-commit: moved back": Told().commit("c", 9).commit("c", 5).committed(5),
     "lost-commit: another group": Told().commit("c", 9).committed(-1, group="h"),
+    "lost-commit: in a transaction in doubt": Told().commit("c", 5)
+    .txn("p:1", offsets={"t-0": 9}, outcome="info").committed(5),
+    "lost-commit: topic deleted": Told().commit("c", 9).fact("delete-topic", topic="t").committed(-1),
     "phantom-commit: in doubt": Told().commit("c", 5).commit("c", 6, outcome="info").committed(6),
     "zombie-commit: given back": Told().assign("c", 0).assign("d", 0).commit("d", 9).assign("c", 0).commit("c", 10),
     "zombie-commit: not yet used": Told().assign("c", 0).assign("d", 0).commit("c", 5).commit("d", 9),
+    "zombie-commit: refused": Told().assign("c", 0).assign("d", 0).commit("d", 9).commit("c", 5, outcome="fail"),
+    "zombie-commit: the other's was aborted": Told().assign("c", 0).assign("d", 0)
+    .txn("d:1", by="d", offsets={"t-0": 9}, commit=False).commit("c", 5),
     "group-skip: given to the other member": Told().send("a", 0).send("b", 1).poll("c", "a@0", group="g")
     .poll("d", "b@1", group="g").commit("c", 2).final("a@0 b@1"),
     "group-skip: before its start": Told().send("a", 0).send("b", 1).poll("c", "b@1", group="g").commit("c", 2)
