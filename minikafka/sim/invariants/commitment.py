@@ -7,7 +7,11 @@ I2  the true high watermark never falls: no leader's falls within its epoch, no 
     leader has had, and somewhere there is a whole copy of what is committed.
 I3  LeaderCandidateCompleteness: every running member of ISR and ELR has all that is committed.
 I4  LeaderCompleteness: so has the leader, byte for byte; and nothing is acknowledged that is not committed.
-I5  LogMatching: below their high watermarks, logs are equal, byte for byte (compacted ones record for record).
+I5  LogMatching: between their starts and high watermarks, logs are equal, byte for byte (compacted ones record for
+    record). What lies before a log's start is in its files, but no part of it: nobody reads it, and nobody compares it.
+    A leader that was deposed keeps its own records there if others were deleted up to the very offset where its log
+    ends: the new leader knows no epoch older than its log's start, so what it answers is no divergence (rule 20; so
+    Apache's, LeaderEpochFileCache.truncateFromStart and endOffsetFor).
 """
 
 from __future__ import annotations
@@ -141,7 +145,7 @@ class LogsMatch(Invariant):
             if header.base_offset >= truth.end:
                 if leads:
                     self.watch.commit(truth, header, raw)
-            elif not truth.agrees(header, raw):
+            elif header.next_offset > seen.log.start_offset and not truth.agrees(header, raw):
                 self._differs(seen, header.base_offset, current)
         if truth.suspects:
             self.watch.keeper.heal(truth)

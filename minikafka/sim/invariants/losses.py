@@ -1,11 +1,16 @@
 """Which losses are permitted: the promise of acks=all ends where more disks lose data than min.insync.replicas covers.
 
 A replica is suspect for a partition from the fault that may have taken committed bytes off its disk (loss of power, a
-wipe, a flipped bit) until its new life is back in the ISR with all that is committed. So is one that was killed: its
-bytes are there, but the controller cannot know, and counts it out of the ELR as well. While fewer replicas than
-min.insync.replicas are suspect at once, nothing committed may be lost, nor where all of them were only killed. Where
-as many are and one of them lost bytes, or the watch was told that losses are permitted (unclean elections), what turns
-out to be lost is written down as a Loss and looked for no more.
+wipe, a flipped bit) until its new life is back in the ISR with all that is committed. So is one that was killed, or
+that ended by an error of its own (its disk's, say): its bytes are there, but the controller cannot know, and counts it
+out of ISR and ELR as well. Nothing committed may be lost while fewer replicas than min.insync.replicas are suspect at
+once, nor where all of them were only killed, nor while one member of ISR or ELR is above suspicion: it has everything,
+and only its like are elected. Where none of this holds, or the watch was told that losses are permitted (unclean
+elections), what turns out to be lost is written down as a Loss and looked for no more.
+
+That a disk and a mere kill suffice at min.insync.replicas=2 is Kafka's word, not ours: the killed broker returns with
+all its records, but the last member of the ISR is the one whose disk lost them, and with the ELR empty the last leader
+is elected again (PartitionChangeBuilder, lastKnownElr), whoever else may have more.
 
 Owns: the rule above, and what is known of the disks of the dead.
 Source: Vanlightly's v3.5 description, sections 2 and 5 ("safe for f = minISR - 1 lossy unclean shutdowns"); KIP-966.
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
 
 LOSING = ("powerloss", "wipe", "flip_bit")
 DISK_FAULTS = (*LOSING, "fail_disk", "fill_disk")
-UNCLEAN = (*DISK_FAULTS, "kill")  # a shutdown without farewell, or the cause of one
+UNCLEAN = (*LOSING, "kill")  # a shutdown without farewell
 
 
 class Losses:
@@ -35,13 +40,10 @@ class Losses:
         self._to_measure: dict[int, None] = {}
 
     def on_fault(self, event: dict[str, Any]) -> None:
-        """A disk was made to fail, or has lost something."""
+        """A process was ended, or a disk was made to fail, or has lost something."""
         fault, node = event["fault"], event.get("node")
-        if fault not in UNCLEAN or node is None:
-            return
-        for key, truth in self.watch.truths.items():
-            if (node, key) in self.watch.ends:
-                truth.suspects[node] = truth.suspects.get(node, False) or fault in LOSING
+        if fault in UNCLEAN:
+            self._suspect(node, fault in LOSING)
         if fault not in DISK_FAULTS:
             return
         self.troubled[node] = None
@@ -49,6 +51,15 @@ class Losses:
             self.flipped[node] = None
         if fault in LOSING:
             self._to_measure[node] = None
+
+    def on_crash(self, node: int) -> None:
+        """A broker ended by itself; not before, however bad its disk has been: until then it is a replica like any."""
+        self._suspect(node, False)
+
+    def _suspect(self, node: int, lost_bytes: bool) -> None:
+        for key, truth in self.watch.truths.items():
+            if (node, key) in self.watch.ends:
+                truth.suspects[node] = truth.suspects.get(node, False) or lost_bytes
 
     def look(self) -> None:
         """After a step: what do the disks that lost something hold now?"""
@@ -76,7 +87,11 @@ class Losses:
     def permitted(self, truth: Truth) -> bool:
         """May committed records of this partition be lost, as things are?"""
         enough = len(truth.suspects) >= self._min_insync(truth)
-        return self.watch.unclean or enough and any(truth.suspects.values())
+        return self.watch.unclean or enough and any(truth.suspects.values()) and not self._above_suspicion(truth)
+
+    def _above_suspicion(self, truth: Truth) -> list[int]:
+        state = self.watch.cluster.states.get(truth.key)
+        return [n for n in (*state.isr, *state.elr) if n not in truth.suspects] if state is not None else []
 
     def _min_insync(self, truth: Truth) -> int:
         found = [s.core.effective_min_insync for (_, key), s in self.watch.seen.items() if key == truth.key]

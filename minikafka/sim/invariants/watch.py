@@ -115,6 +115,8 @@ class Watch:
             self.keeper.on_fault(event)
             for tell in self._on_fault:
                 tell(event)
+        elif kind == "crash":
+            self.keeper.on_crash(event["b"])
         for tell in self._by_kind.get(kind, ()):
             tell(event)
 

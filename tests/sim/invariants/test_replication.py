@@ -11,6 +11,8 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.core.isr import Isr
 from minikafka.core.replica_effects import HighWatermark
 from minikafka.log.batch import build
+from minikafka.sim.clients.admin import Admin
+from minikafka.sim.world import CLIENTS
 from tests.sim.invariants.kit import Kit
 
 
@@ -163,6 +165,34 @@ def test_i5_a_follower_restarts_with_a_flipped_byte() -> None:
         await kit.world.sleep(1.0)
 
     assert Kit().run(story) == ["I5"]
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_i5_what_lies_before_the_start_of_a_log_is_no_part_of_it(deleted: bool) -> None:
+    """Fails if a deposed leader's own records, which others were deleted on top of, count as its log: nobody reads
+    them (as in seed 5318); or if they are not seen where nothing was deleted."""
+    async def story(kit: Kit) -> None:
+        old, admin = kit.leader(), Admin(kit.env, kit.world.bootstrap)
+        for each in (*kit.followers(), CLIENTS):
+            kit.world.cut(old, each)
+        for number in range(3):
+            kit.partition(old).append(build([(b"k", b"never replicated %d" % number)], timestamp_ms=kit.env.wall_ms()), 1)
+        await kit.world.until(lambda: any(kit.partition(node).is_leader for node in kit.followers()))
+        await kit.send(3)
+        await kit.world.until(lambda: max(kit.partition(n).core.high_watermark for n in kit.followers()) == 3)
+        if deleted:
+            await admin.delete_records(("t", 0), 3)
+        else:
+            for node in kit.world.brokers:
+                kit.partition(node).core.divergence = lambda offset, epoch: None
+        kit.world.heal()
+        await kit.world.until(lambda: len(kit.watch.cluster.states["t", 0].isr) == 3)
+        theirs = kit.world.hosts[old].disk.names["/data/t-0/00000000000000000000.log"]
+        assert theirs is not None and theirs.content.count(b"never replicated") == 3
+        await kit.world.sleep(1.0)
+        assert kit.partition(old).core.high_watermark == 3
+
+    assert Kit().run(story) == ([] if deleted else ["I5"])
 
 
 def test_i6_a_leader_forgets_whom_it_waits_for() -> None:

@@ -89,6 +89,49 @@ def test_a_loss_of_power_everywhere_is_a_permitted_loss_and_told() -> None:
     assert "t" in {event.get("topic") for event in told}
 
 
+def test_a_broker_that_ended_by_itself_counts_as_killed() -> None:
+    """Fails if a broker is under suspicion from the fault of its disk on, and no more when it ends of it: while it
+    works on it is a replica like any (as in seed 5458)."""
+    async def story(kit: Kit) -> None:
+        leader, (slow, other) = kit.leader(), kit.followers()
+        kit.world.hold_follower(slow)
+        await kit.send()
+        await kit.world.until(lambda: slow not in kit.watch.cluster.states["t", 0].isr)
+        kit.world.fail_disk(other, "sync")
+        await kit.send(30)
+        await kit.world.until(lambda: other not in kit.world.alive)
+        kit.world.hold_follower(other)
+        kit.world.boot(other)
+        await kit.world.until(lambda: kit.watch.cluster.states["t", 0].isr == (leader,))
+        kit.world.powerloss(leader)
+        await kit.world.sleep(1.0)
+        await kit.world.mend()
+        await kit.world.until(lambda: len(kit.watch.cluster.states["t", 0].isr) == 3)
+
+    for seed in range(8):                             # chance may spare the disk
+        kit = Kit(seed, {"replica.lag.time.max.ms": 1500})
+        assert kit.run(story) == [], [str(v) for v in kit.watch.violations]
+        if any(loss.name == "t-0" for loss in kit.watch.losses):
+            break
+    assert any(loss.name == "t-0" for loss in kit.watch.losses)
+
+
+def test_one_candidate_above_suspicion_permits_no_loss() -> None:
+    """Fails if a disk that lost records and a broker that was killed excuse a third one, to which nothing happened."""
+    async def story(kit: Kit) -> None:
+        await kit.send(20)
+        await kit.world.sleep(1.0)
+        one, two = kit.followers()
+        kit.world.kill(kit.leader())
+        kit.world.powerloss(one)
+        partition = kit.partition(two)
+        partition.run(partition.core._cut(10))
+        await kit.world.sleep(1.0)
+
+    kit = Kit()
+    assert "I3" in kit.run(story) and kit.watch.losses == []
+
+
 def test_equal_seeds_find_the_same() -> None:
     """Fails if what the watch reports depends on more than the run."""
     reports = []
