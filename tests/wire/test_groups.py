@@ -77,9 +77,11 @@ class Seat(NamedTuple):
         return self.ask(request, version).topics[0].partitions[0].error_code
 
     def fetched(self, version: int = 7) -> list[tuple[int, int, str]]:
-        """(error, offset, metadata) of partition 0 as committed."""
+        """(error, offset, metadata) of partition 0 as committed; the whole group's error stands there alone."""
         topic = OffsetFetchRequest.OffsetFetchRequestTopic(name=self.at.name, partition_indexes=[0])
         answer = self.ask(OffsetFetchRequest(group_id=self.group, topics=[topic], require_stable=False), version)
+        if version >= 2 and answer.error_code != NONE:
+            return [(answer.error_code, -1, "")]
         return [(p.error_code, p.committed_offset, p.metadata) for p in answer.topics[0].partitions]
 
 
