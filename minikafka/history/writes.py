@@ -114,7 +114,8 @@ def explanation(story: Story) -> Callable[[Op], bool]:
     starts = {tp: max(final.get("start") or 0 for final in finals) for tp, finals in story.finals.items()}
     newest: dict[tuple[TP | None, str | None], int] = {}  # by partition and key: the last record that may be there
     for send in story.sends:
-        if send.get("topic") in compacted and send.ok:
+        txn = story.txn_of.get(send)
+        if send.get("topic") in compacted and send.ok and (txn is None or txn.outcome != "aborted"):
             name = send.tp, send.get("key")
             newest[name] = max(newest.get(name, -1), send.offset)
 
@@ -123,6 +124,6 @@ def explanation(story: Story) -> Callable[[Op], bool]:
         if tp[0] in deleted or offset < 0:
             return tp[0] in deleted
         return (offset < story.deleted_below(tp) or tp[0] in aged and offset < starts.get(tp, 0)
-                or tp[0] in compacted and offset < newest[tp, send.get("key")])
+                or tp[0] in compacted and offset < newest.get((tp, send.get("key")), -1))
 
     return explained

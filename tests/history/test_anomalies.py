@@ -20,6 +20,8 @@ HAS = {
     "lost-write, acks=1": Told().send("a", 0, acks=1).final(""),
     "lost-write, committed": Told().txn("p:1", "a@0").final(""),
     "lost-write, offset unknown": Told().send("a", -1).final(""),
+    "lost-write, compacted away for an aborted one": Told().fact("compacts", topic="t").send("a", 0)
+    .txn("p:1", "b@1", commit=False).final(""),
     "unseen": Told().send("a", 0).send("b", 1).final("a@0", outcome="info"),
     "duplicate": Told().send("a", 0).final("a@0 a@1"),
     "duplicate, never acknowledged": Told().send("a").final("a@0 a@1"),

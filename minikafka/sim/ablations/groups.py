@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from minikafka.broker.group_log import GroupLog
 from minikafka.broker.group_partition import GroupPartition
 from minikafka.core.group import Group
-from minikafka.core.group_messages import Store
+from minikafka.core.group_messages import Assigned, Store
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
@@ -77,3 +78,15 @@ def assignments_at_once() -> AbstractContextManager[object]:
                 self.run(group, group.stored(effect.then, Err.NONE, self.env.now()))
 
     return replaced(GroupPartition, "_carry_out", hasty)
+
+
+@ablation("58", "an assignment counts for whatever generation there is when it is in the log", falls="two-owners I12",
+          script="r58_former_assignment")
+def any_generation() -> AbstractContextManager[object]:
+    stored = Group.stored
+
+    def of_today(self: Group, then: Any, error: Err, now: float) -> list[Any]:
+        today = replace(then, generation=self.generation) if isinstance(then, Assigned) else then
+        return stored(self, today, error, now)
+
+    return replaced(Group, "stored", of_today)

@@ -1,4 +1,4 @@
-"""Rules of idempotent producers switched off (43, 44, 46, and 23 as far as it concerns them)."""
+"""Rules of what a log knows of its producers switched off (43 to 46, 51, 53, and 23 as far as it concerns them)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import minikafka.log.log as log_module
 from minikafka.log.batch import Header
 from minikafka.log.log import Log
 from minikafka.log.producers import ProducerEntry, ProducerStates
+from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.ablations.ablation import ablation, replaced
 
 
@@ -61,3 +62,38 @@ def no_replay() -> AbstractContextManager[object]:
           script="a17_producer_state")
 def producers_outlive_truncation() -> AbstractContextManager[object]:
     return replaced(Log, "_rewind_producers", nothing)
+
+
+@ablation("45", "a batch of a former epoch is taken if its sequence fits", falls="duplicate I11", script="r45_former_epoch")
+def former_epochs_write() -> AbstractContextManager[object]:
+    check = ProducerStates._check_entry
+
+    def lenient(self: ProducerStates, entry: ProducerEntry, header: Header, batch: Any, where: str,
+                sequence: bool) -> None:
+        if header.producer_epoch >= entry.epoch:
+            check(self, entry, header, batch, where, sequence)
+        elif sequence and not header.is_control:
+            self._check_sequence(entry, header, where)
+
+    return replaced(ProducerStates, "_check_entry", lenient)
+
+
+@ablation("53", "a batch may leave the open transaction of its producer out", falls="aborted-read",
+          script="r53_unmarked_record")
+def unmarked_records() -> AbstractContextManager[object]:
+    check = ProducerStates._check_entry
+
+    def lenient(self: ProducerStates, *batch: Any) -> None:
+        try:
+            check(self, *batch)
+        except KafkaError as refused:
+            if refused.code is not Err.INVALID_TXN_STATE:
+                raise
+
+    return replaced(ProducerStates, "_check_entry", lenient)
+
+
+@ablation("51", "a marker is taken from any coordinator, however old", falls="I13 aborted-read torn-txn",
+          script="r51_zombie_coordinator")
+def any_coordinator_marks() -> AbstractContextManager[object]:
+    return replaced(ProducerStates, "_check_coordinator", nothing)

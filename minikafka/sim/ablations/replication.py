@@ -61,6 +61,14 @@ def counts_fetches_of_any_epoch() -> AbstractContextManager[object]:
     return stack
 
 
+@ablation("22", "a broker answers whatever leader epoch is named", falls="nonmonotonic-poll", script="r22_zombie_reader")
+def any_epoch_asks() -> AbstractContextManager[object]:
+    def nothing(self: Replica, epoch: int) -> None:
+        return None
+
+    return replaced(Replica, "check_epoch", nothing)
+
+
 @ablation("5", "a new leader notes where its epoch begins when it writes, not before", falls="I15",
           script="r5_epoch_without_records")
 def notes_no_epoch_start() -> AbstractContextManager[object]:

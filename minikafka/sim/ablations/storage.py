@@ -1,4 +1,4 @@
-"""Rules of the storage switched off (63, 64, 66), found by a log alone on a disk that dies (lone_log.py)."""
+"""Rules of the storage switched off (63, 64, 66), most found by a log alone on a disk that dies (lone_log.py)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import minikafka.log.loader as loader
+from minikafka.broker.cleaner import LogCleaner
+from minikafka.log.cleaner import Cleanable, cleanable
 from minikafka.log.disk import Fs
 from minikafka.log.flush import Flush
 from minikafka.log.loader import Loader
@@ -150,3 +152,13 @@ def copy_not_flushed() -> AbstractContextManager[object]:
         return [] if self.tail else files(self, sealed)
 
     return replaced(Segment, "files", none_of_a_copy)
+
+
+@ablation("66", "the cleaner goes on to the high watermark, whatever is undecided", falls="lost-write",
+          script="r66_undecided_records")
+def cleans_undecided() -> AbstractContextManager[object]:
+    def todo(self: LogCleaner, partition: Any) -> Cleanable:
+        clean_until = self.clean_until.get((partition.topic, partition.index))
+        return cleanable(partition.log, clean_until, partition.high_watermark, self.env.wall_ms())
+
+    return replaced(LogCleaner, "_todo", todo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minikafka.sim.scripts.reader import Reader
 from minikafka.sim.scripts.script import script
 from minikafka.sim.scripts.story import CONTROLLER, Story
 
@@ -26,6 +27,35 @@ async def a14_zombie_leader(story: Story) -> None:
     await story.send("z1", to=1, acks=1)
     await story.send("z2", to=1, timeout=15.0)
     await story.look()
+    await story.finish()
+
+
+@script("A reader of the zombie leader", rules="22")
+async def r22_zombie_reader(story: Story) -> None:
+    """1 is cut off and still believes to lead, while 2 does. A consumer has read from 2; when 2 dies it asks whoever it
+    reaches, and 1 says that it leads. The log of 1 ends before the consumer's offset: told that there is no such offset
+    it would begin anew, and read everything twice. But it says which leader epoch it has seen, and 1, which knows only
+    an older one, refuses: the consumer asks on (KIP-320)."""
+    world = story.world
+    await story.topic("t", 1, 2, 3, min_insync_replicas=1)
+    c = Reader(story, "c", "t")
+    story.step("m1 is committed; 1 is cut off; 2 is elected, and takes m2 and m3")
+    await story.send("m1", to=1)
+    await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
+    for other in (2, 3, CONTROLLER):
+        world.cut(1, other)
+    await story.until(lambda: story.leads(2) and story.follows(3, 2))
+    await story.send("m2", to=2)
+    await story.send("m3", to=2)
+    await story.look()
+    story.step("c reads from 2; 2 dies, and 1 says that it leads")
+    await c.poll(2)
+    world.kill(2)
+    await c.poll(1)
+    story.step("3 is elected")
+    await story.until(lambda: story.leads(3))
+    await story.send("m4", to=3)
+    await c.poll(3)
     await story.finish()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
+
+from minikafka.sim.hold import Message
 from minikafka.sim.scripts.ending import OFFSETS, STATE, CoordinatedStory
 from minikafka.sim.scripts.member import GROUP, TOPIC, Member
 from minikafka.sim.scripts.reader import poll
@@ -126,3 +129,51 @@ async def r50_zombie_producer(story: CoordinatedStory) -> None:
     story.step("s aborts")
     await s.end(commit=False)
     await story.judge("t")
+
+
+@script("Zombie coordinator", rules="51", stage=CoordinatedStory)
+async def r51_zombie_coordinator(story: CoordinatedStory) -> None:
+    """A marker says for which producer and epoch it is, and which coordinator wrote it. The first two are those of the
+    producer's next transaction as well, for the epoch rises when a transaction is decided. So a marker that is on its
+    way for so long that another coordinator has ended the transaction would end the next one; a leader refuses what
+    comes from an older coordinator than the last it has heard of.
+    """
+    await story.topic("t", 2, 3)
+    await story.topic("u", 3, 2)
+    await story.coordinator(STATE, 1, 2)
+    story.step("p writes a1 to t and a2 to u in a transaction; broker 1 coordinates it, 2 leads t, 3 leads u")
+    p = Writer(story, "p", home=1)
+    await p.init()
+    p.begin()
+    await p.send("a1", "t", to=2)
+    await p.send("a2", "u", to=3)
+
+    story.step("p commits; the marker for u is stuck on its way, and broker 1 stands still")
+
+    def is_marker(m: Message) -> bool:
+        return m.api is WriteTxnMarkersRequest and (m.src, m.dst) == (1, 3)
+
+    stuck = story.world.hold(is_marker)
+    await p.end(commit=True)
+    await story.until(lambda: stuck.frames)
+    stuck.stop()
+    story.world.pause(1)
+
+    story.step("broker 2 coordinates, and sees to the transaction")
+    await story.until(lambda: story.leads(2, STATE) and story.high_watermark(3, "u") == 2)
+    story.show("u-0")
+
+    story.step("the next transaction writes b1 to t and b2 to u")
+    p.home = p.node = 2
+    p.begin()
+    await p.send("b1", "t", to=2)
+    await p.send("b2", "u", to=3)
+
+    story.step("now the marker of broker 1 arrives")
+    stuck.release()
+    await story.world.sleep(1.0)
+    story.show("u-0")
+
+    story.step("p aborts")
+    await p.end(commit=False)
+    await story.judge("t", "u")

@@ -120,3 +120,41 @@ async def r58_one_owner(story: CoordinatedStory) -> None:
     await b.enter()
     b.stop()
     await story.judge("t", isolation=UNCOMMITTED)
+
+
+@script("An assignment for its generation", rules="58", stage=CoordinatedStory)
+async def r58_former_assignment(story: CoordinatedStory) -> None:
+    """An assignment is in the log some time after it was sent, and the group may have moved on: it counts for the
+    generation that it was made for, and no other. A coordinator that did not look again would hand the old assignment
+    out in the new generation, of which the log knows nothing; its successor begins a generation of the same number.
+    """
+    await eight_records(story)
+    a, b = Member(story, "a", home=1), Member(story, "b", home=1)
+    story.step("the coordinator's follower stands still; a joins, and gives the partition to itself")
+    await stand_still(story, 2)
+    await a.join()
+    first = story.env.spawn(a.sync([a.id]), "first sync of a")
+    await story.until(lambda: story.end(1, OFFSETS) > story.high_watermark(1, OFFSETS))
+
+    story.step("b joins, so a joins again")
+    joining = story.env.spawn(b.join(), "join of b")
+    await first
+    await a.join()
+    await joining
+    waiting = story.env.spawn(b.sync([]), "sync of b")
+
+    story.step("the follower goes on, and has the assignment of generation 1; a gives the partition to b")
+    story.let_follow(2)
+    await story.until(lambda: story.high_watermark(1, OFFSETS) == story.end(1, OFFSETS))
+    await a.sync([b.id])
+    await waiting
+
+    story.step("the coordinator dies; b finds the next one; nothing is heard of a")
+    a.stop()
+    b.stop()
+    story.world.kill(1)
+    b.home = 2
+    await story.world.sleep(SESSION)
+    await b.enter()
+    b.stop()
+    await story.judge("t", isolation=UNCOMMITTED)

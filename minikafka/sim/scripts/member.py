@@ -92,7 +92,7 @@ class Member:
         answer = await self._ask(request, 5, timeout)
         mine: list[Any] = []
         if answer is not None and answer.error_code == 0:
-            mine = assignors.decode_assignment(answer.assignment)
+            mine = assignors.decode_assignment(answer.assignment) if answer.assignment else []
             # A static member's successor has its assignment, and its generation, by right.
             generation = {"generation": self.generation} if self.instance is None else {}
             self.story.history.record(self.name, "ok", "assign", group=GROUP, partitions=[list(tp) for tp in mine],

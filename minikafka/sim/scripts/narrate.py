@@ -40,4 +40,8 @@ def _recover(e: dict[str, Any]) -> str:
     return f"{e['b']} opens {e['tp']}: {e['truncated_bytes'] or 'no'} bytes cut off, log end {e['leo']}"
 
 
-_TELL = {"recover": _recover, "role": _role, "isr": _isr, "truncate": _truncate, "hw": _hw}
+def _compact(e: dict[str, Any]) -> str:
+    return f"{e['b']} has compacted {e['tp']} up to {e['clean']}"
+
+
+_TELL = {"compact": _compact, "recover": _recover, "role": _role, "isr": _isr, "truncate": _truncate, "hw": _hw}

@@ -106,3 +106,32 @@ async def r44_sequences(story: CoordinatedStory) -> None:
     await e.send("m2", "t", to=1)
     story.show("t-0")
     await story.judge("t", isolation=UNCOMMITTED)
+
+
+@script("A former epoch", rules="45", stage=CoordinatedStory)
+async def r45_former_epoch(story: CoordinatedStory) -> None:
+    """A producer that does not know what became of its batches takes the next epoch, numbers anew, and sends them again
+    (KIP-360). From then on nothing of the former epoch may get into the log: a late batch would be there a second time,
+    and no sequence number tells, for they count from 0 in every epoch.
+    """
+    await story.topic("t", 1, 2, 3)
+    story.step("m0 of e, an idempotent producer, is stuck on its way")
+    e = Writer(story, "e")
+    await e.init()
+    stuck = await e.hang(1)
+    e.send("m0", "t", to=1)
+    await story.world.sleep(2.0)
+
+    story.step("e raises its epoch, and sends m0 again over a new connection")
+    e.reconnect()
+    e.raise_epoch()
+    await e.send("m0", "t", to=1)
+
+    story.step("now the first m0 arrives")
+    stuck.release()
+    await story.world.sleep(1.0)
+    story.show("t-0")
+
+    story.step("e sends m1")
+    await e.send("m1", "t", to=1)
+    await story.judge("t", isolation=UNCOMMITTED)

@@ -145,3 +145,21 @@ async def a13_last_stable_offset(story: CoordinatedStory) -> None:
     story.step("p aborts")
     await p.end(commit=False)
     await story.judge("t")
+
+
+@script("A record that does not say so", rules="53", stage=CoordinatedStory)
+async def r53_unmarked_record(story: CoordinatedStory) -> None:
+    """Which records an aborted transaction takes with it, readers know by two things: its producer, and the mark on each
+    batch. While a producer has a transaction open, a leader takes no batch of it without the mark: its reader would
+    have a record that was taken back.
+    """
+    p = await one_producer(story)
+
+    story.step("a transaction writes a1, and a2 in a batch that does not say that it is part of a transaction")
+    p.begin()
+    await p.send("a1", "t", to=2)
+    await p.send("a2", "t", to=2, marked=False)
+
+    story.step("p aborts")
+    await p.end(commit=False)
+    await story.judge("t")

@@ -126,6 +126,13 @@ class Writer:
             self._next.clear()  # sequences begin anew in a new epoch
             self.story.say(f"{self.name}: epoch {who.epoch}")
 
+    def raise_epoch(self) -> None:
+        """An idempotent producer that waits no longer goes on under the next epoch, with sequences from 0; what has no
+        answer yet will go out again like that (KIP-360)."""
+        self._become(Identity(self.who.producer_id, self.who.epoch + 1))
+        for value, asked in self._open.items():
+            self._batches[value] = self._build(value, asked["topic"], asked.get("key"), transactional=False)
+
     # --- records --------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
@@ -135,23 +142,26 @@ class Writer:
         self._added.clear()
         self.story.history.record(self.name, "ok", "begin", txn=self.txn, producer=self.name)
 
-    def send(self, value: str, topic: str, to: int, timeout: float = PATIENCE,
-             source: tuple[str, int, int] | None = None) -> asyncio.Task[str]:
+    def send(self, value: str, topic: str, to: int, timeout: float = PATIENCE, key: str | None = None,
+             source: tuple[str, int, int] | None = None, marked: bool = True) -> asyncio.Task[str]:
         """Produce one record, maybe a copy of the one at `source` (topic, partition, offset); a value that was sent
-        before goes out again as it was. The result is what is answered."""
+        before goes out again as it was. The result is what is answered. Without `marked` the batch of a transactional
+        producer does not say that it is part of a transaction."""
         if value not in self._batches:
             fields: dict[str, Any] = {"topic": topic, "partition": 0, "value": value, "acks": -1}
             fields |= {"txn": self.txn} if self.txn else {}
             fields |= {"source": list(source)} if source else {}
+            fields |= {"key": key} if key else {}
             self._open[value] = self.story.history.invoke(self.name, "send", **fields)
-            self._batches[value] = self._build(value, topic)
+            self._batches[value] = self._build(value, topic, key, marked and self.home is not None)
         return self.story.env.spawn(self._send(value, topic, self._peer(to), timeout), f"{self.name} sends {value}")
 
-    def _build(self, value: str, topic: str) -> bytes:
+    def _build(self, value: str, topic: str, key: str | None, transactional: bool) -> bytes:
         sequence = self._next.get(topic, 0)
         self._next[topic] = sequence + 1
-        return build([(None, value.encode())], timestamp_ms=self.story.env.wall_ms(), producer_id=self.who.producer_id,
-                     producer_epoch=self.who.epoch, base_sequence=sequence, transactional=self.home is not None)
+        return build([(key.encode() if key else None, value.encode())], timestamp_ms=self.story.env.wall_ms(),
+                     producer_id=self.who.producer_id, producer_epoch=self.who.epoch, base_sequence=sequence,
+                     transactional=transactional)
 
     async def _send(self, value: str, topic: str, leader: Peer, timeout: float) -> str:
         if self.home is not None and self.classic:
