@@ -80,7 +80,8 @@ def broken_promises(missing: Callable[[list[Place], list[Place]], list[Place]]) 
         shuffled = rng.sample([place for place in everything if place not in gone], len(everything) - lost)
         answer = missing(promised, shuffled)
         assert answer is not None, "your function returned nothing; is there a `return`?"
-        assert list(answer) == gone, f"{gone} were acknowledged and not found, you said {answer}"
+        assert isinstance(answer, (list, tuple)), f"a list of pairs is asked for, such as [(0, 4)]; you returned {answer!r}"
+        assert list(answer) == gone, f"acknowledged and not found: {gone or 'nothing'}; you said {answer}"
     return "right, also where more was found than was acknowledged"
 
 
@@ -107,5 +108,6 @@ def counting(count: Callable[[list[Any]], dict[int, int]]) -> str:
         partitions = [rng.randrange(4) for _ in range(size)]
         expected, answer = dict(Counter(partitions)), count(records(partitions))
         assert answer is not None, "your function returned nothing; is there a `return`?"
+        assert isinstance(answer, dict), f"a dictionary is asked for, such as {{0: 7, 1: 3}}; you returned {answer!r}"
         assert dict(answer) == expected, f"for records of the partitions {partitions} you said {answer}, it is {expected}"
     return "right for 20 lists of records, the empty one among them"

@@ -32,7 +32,9 @@ def own_log(functions: tuple[Append, Read]) -> str:
             before = _content(file)
             offset = append(file, value)
             assert offset is not None, "`append` returned nothing; it shall return the offset"
-            assert offset == number, f"value number {number} (counted from 0) got the offset {offset}"
+            assert offset == number, (
+                f"value number {number} (counted from 0) got the offset {offset}"
+                + (f"; the one before it is {_short(VALUES[number - 1])}" if number else ""))
             assert _content(file).startswith(before), "`append` changed bytes that were in the file before"
             _expect(read, file, 0, VALUES[0])
         order = random.Random(2).sample(range(len(VALUES)), len(VALUES))

@@ -128,7 +128,7 @@ def zombies(answer: Callable[[list[Event]], Any]) -> str:
             missed = [e for e in right if e not in said]
             one = missed[0] if missed else next((e for e in said if e not in right), None)
             text = "you let a stale commit pass" if missed else "you refuse a commit that is in order" if one else "wrong order"
-            raise Wrong(f"{text}: {one}" if one else text, _until(events, one), f"group_life(random.Random({seed}))")
+            raise Wrong(f"{text}: {one}" if one else text, _until(events, one))
         refused += len(right)
     return f"{refused} stale commits found in 200 groups, and no honest one refused"
 
