@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from minikafka.lab.picture.frame import Ledger
 from tests.picture.script import TP, Script
 from tests.picture.stories import recorded
@@ -44,6 +46,30 @@ def test_a_deleted_topic_is_no_loss() -> None:
     for b in (1, 2, 3):
         s.say("removed", b, tp=TP)
     assert (s.frame(None).ledger.acknowledged, s.frame(None).ledger.lost) == (5, 0)
+
+
+@pytest.mark.parametrize("dead", [None, 3])
+def test_a_topic_made_anew_begins_anew(dead: int | None) -> None:
+    """Fails if what was known of a deleted topic is held against its namesake: records that stand at lower offsets than
+    others of their producer (reordered), or at offsets that the group has read (duplicate); also if a dead broker could
+    not say that it has removed the old one.
+    """
+    read = {"client": "desk", "group": "tower", "tp": TP, "first": 0}
+    s = Script(records=5).produce(range(5)).say("position", position=5, **read).after(1.0)
+    if dead is not None:
+        s.fault("kill", dead).decide(1, 0, [1, 2], 1).isr([1, 2], 0, 1)
+    for b in {1, 2, 3} - {dead}:
+        s.say("removed", b, tp=TP)
+    s.after(1.0).decide(1, 0, [1, 2, 3], 0)
+    for b in (1, 2, 3):
+        s.say("recover", b, tp=TP, leo=0, start=0, epochs=[], truncated_bytes=0)
+    s.lead(1, 0).write(3)
+    for record in (6, 7, 8):
+        s.say("sent", client="pilot", topic="flights", partition=0, record=record)
+        s.say("acked", client="pilot", tp=TP, offset=record - 6, record=record)
+    ledger = s.say("position", position=3, **read).frame().ledger
+    assert (ledger.acknowledged, ledger.readable, ledger.delivered, ledger.lost) == (8, 3, 8, 0)
+    assert (ledger.duplicate, ledger.reordered) == (0, 0)
 
 
 def test_an_acknowledgement_belongs_to_the_record_written_meanwhile() -> None:

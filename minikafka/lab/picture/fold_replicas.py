@@ -14,6 +14,8 @@ from minikafka.lab.picture.partitions import Behind, Partition
 if TYPE_CHECKING:
     from minikafka.lab.picture.state import Event, State
 
+BIRTH = (0, 0)                                         # leader epoch and partition epoch of every new topic
+
 
 def _role(state: State, event: Event) -> None:
     partition, node = state.partition(event["tp"]), event["b"]
@@ -36,6 +38,8 @@ def _role(state: State, event: Event) -> None:
 
 def _decided(state: State, event: Event) -> None:
     """The active controller's committed word on a partition."""
+    if (event["epoch"], event["partition_epoch"]) == BIRTH < state.partition(event["tp"]).isr_version:
+        state.forget(event["tp"])                      # another topic of that name, and a dead broker held the old one
     partition = state.partition(event["tp"])
     partition.assigned, partition.elr = tuple(event["replicas"]), tuple(event.get("elr", ()))
     partition.led(event["leader"], event["epoch"], event["t"])
@@ -83,10 +87,7 @@ def _removed(state: State, event: Event) -> None:
     partition = state.partition(event["tp"])
     partition.replicas.pop(event["b"], None)
     if not partition.replicas:
-        del state.partitions[event["tp"]]
-        state.account.forget(event["tp"])
-        for group in state.groups.values():
-            group.committed.pop(event["tp"], None)
+        state.forget(event["tp"])
 
 
 def _behind(state: State, event: Event) -> None:

@@ -47,7 +47,7 @@ class Account:
         self.reordered = 0
         self.producers_told = False
         self.consumers_told = False
-        self.gone = 0                                  # acknowledged records of topics that were deleted
+        self.gone = self.gone_delivered = 0            # acknowledged, delivered records of topics that were deleted
         self.gaps = 0                                  # delivered offsets that held no record: markers, what compaction left
 
     def copy(self) -> Account:
@@ -55,7 +55,7 @@ class Account:
         other.acked, other.delivered = _copy(self.acked), _copy(self.delivered)
         other.by_group = {group: _copy(places) for group, places in self.by_group.items()}
         other.duplicates, other.reordered = self.duplicates, self.reordered
-        other.gone, other.gaps = self.gone, self.gaps
+        other.gone, other.gone_delivered, other.gaps = self.gone, self.gone_delivered, self.gaps
         other.producers_told, other.consumers_told = self.producers_told, self.consumers_told
         return other
 
@@ -75,8 +75,11 @@ class Account:
             self.gaps += offsets - records
 
     def forget(self, tp: str) -> None:
-        """The topic was deleted: its records are nobody's loss."""
+        """The topic was deleted: its records are nobody's loss, and those of its next namesake nobody's duplicates."""
         self.gone += sum(len(offsets) for offsets in self.acked.pop(tp, {}).values())
+        self.gone_delivered += sum(len(offsets) for offsets in self.delivered.pop(tp, {}).values())
+        for places in self.by_group.values():
+            places.pop(tp, None)
 
     # --- questions ------------------------------------------------------------------------------------------------
 
@@ -86,7 +89,7 @@ class Account:
 
     @property
     def handed_out(self) -> int:
-        return _total(self.delivered) - self.gaps
+        return _total(self.delivered) + self.gone_delivered - self.gaps
 
     def count(self, tp: str, parts: Iterable[Part]) -> int:
         """How many of these records were acknowledged."""

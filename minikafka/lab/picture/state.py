@@ -64,6 +64,17 @@ class State:
         if handler is not None:
             handler(self, event)
 
+    def forget(self, tp: str) -> None:
+        """Its topic was deleted. One of the same name that is made later begins anew, at offset 0 and epoch 0."""
+        del self.partitions[tp]
+        self.account.forget(tp)
+        for group in self.groups.values():
+            group.committed.pop(tp, None)
+        for producer in self.producers.values():
+            producer.last.pop(tp, None)
+        for consumer in self.consumers.values():
+            consumer.positions.pop(tp, None)
+
     # --- questions ------------------------------------------------------------------------------------------------
 
     def partition(self, name: str) -> Partition:
