@@ -26,6 +26,8 @@ Elect = Callable[[Partition, Election], PartitionChangeRecord | None]
 
 def elect_leaders(image: MetadataImage, request: Any, elect: Elect) -> tuple[list[MetadataRecord], Any]:
     """Decide on a decoded ElectLeadersRequest. Null partitions ask for all; then those in no need are not listed."""
+    if request.topic_partitions == []:
+        return [], ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[])
     kind = KINDS.get(request.election_type)
     if kind is None:
         return [], refuse_elections(request, Err.INVALID_REQUEST, f"Unknown election type {request.election_type}")

@@ -50,8 +50,8 @@ def alter_reassignments(mover: Mover, request: Any) -> tuple[list[MetadataRecord
                 results.append(_result(wanted, Err.NONE, None))
         topics.append(TopicResult(name=topic.name, partitions=results))
     return records, AlterPartitionReassignmentsResponse(
-        throttle_time_ms=0, allow_replication_factor_change=request.allow_replication_factor_change, error_code=0,
-        error_message=None if request.topics else "", responses=topics)
+        throttle_time_ms=0, error_code=0, responses=topics, error_message=None if request.topics else "",
+        allow_replication_factor_change=request.allow_replication_factor_change or not request.topics)
 
 
 def refuse_reassignments(request: Any, code: Err) -> AlterPartitionReassignmentsResponse:
@@ -78,11 +78,11 @@ def _alter(mover: Mover, topic: str, wanted: Any, other_factor: bool) -> Partiti
     if wanted.replicas is None:
         return _cancel(mover, partition)
     replicas = tuple(wanted.replicas)
+    check_assignment(mover.image, list(replicas), None)
     factor = len(set(partition.replicas + partition.adding) - set(partition.removing))
     if not other_factor and len(replicas) != factor:
         raise KafkaError(Err.INVALID_REPLICATION_FACTOR,
                          f"The replication factor is changed from {factor} to {len(replicas)}")
-    check_assignment(mover.image, list(replicas), None)
     return mover.change(partition, towards(partition, replicas), None)
 
 

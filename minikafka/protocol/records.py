@@ -39,6 +39,7 @@ __all__ = ["RECORDS", "ZERO_UUID", "RecordError", "Uuid", "decode", "encode"]
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4                  # ConfigResource.Type
+BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32        # likewise; none of them is in our log
 RECOVERED, RECOVERING, RECOVERY_NO_CHANGE = 0, 1, -1    # LeaderRecoveryState
 UNFENCE, FENCE = -1, 1                                  # BrokerRegistrationFencingChange
 
@@ -192,8 +193,11 @@ MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | Top
                              | ProducerIdsRecord | BrokerRegistrationChangeRecord | NoOpRecord | ClearElrRecord)
 __all__ += [cls.__name__ for cls in RECORDS.values()]
 __all__ += [
+    "BROKER_LOGGER",
     "BROKER_RESOURCE",
+    "CLIENT_METRICS",
     "FENCE",
+    "GROUP",
     "NO_LEADER",
     "NO_LEADER_CHANGE",
     "RECOVERED",

@@ -17,6 +17,7 @@ from minikafka.broker.handlers import (  # noqa: F401
     produce,
     producer_ids,
     quorum,
+    security_off,
     topic_partitions,
     topics,
     transaction_admin,

@@ -25,12 +25,11 @@ from minikafka.broker.handlers.forwarding import forward
 from minikafka.core.alter_configs import alterations, refused_by_broker
 from minikafka.core.controller import Controller, Records
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from minikafka.protocol.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 
 RESPONSES: dict[int, Any] = {AlterConfigsRequest.API_KEY: AlterConfigsResponse,
                              IncrementalAlterConfigsRequest.API_KEY: IncrementalAlterConfigsResponse}
 SILENT = (Err.UNKNOWN_SERVER_ERROR, Err.REQUEST_TIMED_OUT, Err.NOT_CONTROLLER)      # refused without words
-CLIENT_METRICS, BROKER_LOGGER, GROUP = 16, 8, 32
 
 
 @handles(AlterConfigsRequest)

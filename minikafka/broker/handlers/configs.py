@@ -7,6 +7,7 @@ that mean nothing here. Source: ConfigHelper; KIP-133, KIP-226, KIP-569 (type an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
@@ -26,8 +27,8 @@ from minikafka.core.configs import (
     resolve_topic,
 )
 from minikafka.core.topic_names import check_name
-from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from minikafka.protocol.errors import TEXTS, Err, KafkaError
+from minikafka.protocol.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Row = Result.DescribeConfigsResourceResult
@@ -36,15 +37,20 @@ Synonym = Row.DescribeConfigsSynonym
 
 @handles(DescribeConfigsRequest)
 def describe_configs(ctx: Context, request: Any) -> DescribeConfigsResponse:
-    """Each resource's configurations, or its error; resources are answered one by one."""
-    results = [_describe(ctx, resource, request) for resource in request.resources]
+    """Each resource's configurations, or its error, one by one; a kind that nobody knows spoils the request."""
+    if any(resource.resource_type not in _RESOURCES for resource in request.resources):
+        results = [Result(error_code=int(Err.INVALID_REQUEST), error_message=TEXTS[Err.INVALID_REQUEST], configs=[],
+                          resource_type=r.resource_type, resource_name=r.resource_name)
+                   for r in request.resources]
+    else:
+        results = [_describe(ctx, resource, request) for resource in request.resources]
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 
 def _describe(ctx: Context, resource: Any, request: Any) -> Any:
     code, text, rows = Err.NONE, "", []
     try:
-        found = _RESOURCES.get(resource.resource_type, _unsupported)(ctx, resource.resource_name)
+        found = _RESOURCES[resource.resource_type](ctx, resource.resource_name)
     except KafkaError as error:
         # An unknown topic is the one refusal that comes without a text.
         code, text = error.code, "" if error.code == Err.UNKNOWN_TOPIC_OR_PARTITION else error.message
@@ -79,11 +85,7 @@ def _broker(ctx: Context, name: str) -> list[Found]:
     image, broker = ctx.broker.image, ctx.broker.config
     if not name:
         return [_known(key, value, DYNAMIC_DEFAULT_BROKER) for key, value in image.broker_configs(None).items()]
-    if not name.isdigit():
-        raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != ctx.broker.node_id:
-        raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.broker.node_id} or empty string, "
-                         f"but received {name}")
+    _check_broker(ctx, name, " or empty string,")
     found: list[Found] = []
     for config in BROKER_CONFIGS.values():
         entries = resolve_broker(image, broker, config)
@@ -100,11 +102,30 @@ def _known(name: str, value: str, source: int) -> Found:
     return config, value, [Entry(name, value, source)], name not in BROKER_CONFIGS
 
 
-def _unsupported(ctx: Context, name: str) -> list[Found]:
+def _check_broker(ctx: Context, name: str, alternative: str = "") -> None:
+    if not name.isdigit():
+        raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != ctx.broker.node_id:
+        raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.broker.node_id}{alternative} but "
+                         f"received {name}")
+
+
+def _loggers(ctx: Context, name: str) -> list[Found]:
+    if not name:
+        raise KafkaError(Err.INVALID_REQUEST, "Broker id must not be empty")
+    _check_broker(ctx, name)
     raise KafkaError(Err.INVALID_REQUEST)
 
 
-_RESOURCES = {TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker}
+def _absent(what: str) -> Callable[[Context, str], list[Found]]:
+    def refuse(ctx: Context, name: str) -> list[Found]:
+        raise KafkaError(Err.INVALID_REQUEST, None if name else f"{what} name must not be empty")
+    return refuse
+
+
+_RESOURCES: dict[int, Callable[[Context, str], list[Found]]] = {
+    TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker, BROKER_LOGGER: _loggers,
+    CLIENT_METRICS: _absent("Client metrics subscription"), GROUP: _absent("Group")}
 
 
 def _row(config: Config, value: Any, entries: list[Entry], request: Any, read_only: bool) -> Any:

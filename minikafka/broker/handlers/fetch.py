@@ -31,7 +31,7 @@ from minikafka.core.fetch_session import FetchContext, Key
 from minikafka.protocol.errors import Err, KafkaError
 
 METADATA_TOPIC_ID = UUID(int=1)
-NO_REPLICA = -1
+NO_REPLICA = NO_EPOCH = -1
 BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6      # since these versions
 
 Answers = dict[Key, Any]
@@ -73,16 +73,16 @@ class Fetch:
         selects = ctx.broker.config["replica.selector.class"] is not None
         self.rack = request.rack_id if selects and not self.from_follower and ctx.version >= FOLLOWER_READS else ""
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
-        self.isolation = level if self.replica == NO_REPLICA else LOG_END
+        self.isolation = LOG_END if self.from_follower else level
         self.wanted: dict[Key, Wanted] = {}          # what is to be read
         self.refused: Answers = {}                   # what cannot even be looked for
 
     def serve(self) -> FetchResponse | Awaitable[FetchResponse]:
         """The answer, or an awaitable of it."""
-        if self.request.isolation_level not in (0, 1):
-            return self._refuse_all(Err.UNKNOWN_SERVER_ERROR)
         context = self._open_session()
         self._sort_out(context)
+        if self.wanted and self.request.isolation_level not in (0, 1):
+            return self._refuse_all(Err.UNKNOWN_SERVER_ERROR)
         results = self._read_all(count=self.ctx.listener == INTERNAL)
         if context.error or self._enough(results):
             return self._answer(context, results)
@@ -96,7 +96,8 @@ class Fetch:
         r = self.request
         wanted = {
             self._key(topic, p.partition): Wanted(
-                p.current_leader_epoch, p.fetch_offset, p.last_fetched_epoch, p.log_start_offset, p.partition_max_bytes)
+                max(p.current_leader_epoch, NO_EPOCH), p.fetch_offset, max(p.last_fetched_epoch, NO_EPOCH),
+                p.log_start_offset, p.partition_max_bytes)
             for topic in r.topics for p in topic.partitions}
         forgotten = [self._key(topic, index) for topic in r.forgotten_topics_data or () for index in topic.partitions]
         return self.replicas.sessions.open(r.session_id, r.session_epoch, self.by_id, wanted, forgotten,
@@ -222,12 +223,11 @@ class Fetch:
         return topics
 
     def _refuse_all(self, error: Err) -> FetchResponse:
-        answers: Answers = {}
-        if not self.by_id:
-            answers = {(t.topic, p.partition): _error(p.partition, error, []) for t in self.request.topics
-                       for p in t.partitions}
+        topics = [] if self.by_id else [
+            Topic(topic=topic.topic, partitions=[_error(p.partition, error, []) for p in topic.partitions])
+            for topic in self.request.topics]
         return FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=self.request.session_id,
-                             responses=self._topics(answers))
+                             responses=topics)
 
 
 class DelayedFetch(Delayed[Partition]):

@@ -38,16 +38,21 @@ async def offset_commit(ctx: Context, request: OffsetCommitRequest) -> OffsetCom
     """Unknown topics fail alone; the rest is written as one batch and answered once it is committed."""
     errors: list[tuple[Any, int, Err]] = []          # (requested topic, partition, error), refused ones first
     wanted: list[tuple[Any, int, Key, Any]] = []
+    unknown_topics = []
     for topic in request.topics:
         name, unknown = _topic_name(ctx, topic)
+        if name is None:
+            unknown_topics.append(topic)
+            errors += [(topic, partition.partition_index, unknown) for partition in topic.partitions]
+            continue
         for partition in topic.partitions:
-            if name is None or ctx.broker.image.partition(name, partition.partition_index) is None:
-                errors.append((topic, partition.partition_index, unknown))
+            if ctx.broker.image.partition(name, partition.partition_index) is None:
+                errors.append((topic, partition.partition_index, Err.UNKNOWN_TOPIC_OR_PARTITION))
             else:
                 wanted.append((topic, partition.partition_index, (name, partition.partition_index), partition))
     if wanted:
         errors += await _commit(ctx, request, wanted)
-    return OffsetCommitResponse(throttle_time_ms=0, topics=_by_topic(errors))
+    return OffsetCommitResponse(throttle_time_ms=0, topics=_by_topic(unknown_topics, errors))
 
 
 def _topic_name(ctx: Context, topic: Any) -> tuple[str | None, Err]:
@@ -78,13 +83,14 @@ async def _commit(ctx: Context, request: OffsetCommitRequest,
             for (topic, index, _, _), large in zip(wanted, too_large, strict=True)]
 
 
-def _by_topic(errors: list[tuple[Any, int, Err]]) -> list[OffsetCommitResponse.OffsetCommitResponseTopic]:
+def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[Any]:
+    """An unknown topic is answered even if no partition of it was named."""
     answer = OffsetCommitResponse.OffsetCommitResponseTopic
-    topics: dict[Any, Any] = {}
+    topics = {topic.topic_id or topic.name: answer(name=topic.name, topic_id=topic.topic_id, partitions=[])
+              for topic in [*unknown, *(topic for topic, _, _ in errors)]}
     for topic, index, error in errors:
-        known = topics.setdefault(topic.topic_id or topic.name, answer(name=topic.name, topic_id=topic.topic_id,
-                                                                       partitions=[]))
-        known.partitions.append(answer.OffsetCommitResponsePartition(partition_index=index, error_code=int(error)))
+        row = answer.OffsetCommitResponsePartition(partition_index=index, error_code=int(error))
+        topics[topic.topic_id or topic.name].partitions.append(row)
     return list(topics.values())
 
 
@@ -199,12 +205,14 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
     doomed: dict[Key, bytes | None] = {}
     for topic in request.topics:
         keys = [(topic.name, one.partition_index) for one in topic.partitions]
+        if not keys and topic.name in ctx.broker.image.topics:
+            continue
         known = [key for key in keys if ctx.broker.image.partition(*key) is not None]
-        errors = {key: Err.UNKNOWN_TOPIC_OR_PARTITION for key in keys if key not in known}
-        errors |= dict.fromkeys(known, Err.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, topic.name) else Err.NONE)
+        verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, topic.name) else Err.NONE
         partitions = [answer.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
-                      for key, error in errors.items()]
-        doomed |= {key: None for key, error in errors.items() if error is Err.NONE and _has(store, group, key)}
+                      for some, error in (([key for key in keys if key not in known], Err.UNKNOWN_TOPIC_OR_PARTITION),
+                                          (known, verdict)) for key in some]
+        doomed |= {key: None for key in known if verdict is Err.NONE and _has(store, group, key)}
         topics.append(answer(name=topic.name, partitions=partitions))
     return topics, doomed
 

@@ -1,22 +1,30 @@
 """DescribeLogDirs: how large the partitions of this broker are, and how much room there is. Every broker for itself.
 
-Owns: nothing. There is one log folder; AlterReplicaLogDirs, which moves replicas between several, is not served.
+AlterReplicaLogDirs moves replicas from one folder to another. There is one: they can be moved to where they are.
+
+Owns: nothing.
 What Kafka does differently: several folders, replicas moving between them, folders closed to new replicas (cordoned).
-Source: ReplicaManager.describeLogDirs; KIP-113, KIP-827 (room).
+Source: ReplicaManager.describeLogDirs, alterReplicaLogDirs; KIP-113, KIP-827 (room).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafka.protocol.admin import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
 
 from minikafka.broker.api import Context, handles
 from minikafka.broker.partition import Partition
-from minikafka.protocol.errors import Err
+from minikafka.protocol.errors import Err, KafkaError
 
 Folder = DescribeLogDirsResponse.DescribeLogDirsResult
 Topic = Folder.DescribeLogDirsTopic
+Moved = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
 
 
 @handles(DescribeLogDirsRequest)
@@ -43,3 +51,26 @@ def _row(partition: Partition) -> Any:
     lag = max(partition.high_watermark - partition.log.end_offset, 0)
     return Topic.DescribeLogDirsPartition(partition_size=partition.log.size, partition_index=partition.index,
                                           offset_lag=lag, is_future_key=False)
+
+
+@handles(AlterReplicaLogDirsRequest)
+def alter_replica_log_dirs(ctx: Context, request: Any) -> AlterReplicaLogDirsResponse:
+    """A partition that is named twice is answered for the folder that was named last."""
+    errors = {(topic.name, index): _move(ctx, folder.path, topic.name, index)
+              for folder in request.dirs for topic in folder.topics for index in topic.partitions}
+    topics: dict[str, list[Any]] = {}
+    for (name, index), error in errors.items():
+        row = Moved.AlterReplicaLogDirPartitionResult(partition_index=index, error_code=int(error))
+        topics.setdefault(name, []).append(row)
+    return AlterReplicaLogDirsResponse(throttle_time_ms=0, results=[
+        Moved(topic_name=name, partitions=rows) for name, rows in topics.items()])
+
+
+def _move(ctx: Context, path: str, topic: str, index: int) -> Err:
+    if path != ctx.broker.config.log_dir:
+        return Err.LOG_DIR_NOT_FOUND
+    try:
+        ctx.broker.replicas.get(topic, index)
+    except KafkaError as refused:
+        return refused.code
+    return Err.NONE

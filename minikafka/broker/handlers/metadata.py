@@ -36,11 +36,11 @@ BrokerRow = MetadataResponse.MetadataResponseBroker
 def metadata(ctx: Context, request: Any) -> MetadataResponse:
     """The topics asked for, and every live broker."""
     if (error := _malformed(ctx.version, request.topics or [])) is not None:
-        rows = [_missing(t.name or "", error, t.topic_id) for t in request.topics]
+        rows = [_missing(t.name or "", error, t.topic_id, internal=False) for t in request.topics]
         return _answer(ctx, [], -1, None, rows, error_code=int(error))
     rows = _topics(ctx, request)
     if request.include_topic_authorized_operations and ctx.version >= 8:
-        for row in rows:
+        for row in (row for row in rows if row.error_code != Err.UNKNOWN_TOPIC_ID):
             row.authorized_operations = TOPIC_OPERATIONS
     alive = ctx.broker.image.alive_brokers()
     brokers = [BrokerRow(node_id=b.id, host=b.host, port=b.port, rack=b.rack) for b in alive]
@@ -56,10 +56,11 @@ def _answer(ctx: Context, brokers: list[Any], controller: int, cluster_id: str |
 
 
 def _malformed(version: int, topics: list[Any]) -> Err | None:
-    if version >= 10 and any(t.name is None and t.topic_id is None for t in topics):
-        return Err.UNKNOWN_SERVER_ERROR
-    if version in (10, 11) and any(t.topic_id is not None for t in topics):
+    """Topics have names and no ids up to version 11; later it is ids alone, if there is one, and otherwise names."""
+    if version in (10, 11) and any(t.topic_id is not None or t.name is None for t in topics):
         return Err.INVALID_REQUEST
+    if version >= 12 and any(t.name is None for t in topics) and all(t.topic_id is None for t in topics):
+        return Err.UNKNOWN_SERVER_ERROR
     return None
 
 
@@ -96,9 +97,10 @@ def _why_missing(name: str) -> Err:
     return Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _missing(name: str | None, error: Err, topic_id: Uuid | None = None) -> Any:
-    return TopicRow(error_code=int(error), name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS,
-                    partitions=[], authorized_operations=None)
+def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, internal: bool | None = None) -> Any:
+    internal = name in INTERNAL_TOPICS if internal is None else internal
+    return TopicRow(error_code=int(error), name=name, topic_id=topic_id, is_internal=internal, partitions=[],
+                    authorized_operations=None)
 
 
 # --- one topic -------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from minikafka.protocol.errors import Err, KafkaError
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
 CONSUMER, DEBUGGING = -1, -2
+ISOLATION_LEVELS = (0, 1)       # read uncommitted, read committed
 UNKNOWN = -1
 
 Topic = ListOffsetsResponse.ListOffsetsTopicResponse
@@ -50,6 +51,8 @@ class Found(NamedTuple):
 @handles(ListOffsetsRequest, on=(CLIENTS, INTERNAL), versions=(1, 11))
 def list_offsets(ctx: Context, request: Any) -> ListOffsetsResponse:
     """Every partition of the request; one that is named twice is refused."""
+    if ctx.version >= 2 and request.isolation_level not in ISOLATION_LEVELS:
+        return _refuse_all(request)
     names = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
     twice = {name for name, times in Counter(names).items() if times > 1}
     topics: dict[str, dict[int, Any]] = {}
@@ -60,6 +63,13 @@ def list_offsets(ctx: Context, request: Any) -> ListOffsetsResponse:
             topics.setdefault(topic.name, {})[p.partition_index] = answer
     return ListOffsetsResponse(
         throttle_time_ms=0, topics=[Topic(name=n, partitions=list(answers.values())) for n, answers in topics.items()])
+
+
+def _refuse_all(request: Any) -> ListOffsetsResponse:
+    """Nothing can be said of an isolation level that nobody knows; what was asked comes back as it stood."""
+    return ListOffsetsResponse(throttle_time_ms=0, topics=[
+        Topic(name=topic.name, partitions=[_failure(p, Err.UNKNOWN_SERVER_ERROR) for p in topic.partitions])
+        for topic in request.topics])
 
 
 def _list_offset(ctx: Context, request: Any, topic: str, wanted: Any) -> Any:

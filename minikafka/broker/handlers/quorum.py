@@ -12,7 +12,7 @@ from kafka.protocol.admin import DescribeQuorumRequest, DescribeQuorumResponse
 
 from minikafka.broker import quorum_wire as wire
 from minikafka.broker.api import CLIENTS, INTERNAL, Context, handles
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import TEXTS, Err, KafkaError
 from minikafka.protocol.internal import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
@@ -51,31 +51,26 @@ async def describe_quorum(ctx: Context, request: Any) -> Any:
             return await ctx.broker.channel.request(request, ctx.version, _FORWARD_S)
         except (ConnectionError, TimeoutError, KafkaError):
             return _refusal(Err.REQUEST_TIMED_OUT)
-    topics = [_topic(ctx, topic) for topic in request.topics]
-    return DescribeQuorumResponse(error_code=0, error_message=None, topics=topics, nodes=_nodes(ctx))
+    topics = [(topic.topic_name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    if topics != [(wire.TOPIC, [0])]:
+        return _answer(topics, Err.UNKNOWN_TOPIC_OR_PARTITION)
+    if (state := ctx.broker.quorum.describe()) is None:
+        return _answer(topics, Err.NOT_LEADER_OR_FOLLOWER)
+    return _answer(topics, Err.NONE, _nodes(ctx), **state)
 
 
 def _refusal(error: Err) -> Any:
     return DescribeQuorumResponse(error_code=int(error), error_message=None, topics=[], nodes=[])
 
 
-def _topic(ctx: Context, topic: Any) -> Any:
-    data = DescribeQuorumResponse.TopicData
-    parts = []
-    for asked in topic.partitions:
-        if topic.topic_name != wire.TOPIC or asked.partition_index != 0:
-            part = _failed(data.PartitionData, asked.partition_index, Err.UNKNOWN_TOPIC_OR_PARTITION)
-        elif (state := ctx.broker.quorum.describe()) is None:
-            part = _failed(data.PartitionData, 0, Err.NOT_LEADER_OR_FOLLOWER)
-        else:
-            part = data.PartitionData(partition_index=0, error_code=0, error_message=None, **state)
-        parts.append(part)
-    return data(topic_name=topic.topic_name, partitions=parts)
-
-
-def _failed(cls: Any, index: int, error: Err) -> Any:
-    return cls(partition_index=index, error_code=int(error), error_message=None, leader_id=-1, leader_epoch=-1,
-               high_watermark=-1, current_voters=[], observers=[])
+def _answer(topics: list[tuple[str, list[int]]], error: Err, nodes: Any = (), **state: Any) -> Any:
+    """There is one partition to describe; whoever asks for more, or another, is told of each that it is not here."""
+    topic = DescribeQuorumResponse.TopicData
+    nothing = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
+    fields = nothing | state | {"error_code": int(error), "error_message": TEXTS[error] or ""}
+    rows = [topic(topic_name=name, partitions=[topic.PartitionData(partition_index=index, **fields)
+                                               for index in indexes]) for name, indexes in topics]
+    return DescribeQuorumResponse(error_code=0, error_message="", topics=rows, nodes=list(nodes))
 
 
 def _nodes(ctx: Context) -> list[Any]:

@@ -72,8 +72,9 @@ def list_transactions(ctx: Context, request: Any) -> ListTransactionsResponse:
                                         transaction_states=[])
     found = [txn for home in homes for txn in home.transactions.values()
              if _wanted(ctx, request, txn) and (pattern is None or pattern.fullmatch(txn.id))]
+    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in names]
     return ListTransactionsResponse(
-        throttle_time_ms=0, error_code=0, unknown_state_filters=[s for s in request.state_filters if s not in names],
+        throttle_time_ms=0, error_code=0, unknown_state_filters=unknown,
         transaction_states=[Listed(transactional_id=txn.id, producer_id=txn.data.producer_id,
                                    transaction_state=txn.data.state.value) for txn in found])
 

@@ -35,8 +35,11 @@ Key = tuple[str, int]
 @handles(WriteTxnMarkersRequest, on=(CLIENTS, INTERNAL), versions=(1, 2))
 async def write_txn_markers(ctx: Context, request: Any) -> WriteTxnMarkersResponse:
     """Append every marker first, then wait for all of them."""
-    results = [(one.producer_id, await _write(ctx, one)) for one in request.markers]
-    return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in results])
+    results: dict[int, dict[Key, Err]] = {}         # a producer that is named twice is answered once
+    for one in request.markers:
+        if errors := await _write(ctx, one):
+            results.setdefault(one.producer_id, {}).update(errors)
+    return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in results.items()])
 
 
 async def _write(ctx: Context, one: Any) -> dict[Key, Err]:
@@ -45,6 +48,8 @@ async def _write(ctx: Context, one: Any) -> dict[Key, Err]:
     in_groups: dict[Key, Any] = {}
     for key in [(topic.name, index) for topic in one.topics for index in topic.partition_indexes]:
         try:
+            if key not in ctx.broker.replicas.partitions:
+                raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
             if key[0] == OFFSETS_TOPIC:
                 in_groups[key] = _to_group(ctx, key[1], one)
             else:
@@ -60,8 +65,6 @@ async def _write(ctx: Context, one: Any) -> dict[Key, Err]:
 
 
 def _append(ctx: Context, key: Key, one: Any) -> tuple[Partition, int]:
-    if key not in ctx.broker.replicas.partitions:
-        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
     partition = ctx.broker.replicas.leader(*key)
     batch = marker(one.producer_id, one.producer_epoch, one.coordinator_epoch, one.transaction_result,
                    ctx.broker.env.wall_ms())

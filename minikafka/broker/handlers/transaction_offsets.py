@@ -31,18 +31,20 @@ Answer = Topic.TxnOffsetCommitResponsePartition
 @handles(TxnOffsetCommitRequest, versions=(0, 5))
 async def txn_offset_commit(ctx: Context, request: Any) -> TxnOffsetCommitResponse:
     """Unknown partitions fail alone; the others are written as one batch."""
-    wanted = {(topic.name, p.partition_index): p for topic in request.topics for p in topic.partitions}
-    errors = {key: Err.NONE if ctx.broker.image.partition(*key) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
-              for key in wanted}
-    known = {key: p for key, p in wanted.items() if errors[key] is Err.NONE}
+    named = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
+    known = {(topic.name, p.partition_index): p for topic in request.topics for p in topic.partitions
+             if ctx.broker.image.partition(topic.name, p.partition_index) is not None}
+    errors: dict[Key, Err] = {}
     if known:
         try:
-            errors |= await _commit(ctx, request, known)
+            errors = await _commit(ctx, request, known)
         except KafkaError as refused:
-            errors |= dict.fromkeys(known, refused.code)
-    topics: dict[str, list[Any]] = {}
-    for (topic, index), error in errors.items():
-        topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=_shown(ctx, error)))
+            errors = dict.fromkeys(known, refused.code)
+    # An unknown topic is answered even if no partition of it was named, a partition as often as it was.
+    topics: dict[str, list[Any]] = {t.name: [] for t in request.topics if t.name not in ctx.broker.image.topics}
+    for topic, index in named:
+        code = _shown(ctx, errors.get((topic, index), Err.UNKNOWN_TOPIC_OR_PARTITION))
+        topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=code))
     return TxnOffsetCommitResponse(throttle_time_ms=0, topics=[Topic(name=n, partitions=p) for n, p in topics.items()])
 
 
@@ -56,6 +58,8 @@ async def _commit(ctx: Context, request: Any, known: dict[Key, Any]) -> dict[Key
     named = ctx.version >= FENCED_BY_MEMBER
     member, generation = (request.member_id, request.generation_id) if named else ("", -1)
     instance = request.group_instance_id if named else None
+    if not request.group_id:
+        raise KafkaError(Err.INVALID_GROUP_ID)
     guard = await _guard(ctx, request, groups.loaded(request.group_id).partition, who)
     home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, transactional=True)
     values, too_large, now_ms = {}, [], ctx.broker.env.wall_ms()

@@ -23,6 +23,7 @@ from kafka.protocol.producer.transaction import (
 
 from minikafka.broker.api import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.core.topic_names import INTERNAL_TOPICS
 from minikafka.core.transaction import EPOCH_BUMPS, NO_EPOCH, NO_ID, Identity, TopicPartition
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -54,38 +55,47 @@ async def add_partitions(ctx: Context, request: Any) -> AddPartitionsToTxnRespon
     """All partitions of a transaction join it, or none."""
     if ctx.version < BATCHED:
         who = Identity(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
-        errors = await _add(ctx, request.v3_and_below_transactional_id, who, request.v3_and_below_topics, False)
-        return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=_by_topic(ctx, errors))
+        topics = await _add(ctx, request.v3_and_below_transactional_id, who, request.v3_and_below_topics, False)
+        return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=topics)
     results = []
     for one in request.transactions:
         who = Identity(one.producer_id, one.producer_epoch)
-        errors = await _add(ctx, one.transactional_id, who, one.topics, one.verify_only)
-        results.append(TransactionResult(transactional_id=one.transactional_id, topic_results=_by_topic(ctx, errors)))
+        topics = await _add(ctx, one.transactional_id, who, one.topics, one.verify_only)
+        results.append(TransactionResult(transactional_id=one.transactional_id, topic_results=topics))
     return AddPartitionsToTxnResponse(throttle_time_ms=0, error_code=0, results_by_transaction=results)
 
 
-async def _add(ctx: Context, transactional_id: str, who: Identity, topics: Any,
-               verify_only: bool) -> dict[TopicPartition, Err]:
-    partitions = [(topic.name, index) for topic in topics for index in topic.partitions]
-    unknown = [one for one in partitions if ctx.broker.image.partition(*one) is None]
-    if unknown:
-        return {one: Err.UNKNOWN_TOPIC_OR_PARTITION if one in unknown else Err.OPERATION_NOT_ATTEMPTED
-                for one in partitions}
+async def _add(ctx: Context, transactional_id: str, who: Identity, topics: Any, verify_only: bool) -> list[Any]:
+    partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
+    errors = {one: error for one in partitions if (error := _refusal(ctx, *one)) is not Err.NONE}
+    if errors:
+        return _by_topic(dict.fromkeys(partitions, Err.OPERATION_NOT_ATTEMPTED) | errors)
     coordinator = ctx.broker.transactions
     try:
         if verify_only:
-            return coordinator.verify(transactional_id, who, partitions)
+            return _by_topic(coordinator.verify(transactional_id, who, partitions))
         await coordinator.add(transactional_id, who, partitions)
-        return dict.fromkeys(partitions, Err.NONE)
+        error = Err.NONE
     except KafkaError as refused:
-        return dict.fromkeys(partitions, refused.code)
+        error = refused.code
+        if verify_only:
+            return _by_topic(dict.fromkeys(partitions, error))
+    code = shown(error, ctx.version)        # one for all, which come back just as they were named
+    return [TopicResult(name=topic.name, results_by_partition=[
+        PartitionResult(partition_index=index, partition_error_code=code) for index in topic.partitions])
+        for topic in topics]
 
 
-def _by_topic(ctx: Context, errors: dict[TopicPartition, Err]) -> list[Any]:
+def _refusal(ctx: Context, topic: str, index: int) -> Err:
+    if ctx.version < BATCHED and topic in INTERNAL_TOPICS:      # from 4 on it is brokers who ask
+        return Err.TOPIC_AUTHORIZATION_FAILED
+    return Err.NONE if ctx.broker.image.partition(topic, index) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _by_topic(errors: dict[TopicPartition, Err]) -> list[Any]:
     topics: dict[str, list[Any]] = {}
     for (topic, index), error in errors.items():
-        code = shown(error, ctx.version)
-        topics.setdefault(topic, []).append(PartitionResult(partition_index=index, partition_error_code=code))
+        topics.setdefault(topic, []).append(PartitionResult(partition_index=index, partition_error_code=int(error)))
     return [TopicResult(name=name, results_by_partition=results) for name, results in topics.items()]
 
 

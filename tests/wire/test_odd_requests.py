@@ -1,0 +1,262 @@
+"""What is asked twice, of nothing, or with numbers that mean nothing: what comes back, by value, on both engines."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    DescribeConfigsRequest,
+    DescribeQuorumRequest,
+    ElectLeadersRequest,
+    ListTransactionsRequest,
+)
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetDeleteRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.producer.transaction import (
+    AddPartitionsToTxnRequest,
+    TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest,
+)
+
+from tests.wire.conftest import Place
+from tests.wire.raw import Raw
+
+pytestmark = pytest.mark.judge_fast
+UNKNOWN = -1            # the error that says nothing
+NOT_HERE = "This server does not host this topic-partition."
+
+
+@pytest.fixture
+def coordinator(cluster: Any, at: Place, name: str) -> Any:
+    """A connection to the coordinator of the group and of the transactional id that are called `name`."""
+    def found() -> list[int] | None:
+        answers = [at.raw.ask(FindCoordinatorRequest(key=name, key_type=kind), 2) for kind in (0, 1)]
+        return [a.node_id for a in answers] if not any(a.error_code for a in answers) else None
+
+    nodes = cluster.wait(found, timeout=20)
+    connections = [Raw(at.addresses[node]) for node in nodes]
+    yield dict(zip(("group", "transaction"), connections, strict=True))
+    for connection in connections:
+        connection.socket.close()
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+def test_an_unknown_isolation_level_spoils_list_offsets(at: Place) -> None:
+    """Fails if partitions are looked at, or the request is not echoed as it was: an empty topic, a partition twice."""
+    topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+    earliest = partition(partition_index=0, current_leader_epoch=-1, timestamp=-2)
+    asked = [topic(name=at.name, partitions=[earliest, earliest]), topic(name="", partitions=[])]
+    answer = at.raw.ask(ListOffsetsRequest(replica_id=-1, isolation_level=2, topics=asked), 7)
+    assert {t.name: [(p.partition_index, p.error_code, p.offset) for p in t.partitions] for t in answer.topics} == {
+        at.name: [(0, UNKNOWN, -1), (0, UNKNOWN, -1)], "": []}
+
+
+def fetch(at: Place, index: int, isolation: int = 0, replica: int = -1, epoch: int = -1, session: int = -1) -> Any:
+    partition = FetchRequest.FetchTopic.FetchPartition(
+        partition=index, current_leader_epoch=epoch, fetch_offset=0, last_fetched_epoch=-1, log_start_offset=-1,
+        partition_max_bytes=1 << 20)
+    return at.raw.ask(FetchRequest(
+        replica_id=replica, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, isolation_level=isolation, session_id=0,
+        session_epoch=session, topics=[FetchRequest.FetchTopic(topic=at.name, partitions=[partition])],
+        forgotten_topics_data=[], rack_id=""), 12)
+
+
+def test_an_unknown_isolation_level_matters_when_something_is_read(at: Place) -> None:
+    """Fails if the level is looked at before the session and the partitions."""
+    def codes(answer: Any) -> tuple[int, list[int]]:
+        return answer.error_code, [p.error_code for topic in answer.responses for p in topic.partitions]
+
+    assert codes(fetch(at, 0, isolation=2)) == (UNKNOWN, [UNKNOWN])
+    assert codes(fetch(at, 7, isolation=2)) == (0, [3])
+    assert codes(fetch(at, 0, isolation=2, session=1)) == (70, [])
+
+
+def test_a_debugging_replica_reads_as_a_consumer(cluster: Any, at: Place) -> None:
+    """Fails if replica -2 is shown more than its isolation level allows, or a negative epoch fences."""
+    def read() -> Any:
+        (data,) = fetch(at, 0, isolation=1, replica=-2, epoch=-2).responses[0].partitions
+        return data if data.error_code != 6 else None       # the leader may not know yet that it is the one
+
+    data = cluster.wait(read, timeout=10)
+    assert (data.error_code, data.aborted_transactions) == (0, [])
+
+
+def test_names_and_ids_of_topics(at: Place) -> None:
+    """Fails if a topic without name or id is refused although others have ids, which alone count then."""
+    def ask(version: int, *topics: tuple[Any, str | None]) -> Any:
+        rows = [MetadataRequest.MetadataRequestTopic(topic_id=i, name=n) for i, n in topics]
+        return at.raw.ask(MetadataRequest(topics=rows, allow_auto_topic_creation=False,
+                                          include_topic_authorized_operations=True), version)
+
+    assert [t.error_code for t in ask(11, (None, None)).topics] == [42]
+    (refused,) = ask(11, (at.id, "__consumer_offsets")).topics
+    assert (refused.error_code, refused.is_internal) == (42, False)
+    assert [t.error_code for t in ask(12, (None, None)).topics] == [UNKNOWN]
+    assert [(t.error_code, t.name) for t in ask(12, (None, None), (at.id, None), (None, "zz")).topics] == [(0, at.name)]
+    (unknown,) = ask(12, (uuid4(), None)).topics
+    assert (unknown.error_code, unknown.authorized_operations) == (100, None)
+
+
+# --- administration ---------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("asked", [[], [("__cluster_metadata", [1])], [("__cluster_metadata", [0, 1])],
+                                   [("__cluster_metadata", [0]), ("zz", [0])], [("zz", [])]])
+def test_the_quorum_has_one_partition(at: Place, asked: list[tuple[str, list[int]]]) -> None:
+    """Fails if anything but the one partition, alone, is described."""
+    topic = DescribeQuorumRequest.TopicData
+    rows = [topic(topic_name=name, partitions=[topic.PartitionData(partition_index=i) for i in indexes])
+            for name, indexes in asked]
+    answer = at.raw.ask(DescribeQuorumRequest(topics=rows), 2)
+    assert (answer.error_code, answer.error_message, answer.nodes) == (0, "", [])
+    assert [(t.topic_name, [(p.partition_index, p.error_code, p.error_message, p.leader_id, p.leader_epoch,
+                             p.high_watermark, p.current_voters) for p in t.partitions]) for t in answer.topics] == [
+        (name, [(i, 3, NOT_HERE, 0, 0, 0, []) for i in indexes]) for name, indexes in asked]
+
+
+def test_no_partitions_need_no_kind_of_election(at: Place) -> None:
+    """Fails if the kind is looked at first."""
+    answer = at.raw.ask(ElectLeadersRequest(election_type=9, topic_partitions=[], timeout_ms=5000), 2)
+    assert (answer.error_code, answer.replica_election_results) == (0, [])
+
+
+def test_reassignments_check_replicas_before_their_number(at: Place) -> None:
+    """Fails if the replication factor is compared first."""
+    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+
+    def ask(*replicas: list[int]) -> Any:
+        partitions = [topic.ReassignablePartition(partition_index=0, replicas=some) for some in replicas]
+        topics = [topic(name=at.name, partitions=partitions)] if partitions else []
+        return at.raw.ask(AlterPartitionReassignmentsRequest(
+            timeout_ms=5000, allow_replication_factor_change=False, topics=topics), 1)
+
+    answer = ask([], [1, 1], [77], [1])
+    assert [(p.error_code, p.error_message) for p in answer.responses[0].partitions] == [
+        (39, "The manual partition assignment includes an empty replica list."),
+        (39, "The manual partition assignment includes the broker 1 more than once."),
+        (39, "The manual partition assignment includes broker 77, but no such broker is registered."),
+        (38, "The replication factor is changed from 3 to 1")]
+    assert [a.allow_replication_factor_change for a in (answer, ask())] == [False, True]
+
+
+def test_unknown_states_are_named_once(at: Place) -> None:
+    """Fails if a state that nobody knows is repeated."""
+    answer = at.raw.ask(ListTransactionsRequest(state_filters=["Foo", "Empty", "Foo"], producer_id_filters=[]), 0)
+    assert answer.unknown_state_filters == ["Foo"]
+
+
+@pytest.mark.parametrize(("kind", "resource", "text"), [
+    (8, "", "Broker id must not be empty"), (8, "x", "Broker id must be an integer, but it is: x"),
+    (8, "77", "Unexpected broker id, expected {leader} but received 77"), (32, "", "Group name must not be empty"),
+    (16, "", "Client metrics subscription name must not be empty")])
+def test_resources_without_a_right_name(at: Place, kind: int, resource: str, text: str) -> None:
+    """Fails if the refusal has other words, or reaches the good resource beside it."""
+    bad, good = describe_configs(at, (kind, resource), (2, at.name))
+    assert (bad.error_code, bad.error_message) == (42, text.format(leader=at.leader))
+    assert (good.error_code, good.error_message) == (0, "")
+
+
+def test_a_kind_of_resource_that_nobody_knows_spoils_the_request(at: Place) -> None:
+    """Fails if the other resources are described."""
+    assert [(r.error_code, r.resource_name) for r in describe_configs(at, (2, at.name), (3, "x"))] == [
+        (42, at.name), (42, "x")]
+
+
+def describe_configs(at: Place, *resources: tuple[int, str]) -> list[Any]:
+    row = DescribeConfigsRequest.DescribeConfigsResource
+    rows = [row(resource_type=kind, resource_name=name, configuration_keys=None) for kind, name in resources]
+    return list(at.raw.ask(DescribeConfigsRequest(resources=rows, include_synonyms=False, include_documentation=False),
+                           4).results)
+
+
+# --- groups and transactions ------------------------------------------------------------------------------------
+
+def rows(answer: Any, partitions: str = "partitions", code: str = "error_code") -> list[Any]:
+    return sorted((topic.name, [(p.partition_index, getattr(p, code)) for p in getattr(topic, partitions)])
+                  for topic in answer)
+
+
+def test_commits_of_unknown_topics(at: Place, coordinator: Any, name: str) -> None:
+    """Fails if an unknown topic without partitions is left out, or an unknown partition of a known id is another error."""
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+
+    def ask(version: int, *topics: Any) -> Any:
+        return coordinator["group"].ask(OffsetCommitRequest(
+            group_id=name, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None, topics=list(topics)),
+            version).topics
+
+    row = topic.OffsetCommitRequestPartition(partition_index=9, committed_offset=0, committed_leader_epoch=-1,
+                                             committed_metadata="")
+    assert rows(ask(8, topic(name="zz", partitions=[]), topic(name=at.name, partitions=[row]))) == [
+        (at.name, [(9, 3)]), ("zz", [])]
+    (known,) = ask(10, topic(topic_id=at.id, partitions=[row]))
+    assert [p.error_code for p in known.partitions] == [3]
+    assert len(ask(10, topic(topic_id=uuid4(), partitions=[]))) == 1
+
+
+def test_deletions_of_offsets(at: Place, coordinator: Any, name: str) -> None:
+    """Fails if a partition that is named twice is answered once, or a known topic without partitions is answered."""
+    commit = OffsetCommitRequest.OffsetCommitRequestTopic
+    partition = commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_leader_epoch=-1,
+                                                    committed_metadata="")
+    coordinator["group"].ask(OffsetCommitRequest(
+        group_id=name, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+        topics=[commit(name=at.name, partitions=[partition])]), 8)
+    topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
+
+    def ask(*topics: tuple[str, list[int]]) -> Any:
+        rows = [topic(name=n, partitions=[topic.OffsetDeleteRequestPartition(partition_index=i) for i in indexes])
+                for n, indexes in topics]
+        return coordinator["group"].ask(OffsetDeleteRequest(group_id=name, topics=rows), 0)
+
+    assert rows(ask((at.name, []), ("zz", [])).topics) == [("zz", [])]
+    assert rows(ask((at.name, [7, 0, 0])).topics) == [(at.name, [(7, 3), (0, 0), (0, 0)])]
+
+
+def test_partitions_for_a_transaction(at: Place, coordinator: Any, name: str) -> None:
+    """Fails if one error for all does not come back as it was asked, or a client may add an internal topic."""
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+
+    def ask(*topics: tuple[str, list[int]]) -> list[Any]:
+        answer = coordinator["transaction"].ask(AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=name, v3_and_below_producer_id=5, v3_and_below_producer_epoch=0,
+            v3_and_below_topics=[topic(name=n, partitions=indexes) for n, indexes in topics]), 3)
+        return rows(answer.results_by_topic_v3_and_below, "results_by_partition", "partition_error_code")
+
+    assert ask((at.name, [0, 0]), ("zz", [])) == [(at.name, [(0, 49), (0, 49)]), ("zz", [])]
+    assert ask((at.name, [0, 0]), ("__consumer_offsets", [0])) == [("__consumer_offsets", [(0, 29)]), (at.name, [(0, 55)])]
+
+
+def test_offsets_of_a_transaction(at: Place, coordinator: Any, name: str) -> None:
+    """Fails if a partition that is named twice is answered once, or a topic that nobody knows is left out."""
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+
+    def ask(group: str, *topics: tuple[str, list[int]]) -> list[Any]:
+        asked = [topic(name=n, partitions=[topic.TxnOffsetCommitRequestPartition(
+            partition_index=i, committed_offset=0, committed_leader_epoch=-1, committed_metadata="") for i in indexes])
+            for n, indexes in topics]
+        return rows(coordinator["group"].ask(TxnOffsetCommitRequest(
+            transactional_id=name, group_id=group, producer_id=5, producer_epoch=0, generation_id=-1, member_id="",
+            group_instance_id=None, topics=asked), 3).topics)
+
+    assert ask(name, (at.name, [7, 7]), ("zz", [])) == [(at.name, [(7, 3), (7, 3)]), ("zz", [])]
+    assert ask("", (at.name, [0])) == [(at.name, [(0, 24)])]
+
+
+def test_markers_are_answered_by_producer(at: Place) -> None:
+    """Fails if a producer is answered twice, or one for whom nothing is to be written at all."""
+    marker = WriteTxnMarkersRequest.WritableTxnMarker
+
+    def one(producer: int, topic: str, *indexes: int) -> Any:
+        return marker(producer_id=producer, producer_epoch=0, transaction_result=False, coordinator_epoch=0,
+                      transaction_version=0,
+                      topics=[marker.WritableTxnMarkerTopic(name=topic, partition_indexes=list(indexes))])
+
+    markers = [one(7001, "zz", 0), one(7001, at.name, 9), one(7002, "zz"), one(7003, "__consumer_offsets", 99)]
+    answer = at.raw.ask(WriteTxnMarkersRequest(markers=markers), 1)
+    assert {m.producer_id: rows(m.topics) for m in answer.markers} == {
+        7001: [(at.name, [(9, 3)]), ("zz", [(0, 3)])], 7003: [("__consumer_offsets", [(99, 3)])]}

@@ -1,0 +1,86 @@
+"""Access lists, SASL and log folders where there is nothing to choose from: the refusals by value, on both engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import (
+    AlterReplicaLogDirsRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    DescribeLogDirsRequest,
+)
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+
+from minikafka.protocol.codec import encode_request
+from tests.wire.conftest import Place
+
+pytestmark = pytest.mark.judge_fast
+Creation, Filter = CreateAclsRequest.AclCreation, DeleteAclsRequest.DeleteAclsFilter
+NO = "No Authorizer is configured."
+
+
+def describe(kind: int = 2) -> ApiMessage:
+    return DescribeAclsRequest(resource_type_filter=kind, resource_name_filter="a", pattern_type_filter=3,
+                               principal_filter=None, host_filter=None, operation=1, permission_type=1)
+
+
+def creation(kind: int = 2) -> Any:
+    return Creation(resource_type=kind, resource_name="a", resource_pattern_type=3, principal="User:a", host="*",
+                    operation=3, permission_type=3)
+
+
+def deletion(kind: int = 2) -> Any:
+    return Filter(resource_type_filter=kind, resource_name_filter="a", pattern_type_filter=3, principal_filter=None,
+                  host_filter=None, operation=3, permission_type=3)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_there_is_no_authorizer(at: Place, version: int) -> None:
+    """Fails if a version is not served, or the words differ."""
+    found = at.raw.ask(describe(), version)
+    assert (found.error_code, found.error_message, found.resources) == (
+        54, "No Authorizer is configured on the broker", [])
+    made = at.raw.ask(CreateAclsRequest(creations=[creation(), creation()]), version)
+    assert [(r.error_code, r.error_message) for r in made.results] == [(54, NO)] * 2
+    gone = at.raw.ask(DeleteAclsRequest(filters=[deletion()]), version)
+    assert [(r.error_code, r.error_message, r.matching_acls) for r in gone.filter_results] == [(54, NO, [])]
+
+
+@pytest.mark.parametrize("request_", [describe(0), CreateAclsRequest(creations=[creation(), creation(0)]),
+                                      DeleteAclsRequest(filters=[deletion(0)])], ids=["describe", "create", "delete"])
+def test_what_is_unknown_by_its_own_words_closes_the_connection(at: Place, request_: ApiMessage) -> None:
+    """Fails if UNKNOWN is taken for a kind."""
+    at.raw.send(encode_request(request_, 3, 1, "raw"))
+    assert at.raw.receive() is None
+
+
+def test_nobody_has_to_log_in(at: Place) -> None:
+    """Fails if a handshake is answered otherwise, or costs the connection."""
+    for version in (0, 1):
+        refused = at.raw.ask(SaslHandshakeRequest(mechanism="PLAIN"), version)
+        assert (refused.error_code, refused.mechanisms) == (34, [])
+    for version in (0, 1, 2):
+        refused = at.raw.ask(SaslAuthenticateRequest(auth_bytes=b"abc"), version)
+        assert (refused.error_code, refused.error_message, refused.auth_bytes) == (
+            34, "SaslAuthenticate request received after successful authentication", b"")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_replicas_stay_in_the_one_folder(at: Place, version: int) -> None:
+    """Fails if another folder is accepted, or the one there is refused."""
+    folder = at.raw.ask(DescribeLogDirsRequest(topics=[]), 5).results[0].log_dir
+    place = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+
+    def move(*moves: tuple[str, str, list[int]]) -> dict[tuple[str, int], int]:
+        dirs = [place(path=path, topics=[place.AlterReplicaLogDirTopic(name=topic, partitions=indexes)])
+                for path, topic, indexes in moves]
+        answer = at.raw.ask(AlterReplicaLogDirsRequest(dirs=dirs), version)
+        return {(t.topic_name, p.partition_index): p.error_code for t in answer.results for p in t.partitions}
+
+    assert move() == {}
+    assert move(("/nowhere", at.name, [0, 7])) == {(at.name, 0): 57, (at.name, 7): 57}
+    assert move((folder, at.name, [0, 7]), ("x", "zz", [0])) == {(at.name, 0): 0, (at.name, 7): 3, ("zz", 0): 57}
