@@ -181,16 +181,20 @@ class Partition:
     # --- follower -------------------------------------------------------------------------------------------------
 
     def append_fetched(self, records: bytes | memoryview, high_watermark: int, log_start: int) -> None:
-        """Append what the leader sent, byte for byte, and take over its watermark and log start."""
-        grown = len(records) > 0
+        """Append what the leader sent, byte for byte, and take over its watermark and log start.
+
+        The start comes first: its batch may begin before it (DeleteRecords), where a deposed leader has other records.
+        """
+        moved, grown = False, len(records) > 0
+        if log_start > self.log.start_offset:
+            moved = self.run(self.core.on_fetched(high_watermark))
+            self._begin_at(min(log_start, self.log.end_offset))
         if grown:
             with self.storage():
                 info = self.log.append_follower(records, self._env.wall_ms())
             if info is not None:
                 self._trace_append(info)
-        moved = self.run(self.core.on_fetched(high_watermark))
-        if log_start > self.log.start_offset:
-            self._begin_at(min(log_start, self.log.end_offset))
+        moved = self.run(self.core.on_fetched(high_watermark)) or moved
         if grown and not moved:
             self.waiters.wake(self)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.broker.log_dir import HIGH_WATERMARKS
-from minikafka.log import checkpoint
+from minikafka.log import build, checkpoint
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.consumer import Consumer
 from minikafka.sim.clients.producer import Producer
-from minikafka.sim.world import World
+from minikafka.sim.world import CLIENTS, World
 
 
 def clients(world: World) -> tuple[Any, list[tuple[str, int]]]:
@@ -71,6 +71,42 @@ def test_a_topic_made_anew_is_not_believed_committed() -> None:
         assert noted() is None
 
     world = World(3)
+    world.run(story(world))
+    world.close()
+
+
+def test_a_deposed_leader_follows_from_within_a_batch() -> None:
+    """Fails when a follower's own start is raised after the leader's records are appended: a deposed leader whose log
+    ends where others were deleted up to, in the middle of a batch, takes that batch for one it has, and dies of it."""
+    async def story(world: World) -> None:
+        await world.start()
+        admin = Admin(*clients(world))
+        await admin.create_topic("t", 1, 3)
+
+        def of(node: int) -> Any:
+            broker = world.broker(node)
+            assert broker is not None, f"broker {node} died of {world.crashes}"
+            return broker.replicas.partitions["t", 0]
+
+        await world.until(lambda: any(of(node).is_leader for node in world.brokers))
+        old = next(node for node in world.brokers if of(node).is_leader)
+        others = [node for node in world.brokers if node != old]
+        for each in (*others, CLIENTS):
+            world.cut(old, each)
+        for _ in range(2):
+            of(old).append(build([(None, b"of its own")], timestamp_ms=0), 1)
+        await world.until(lambda: any(of(node).is_leader for node in others))
+        new = next(node for node in others if of(node).is_leader)
+        of(new).append(build([(None, b"committed")] * 3, timestamp_ms=0), -1)
+        await world.until(lambda: of(new).high_watermark == 3)
+        await admin.delete_records(("t", 0), 2)
+        world.heal()
+        await world.until(lambda: old in of(new).core.isr.committed)
+        assert [(of(n).log.start_offset, of(n).high_watermark, of(n).log.end_offset) for n in others] == [(2, 3, 3)] * 2
+        await world.until(lambda: of(old).high_watermark == 3)
+        assert of(old).log.read(2, 1000, 3) == of(new).log.read(2, 1000, 3) != b""
+
+    world = World(1, config={"min.insync.replicas": 2})
     world.run(story(world))
     world.close()
 
