@@ -19,6 +19,7 @@ SOURCES = {path.stem: read(path) for path in PROJECT.sources([])}
 SEEDS = {row[0]: row[1] for row in (line.split("\t") for line in (Path(__file__).parent / "seeds.tsv").read_text().splitlines())
          if len(row) == 3}
 every_lab = pytest.mark.parametrize("lab", SOURCES.values(), ids=SOURCES)
+LIST = (ROOT / "labs" / "README.md").read_text()
 LARGEST = 3_000_000  # bytes of a solved notebook, pictures included
 
 
@@ -32,6 +33,11 @@ def prose(lab):
         if cell.cell_type == "markdown":
             plain = re.sub(r"(?s)^(```|~~~).*?^\1\s*$", "", cell.source, flags=re.MULTILINE)
             yield re.sub(r"<[^>]+>", " ", "\n".join(x for x in plain.splitlines() if not x.startswith(("#", "|"))))
+
+
+def row(lab):
+    """A lab's line in the list of labs."""
+    return next(line for line in LIST.splitlines() if f"({lab.name}.ipynb)" in line)
 
 
 def tagged(lab):
@@ -98,8 +104,8 @@ def test_no_sentence_stands_in_two_labs():
 
 @every_lab
 def test_a_lab_has_its_parts(lab):
-    """Fails if a lab has no exercise, prediction, question with criteria, box on the real thing or clean end, or asks for a
-    guess that it never answers.
+    """Fails if a lab has no exercise, prediction, question with criteria, box on the real thing, summary, way on or list of
+    words within reach, or asks for a guess that it never answers.
     """
     told = asked(lab)
     everything = "\n".join(cell.source for cell in lab.cells)
@@ -108,7 +114,21 @@ def test_a_lab_has_its_parts(lab):
     assert sorted(set(told["predictions"]) ^ revealed) == []
     assert all(number.split(".")[0] == str(lab.number) for number in told["exercises"] + told["predictions"])
     assert "<details>" in everything and "real thing" in everything.lower()
+    assert re.search(r"^## \d+ · What you have seen$", everything, re.MULTILINE) and "\n**Next:** " in everything
+    assert "](../labs/README.md#words)" in everything and "\n## Words\n" in LIST
     assert everything.count("<details>") == everything.count("</details>")
+
+
+@every_lab
+def test_no_question_is_answered_beforehand(lab):
+    """Fails if a lab's first cell, or its row in the list of labs, tells a figure that the reader is asked to predict
+    (figures of one digit are not looked for: they stand everywhere).
+    """
+    told = [output.get("data", {}).get("text/plain", "") for cell in load(PROJECT.solved(lab)).cells
+            if cell.cell_type == "code" and "reveal(" in cell.source for output in cell.outputs]
+    answers = {number for text in told for number in re.findall(r"(?:measured|as you said:) (\d\d+)\b", text)}
+    beforehand = set(re.findall(r"\d+", lab.cells[0].source + row(lab)))
+    assert any(told) and sorted(answers & beforehand) == []
 
 
 @every_lab
@@ -157,5 +177,4 @@ def test_the_solved_notebook_was_run_to_its_end(lab):
 @every_lab
 def test_labs_readme_lists_it(lab):
     """Fails if a lab is missing from the list, or its title or minutes are not those of its source."""
-    row = next(line for line in (ROOT / "labs" / "README.md").read_text().splitlines() if f"({lab.name}.ipynb)" in line)
-    assert lab.title in row and f"| {lab.minutes} |" in row
+    assert lab.title in row(lab) and f"| {lab.minutes} |" in row(lab)

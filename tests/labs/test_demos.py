@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -17,6 +18,7 @@ from minikafka.lab.demos.command import main
 from minikafka.lab.demos.d1 import must_see, story
 from minikafka.lab.demos.page import Theatre, server
 from minikafka.lab.demos.runner import check, record
+from tools.notebooks.build import ROOT
 
 
 @pytest.mark.parametrize("name", names())
@@ -83,6 +85,12 @@ def test_a_vote_has_one_right_answer_and_two_wrong_ones():
         replace(one, answers=one.answers[:2])
     for name in names():
         assert demo(name).notes and demo(name).question.endswith("?")
+
+
+def test_the_readme_lists_every_demo():
+    """Fails if a demo is added, or renamed, and nobody reads of it."""
+    rows = re.findall(r"^\| (D\d+) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(names())
 
 
 def test_the_command(capsys):

@@ -55,6 +55,16 @@ def test_sparks_workers_must_run_this_python(monkeypatch, python, right):
     assert bool(verdict) is right and (right or "unset PYSPARK_PYTHON" in verdict.why)
 
 
+@pytest.mark.parametrize("exercise, answer, wanted", [
+    ("0.2", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of pairs is asked for"),
+    ("0.4", lambda records: len(records), "a dictionary is asked for"),
+])
+def test_an_answer_of_another_kind_is_told_what_is_wanted(exercise, answer, wanted):
+    """Fails if a beginner who returns a number gets Python's words about it (`int` object is not iterable)."""
+    verdict = check(exercise, answer)
+    assert verdict.outcome.value == "FAIL" and wanted in verdict.why
+
+
 def drive(kill: bool) -> tuple[Fleet, bool]:
     """The lab's fleet, with or without a kill of the leader of partition 0; whether another broker leads afterwards."""
     with Cluster(brokers=3, preset="class") as cluster:
