@@ -54,7 +54,7 @@ def test_lab_8_runs_from_top_to_bottom_and_leaves_pictures(tmp_path):
         assert page.run_all() is True, page.errors()
         assert page.errors() == []
         live = next(cell for cell in page.cells() if cell["id"] == "live-view")
-        assert [set(output["data"]) for output in live["outputs"]] == [{"image/svg+xml", "text/plain"}]
+        assert [set(output["data"]) for output in live["outputs"]] == [{"text/html", "text/plain"}]
         page.page.locator(".jp-OutputArea img").last.scroll_into_view_if_needed()
         page.picture("lab-08")
         assert page.strangers == set() and page.complaints == []

@@ -5,6 +5,7 @@ build/screenshots afterwards, to be looked at.
 """
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,11 +148,63 @@ def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
     saved = nbformat.read(tmp_path / "project" / "labs" / "90-view.ipynb", as_version=4)
     assert "widgets" not in saved.metadata or not saved.metadata["widgets"]
     bundles = [set(o["data"]) for cell in saved.cells for o in cell.outputs if "data" in o]
-    assert bundles == [{"image/svg+xml", "text/plain"}] * 2
+    assert bundles == [{"text/html", "text/plain"}] * 2
     page.reload()
     page.page.wait_for_selector(".jp-OutputArea img", timeout=PATIENCE)
     assert "model not found" not in page.page.content()
     page.picture("view-reloaded")
+
+
+def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(tmp_path):
+    """Fails if what is saved holds a widget (it says "model not found" when it is opened without its kernel), another picture
+    than the last, or nothing that a page shows of a file that it does not trust.
+    """
+    write_notebook(tmp_path, "90-view.ipynb", start=START, view=VIEW)
+    file = tmp_path / "project" / "labs" / "90-view.ipynb"
+    with jupyter(tmp_path, "90") as address, browser(tmp_path, address, width=1000) as page:
+        assert page.run("start") and page.run("view"), page.errors()
+        former = crown(page)
+        order(page, former, "kill")
+        process(page, former, "killed")
+        until(page, "former => document.querySelector('.mk-stage svg').getAttribute('aria-label').includes('killed')", former)
+        page.page.evaluate(SAVE)
+        until(page, "() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+        assert page.page.locator(".mk-stage svg").count() == 1, "the view itself goes on"
+        assert page.complaints == []
+    bundles = [o["data"] for cell in nbformat.read(file, as_version=4).cells for o in cell.outputs if "data" in o]
+    assert [set(bundle) for bundle in bundles] == [{"text/html", "text/plain"}] and "killed" in bundles[0]["text/plain"]
+
+    written = nbformat.read(file, as_version=4)
+    for opened, trusted in (("trusted", True), ("untrusted", False)):
+        folder = tmp_path / opened
+        shutil.copytree(tmp_path / "project", folder / "project")
+        if trusted:
+            shutil.copytree(tmp_path / "data", folder / "data")  # where the server keeps what it signed
+        else:
+            written.cells[0].source += "  # by somebody else"
+            nbformat.write(written, folder / "project" / "labs" / "90-view.ipynb")
+        with jupyter(folder, "90") as address, browser(folder, address, width=1000) as page:
+            page.page.wait_for_selector(".jp-OutputArea img", timeout=PATIENCE)
+            until(page, "() => document.querySelector('.jp-OutputArea img').naturalWidth > 0")
+            page.picture(f"view-saved-{opened}")
+            assert "model not found" not in page.page.content() and page.complaints == []
+            assert page.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.model.cells.get(1).trusted") is trusted
+
+
+def test_a_picture_is_as_wide_as_its_cell(page):
+    """Fails if the letters of a live picture shrink with the cell, or if the picture is not laid out anew when that changes."""
+    assert page.run("start") and page.run("view"), page.errors()
+    crown(page)
+    scale = """() => { const svg = document.querySelector('.mk-stage svg');
+                       return svg && svg.clientWidth / svg.viewBox.baseVal.width; }"""
+    for width in (1400, 1100, 1250):
+        page.page.set_viewport_size({"width": width, "height": 900})
+        until(page, f"() => {{ const found = ({scale})(); return found > 0.98 && found < 1.2; }}")
+        look(page, f"view-{width}")
+        assert page.page.locator(".mk-stage svg").count() == 1
+    broad = page.page.evaluate("() => document.querySelector('.mk-stage svg').viewBox.baseVal.width")
+    page.page.set_viewport_size({"width": 1100, "height": 900})
+    until(page, "broad => document.querySelector('.mk-stage svg').viewBox.baseVal.width < broad", broad)
 
 
 def test_a_reload_while_the_kernel_lives_goes_on(page):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Any
+from xml.etree import ElementTree
 
-from minikafka.lab.picture.charts import GREY, charts, rates, read
+from minikafka.lab.picture.charts import BLUE, GREY, charts, rates, read
+from minikafka.lab.picture.charts_still import thinned
 from minikafka.lab.picture.run import Run
 
 ZERO = 100.0
@@ -62,6 +65,29 @@ def test_all_charts_share_the_clock_and_reads_on_both_themes() -> None:
     )
 
 
+def test_a_page_without_scripts_shows_the_same_lines() -> None:
+    """Fails if a page that does not run plotly shows nothing, or if a trace, a mark or a panel is left out there."""
+    figure = charts(Run(story(), engine="sim"), "flights-0")
+    bundle = figure._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html", "text/plain"}
+    assert "high watermark" in bundle["text/plain"] and getattr(figure, "_ipython_display_", None) is None
+    root = ElementTree.fromstring(b64decode(bundle["text/html"].split("base64,")[1].split('"')[0]))
+    assert [g.get("data-axis") for g in root.iter() if g.get("data-part") == "panel"] == [
+        "records/s", "latency, ms", "offset", "lag"]
+    texts = {text.text for text in root.iter() if text.tag.endswith("text")}
+    assert {trace.name for trace in figure.data} <= texts and {"0", "1", "2", "3", "4"} <= texts
+    watermark = [path.get("d") for path in root.iter() if path.get("stroke") == BLUE and "V" in path.get("d", "")]
+    assert len(watermark) == 1 and watermark[0].count("V") == 1  # two values: one step
+
+
+def test_a_thinned_line_keeps_its_extremes() -> None:
+    """Fails if a spike that is narrower than a pixel is left out (I-CHARTSTILL-2), or if a long run makes a long file."""
+    line = [(n / 1000, 100.0 if n == 4321 else -7.0 if n == 4400 else 0.0) for n in range(10_000)]
+    kept = thinned(line)
+    assert len(kept) <= 40 and {100.0, -7.0, 0.0} == {y for _, y in kept} and kept == sorted(kept)
+
+
 def test_an_empty_run_is_an_empty_chart() -> None:
     """Fails if a chart needs an event."""
-    assert charts(Run([])).layout.yaxis3.title.text == "offset"
+    figure = charts(Run([]))
+    assert figure.layout.yaxis3.title.text == "offset" and "<img" in figure._repr_mimebundle_()["text/html"]

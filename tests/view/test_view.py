@@ -44,7 +44,7 @@ def test_outside_a_notebook_a_view_is_only_asked(sim):
     first, now = view.at(3.0), view.frame
     assert now.chosen.isr is not None and len(now.chosen.isr) == 3 and first.t == 3.0
     assert 'data-part="crown"' in view.svg() and view.snapshot().text
-    assert view.snapshot()._repr_mimebundle_().keys() == {"image/svg+xml", "text/plain"}
+    assert view.snapshot()._repr_mimebundle_().keys() == {"text/html", "text/plain"}
 
 
 def test_frames_come_as_virtual_time_goes_on_and_any_moment_can_be_seen_again(sim):
@@ -134,7 +134,7 @@ def test_an_error_in_drawing_is_said_and_the_thread_goes_on(sim):
     """I-PAINTER-3: fails if one bad frame ends the picture."""
     view = page(sim.view())
     until(lambda: view._widget.svg)
-    right, view._film.svg = view._film.svg, lambda frame: 1 / 0
+    right, view._film.svg = view._film.svg, lambda *_: 1 / 0
     view._from_page({"do": "look"})
     until(lambda: "ZeroDivisionError" in view._widget.said.get("text", ""))
     view._film.svg = right
@@ -215,6 +215,17 @@ def test_charts_are_of_the_same_run(recorded):
     view = View(Run.open(recorded), tp="flights-0")
     times = [t for trace in view.charts().data for t in trace.x if t is not None]
     assert times and 0 <= min(times) and max(times) <= view.run.end + 1
+
+
+def test_the_picture_is_drawn_for_the_width_of_its_place(sim):
+    """Fails if a narrow cell gets the picture of a wide one, scaled down, or if the narrowest of two places is not thought of."""
+    view = page(sim.view("flights-0"))
+    wide = lambda: "".join(re.findall(r'viewBox="0 0 (\d+)', view._widget.svg))  # noqa: E731
+    for place, on, pixels, drawn in (("a", True, 900, "900"), ("b", True, 700, "700"), ("b", None, None, "900"),
+                                     ("a", True, 1900, "1280"), ("a", False, 300, "640")):
+        view._from_page({"do": "visible", "view": place, "on": on, "wide": pixels})
+        until(lambda drawn=drawn: wide() == drawn)
+    assert 'viewBox="0 0 1280 ' in view.svg(), "a picture that is not in the page is as wide as it is meant to be"
 
 
 def test_a_picture_shown_twice_is_drawn_for_the_one_that_is_seen(sim):

@@ -108,7 +108,7 @@ class Axis:
         """Round offsets at least `room` pixels apart, for a ruler where cells are too narrow for numbers."""
         for piece in self.pieces:
             if not piece.folded:
-                step = next(step for step in _steps() if step * self.cell >= room)
+                step = next(step for step in steps() if step * self.cell >= room)
                 yield from range(-(-piece.start // step) * step, piece.end, step)
 
 
@@ -117,7 +117,8 @@ def _numbered(offset: int) -> float:
     return len(str(offset)) * DIGIT * 14 + GAP + 2
 
 
-def _steps() -> Iterator[int]:
+def steps() -> Iterator[int]:
+    """Round numbers: 1, 2, 5, 10, 20, ..."""
     decade = 1
     while True:
         yield from (decade, 2 * decade, 5 * decade)

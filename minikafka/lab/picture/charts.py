@@ -1,6 +1,6 @@
 """Charts of a run over time: rates, produce latency, ends of the logs and high watermark, lag; one clock for all.
 
-    charts(run, "flights-0").show()
+    charts(run, "flights-0")         # charts_still.py is how a notebook and a file show it
 
 Owns: which series are read from the events, and how they look: grey letters on nothing, readable in both themes of
 JupyterLab; Okabe-Ito colours, and for every broker a dash of its own.
@@ -89,10 +89,13 @@ def rates(times: list[float], end: float) -> Points:
 def charts(run: Run, tp: str | None = None) -> Any:
     """A plotly figure of the whole run; `tp` as in `run.at`."""
     from plotly.subplots import make_subplots
+
+    from minikafka.lab.picture.charts_still import Charts
     tp = tp or next(iter(run.partitions), "")
     events = run.events_between(-1.0, run.end)
     series = read(events, tp, run.events[0]["t"] if run.events else 0.0)
-    figure = make_subplots(rows=4, cols=1, shared_xaxes=True, vertical_spacing=0.05, row_heights=[2, 2, 3, 2])
+    figure = make_subplots(rows=4, cols=1, shared_xaxes=True, vertical_spacing=0.05, row_heights=[2, 2, 3, 2],
+                           figure=Charts())
     for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"),
                                ("delivered", PURPLE, "dot")):
         if series.times[what]:

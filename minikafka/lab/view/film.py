@@ -34,8 +34,9 @@ class Film:
         with self.lock:
             return self.run.at(t, tp)
 
-    def svg(self, frame: Frame) -> str:
-        return to_svg(frame, theme=self.theme, size=self.size, name=self._name)
+    def svg(self, frame: Frame, pixels: float | None = None) -> str:
+        """The picture; `pixels`: how wide its place is, if that is known."""
+        return to_svg(frame, theme=self.theme, size=self.size, name=self._name, pixels=pixels)
 
     def text(self, frame: Frame) -> str:
         from minikafka.lab.picture.text import to_text

@@ -12,6 +12,8 @@ import os
 import threading
 from typing import Any
 
+from minikafka.lab.picture.svg import image
+
 PAGE, STILL, NOWHERE = "page", "still", "nowhere"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _numbers = itertools.count(1)
@@ -51,8 +53,8 @@ def count() -> int | None:
 
 
 def still(svg: str, text: str) -> dict[str, Any]:
-    """A still picture as a mime bundle; a page that does not trust the file shows the text."""
-    return {"image/svg+xml": svg, "text/plain": text}
+    """A still picture as a mime bundle (view.js makes the same of a live one when the notebook is saved)."""
+    return {"text/html": image(svg), "text/plain": text}
 
 
 def show(bundle: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ const RUNS = ["running", "held", "slow", "starting", "unknown"];   // processes 
 const DOWN = ["killed", "stopped"];
 const SHAPES = {running: "", killed: "✕", stopped: "■", paused: "‖", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
 const ACK_EVERY = 5000;
+const STEP = 10, RESTS = 150;  // pixels of width that make a difference; milliseconds
 
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -240,19 +241,78 @@ function pointer(stage, ask) {
   });
 }
 
-// A picture may be shown twice (a new view of a cell's output); each tells whether it can be seen, and when it is gone.
-function watchSight(root, model) {
+// A picture may be shown twice (a new view of a cell's output); each tells whether it can be seen, how wide it is, and when
+// it is gone. While one drags an edge the picture that is there is stretched; it is drawn for the new width when that rests.
+function watchSight(stage, model) {
   const view = Math.random().toString(36).slice(2);
-  let inSight = true, told = true;
+  let inSight = true, told = "", timer = 0;
   const tell = () => {
-    const on = inSight && !document.hidden;
-    if (on !== told) model.send({do: "visible", view, on: told = on});
+    const on = inSight && !document.hidden, wide = Math.round(stage.clientWidth / STEP) * STEP;
+    if (told === `${on} ${wide}` || on && !wide) return;
+    told = `${on} ${wide}`;
+    model.send({do: "visible", view, on, wide});
   };
-  model.send({do: "visible", view, on: true});
-  const observer = new IntersectionObserver(entries => { inSight = entries.at(-1).isIntersecting; tell(); });
-  observer.observe(root);
+  const later = () => { clearTimeout(timer); timer = setTimeout(tell, RESTS); };
+  const sight = new IntersectionObserver(entries => { inSight = entries.at(-1).isIntersecting; tell(); });
+  const size = new ResizeObserver(() => told ? later() : tell());
+  sight.observe(stage);
+  size.observe(stage);
   document.addEventListener("visibilitychange", tell);
-  return () => { model.send({do: "visible", view, on: null}); observer.disconnect(); document.removeEventListener("visibilitychange", tell); };
+  return () => {
+    model.send({do: "visible", view, on: null});
+    clearTimeout(timer);
+    sight.disconnect();
+    size.disconnect();
+    document.removeEventListener("visibilitychange", tell);
+  };
+}
+
+// --- the file ------------------------------------------------------------------------------------------------------
+
+// What is saved in place of a view is its last picture, and a mark by which a page that is loaded while the kernel still lives
+// finds the place again. A file with a widget in it would say "model not found" to everybody else.
+
+const WIDGET = "application/vnd.jupyter.widget-view+json", MARK = "minikafka_view";
+
+function still(output, id, text) {
+  const label = new DOMParser().parseFromString(text, "image/svg+xml").documentElement.getAttribute("aria-label") ?? "";
+  const code = btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(""));
+  const image = make("img", {width: "100%", alt: label, src: `data:image/svg+xml;base64,${code}`});
+  return {...output, data: {"text/html": image.outerHTML, "text/plain": label}, metadata: {...output.metadata, [MARK]: id}};
+}
+
+// What the notebook says of itself when it is saved. Returns the views whose pictures it puts in, by their id.
+function keepPictures(notebook) {
+  const views = new Map(), toJSON = notebook.toJSON.bind(notebook);
+  notebook.toJSON = () => {
+    const whole = toJSON();
+    for (const {outputs} of whole.cells) outputs?.forEach((output, place) => {
+      const id = output.data?.[WIDGET]?.model_id;
+      if (views.has(id)) outputs[place] = still(output, id, views.get(id).get("svg"));
+    });
+    return whole;
+  };
+  return views;
+}
+
+// Where the file has a picture of this view, which lives: the view again.
+function revive(notebook, id) {
+  for (const {outputs} of notebook.cells) {
+    for (let place = 0; place < (outputs?.length ?? 0); place += 1) {
+      const output = outputs.get(place).toJSON();
+      if (output.metadata?.[MARK] !== id) continue;
+      const view = {version_major: 2, version_minor: 0, model_id: id};
+      outputs.set(place, {...output, data: {...output.data, [WIDGET]: view}});
+    }
+  }
+}
+
+function initialize({model}) {
+  const notebook = model.widget_manager?.context?.model;  // JupyterLab's and Notebook's; elsewhere only a stopped view is kept
+  if (!notebook?.cells) return;
+  const id = model.get("fixed").id;
+  (notebook[MARK] ??= keepPictures(notebook)).set(id, model);
+  revive(notebook, id);
 }
 
 function render({model, el}) {
@@ -299,11 +359,11 @@ function render({model, el}) {
   showState();
   showSaid();
   model.send({do: "hello"});
-  const unwatch = watchSight(root, model);
+  const unwatch = watchSight(stage, model);
   return () => {
     unwatch();
     for (const [name, handler] of Object.entries(handlers)) model.off(name, handler);
   };
 }
 
-export default {render};
+export default {initialize, render};

@@ -8,19 +8,22 @@
 What it owns: the widget, the painter's thread, the orders' threads, and the places where it is shown.
 
 Invariants
-  I-VIEW-1  what a stopped view leaves in the notebook is a still picture: no widget's state, nothing to run
+  I-VIEW-1  what a view leaves in the file of a notebook is a still picture: no widget's state, nothing to run. A stopped
+            view leaves it by itself; for a live one the page puts its last picture into what it saves (view.js)
   I-VIEW-2  no broker is asked for the picture: it comes from the trace, so the dead cannot blank it
   I-VIEW-3  only orders of the control bar reach the cluster
 """
 from __future__ import annotations
 
 import threading
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.theme import WIDTHS
 from minikafka.lab.view import front, registry
 from minikafka.lab.view.cursor import SPEEDS, Cursor
 from minikafka.lab.view.film import Film
@@ -34,6 +37,8 @@ FAULTS_OF_OURS = ("minikafka", "sim")  # engines whose links and followers can b
 class View:
     """Made by `cluster.view()` and `show(run)`."""
 
+    _told: float | None = None  # pixels of a place, as a page told last: the next view's is likely to be as wide
+
     def __init__(self, run: Run, cluster: Any = None, tp: str | None = None, *, theme: str = "auto",
                  controls: bool = True, size: str = "page") -> None:
         self.run, self.cluster = run, cluster
@@ -43,7 +48,7 @@ class View:
         self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
         self._shown: list[str] = []        # display ids
         self._shown_in: int | None = None  # the execution that displayed last
-        self._sights: dict[str, bool | None] = {}  # by view in the page: can be seen, or gone (None)
+        self._sights: dict[str, tuple[bool, float]] = {}  # by place in the page: can be seen, and how wide it is
         self._stopped = False
         self._lines = 0
         self._fixed = {"controls": controls, "size": size, "theme": theme, "speeds": list(SPEEDS),
@@ -73,7 +78,7 @@ class View:
         return front.Still(*self._still(self.at(t)))
 
     def charts(self, tp: str | None = None) -> Any:
-        """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure."""
+        """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still picture of it."""
         from minikafka.lab.picture.charts import charts
         self._film.refresh()
         return charts(self.run, tp or self._painter.cursor.tp)
@@ -153,7 +158,8 @@ class View:
     def _make_widget(self) -> None:
         if self._widget is None:
             from minikafka.lab.view.widget import Picture
-            self._widget = Picture(fixed=self._fixed)
+            name = uuid.uuid4().hex
+            self._widget = Picture(model_id=name, fixed={**self._fixed, "id": name})
             self._widget.listen_beside_cells()
             self._widget.on_msg(lambda _, message, __: self._from_page(message))
 
@@ -161,13 +167,19 @@ class View:
         widget = self._widget
         if widget is None:
             return
-        svg, state, marks = self._film.svg(frame), self._state(frame, cursor, granted), _marks(self.run.marks)
+        svg = self._film.svg(frame, self._pixels())
+        state, marks = self._state(frame, cursor, granted), _marks(self.run.marks)
         with widget.hold_sync():
             widget.state = state
             if svg != widget.svg:
                 widget.svg = svg
             if len(marks) != len(widget.marks):
                 widget.marks = marks
+
+    def _pixels(self) -> float | None:
+        """How wide the place of the picture is: the narrowest of those that can be seen, if there are several."""
+        places = self._sights.values()
+        return min([wide for seen, wide in places if seen] or [wide for _, wide in places], default=View._told)
 
     def _state(self, frame: Frame, cursor: Cursor, granted: int) -> dict[str, Any]:
         """What the controls need to know."""
@@ -222,13 +234,25 @@ class View:
             self._rest_later()
         do = message.get("do")
         if do == "visible":
-            self._sights[message.get("view", "")] = message["on"]
-            self._painter.seen = True in self._sights.values()
+            self._see(message["view"], message["on"], message.get("wide"))
         elif do == "order" and self.cluster is not None:
             self._orders.begin(message["name"], *message.get("args", []))
             self._painter.wish(do="look")
         elif do != "ack":
             self._painter.wish(**message)
+
+
+    def _see(self, place: str, on: bool | None, wide: float | None) -> None:
+        """A place in the page can be seen, cannot be, or is gone (None); it may have become wider or narrower."""
+        before = self._pixels()
+        if on is None:
+            self._sights.pop(place, None)
+        else:
+            self._sights[place] = on, wide or WIDTHS["page"]
+            View._told = self._pixels()
+        self._painter.seen = any(seen for seen, _ in self._sights.values())
+        if self._pixels() != before:
+            self._painter.wish(do="look")
 
 
 def _marks(marks: Any) -> list[list[Any]]:

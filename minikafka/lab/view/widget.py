@@ -1,8 +1,8 @@
 """The widget: what travels between kernel and page, and nothing else.
 
 To the page (traits): `svg` the picture, `state` what the controls need to know, `marks` [[t, kind, level, text], ...],
-`said` the line below the picture, `fixed` what never changes. From the page (custom messages): {"do": ..., ...}; the words
-are those of cursor.py ("go", "step", ...) and "order", "hello", "ack", "visible".
+`said` the line below the picture, `fixed` what never changes (the widget's own id among it). From the page (custom messages):
+{"do": ..., ...}; the words are those of cursor.py ("go", "step", ...) and "order", "hello", "ack", "visible".
 """
 from __future__ import annotations
 
