@@ -148,3 +148,18 @@ def test_markers_are_no_records() -> None:
     """Fails if the offsets of transaction markers, or of what compaction took, count as delivered."""
     s = Script(records=20).say("position", client="one", group="a", tp=TP, first=0, position=10, records=8)
     assert s.frame().ledger.delivered == 8
+
+
+def test_a_later_epoch_begins_below_and_overtakes_nothing() -> None:
+    """Fails if a record sent later, at an offset that a truncation freed, is said to have overtaken an earlier one; or if
+    traces that do not tell epochs are not compared."""
+    s = Script(records=70).produce(range(70)).append(1, 70, 80).produce(range(70, 80)).after(1.0)
+    s.decide(2, 1, [2], 1).lead(2, 1).after(1.0).say("sent", client="pilot", topic="flights", partition=0, record=99)
+    s.append(2, 70, 71, 1).say("acked", client="pilot", tp=TP, offset=70, record=99)
+    assert s.frame().ledger.reordered == 0
+    polled = Script()
+    polled.events = []
+    for record, offset in ((1, 7), (2, 6)):
+        polled.say("sent", client="p", topic="flights", partition=0, record=record)
+        polled.say("acked", client="p", tp=TP, offset=offset, record=record)
+    assert polled.frame().ledger.reordered == 1

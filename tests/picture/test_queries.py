@@ -58,3 +58,12 @@ def test_what_nobody_answered_is_under_way_to_the_leader() -> None:
     frame = script.frame()
     assert Flow(0, 1, "produce", 0.0, False, 2) in frame.flows
     assert frame.producers[0].acks == -1 and "acks=all" in to_text(frame) and "acks=all" in to_svg(frame)
+
+
+def test_a_query_that_reads_something_else_only() -> None:
+    """Fails if a plan without this partition stops the picture, or draws a bracket."""
+    script = Script(records=5)
+    script.say("batch", client="prices", batch=0, ends={"other-0": 7}, watermark=0)
+    planned(script, 1, 5)
+    query, = script.frame().chosen.queries
+    assert query.batches == (Batch(1, None, 5, False),)

@@ -208,3 +208,62 @@ def test_a_leader_of_the_past_judges_nobody() -> None:
     assert lane(s, 3).behind_for == 0.0
     s.say("behind", 2, tp=TP, epoch=1, follower=3, behind=4.0, check_in=1.0, every=5.0)
     assert round(lane(s, 3).behind_for or 0.0, 3) == 4.0
+
+
+def test_a_broker_serves_when_it_says_so() -> None:
+    """Fails if the controller's word, or another word of its own, makes a starting broker a running one."""
+    s = Script(records=5).fault("kill", 2).say("start", 2, roles=["broker"])
+    s.say("broker", 1, id=2, state="unfenced").say("broker", 2, id=2, state="registered")
+    assert processes(s.frame())[1] == "starting"
+
+
+def test_behind_since_the_first_record_that_is_missing() -> None:
+    """I-PARTITION-2, where the leader tells no figure. Fails if the clock starts at another record than the first that the
+    follower lacks, or at what a leader of the past has written."""
+    s = Script(records=5).after(1.0).append(1, 5, 6).append(2, 5, 6).after(1.0).append(1, 6, 7).after(1.0)
+    assert [round(lane(s, b).behind_for or 0.0, 3) for b in (2, 3)] == [1.0, 2.0]
+    s = Script(records=5).decide(2, 1, [1, 2, 3], 1)
+    s.say("role", 2, tp=TP, role="leader", epoch=1, leader=2, isr=[1, 2, 3], hw=5).append(2, 5, 6, 1).after(1.0)
+    s.append(1, 5, 6).after(1.0)
+    assert round(lane(s, 3).behind_for or 0.0, 3) == 2.0
+
+
+def test_how_a_partition_stands() -> None:
+    """Fails if the colour in the strip is not that of the worst that is known of it."""
+    def level(s: Script) -> Level:
+        return s.frame().rows[0].level
+    assert level(Script(records=5)) is Level.GOOD
+    assert level(Script(records=5).isr([1, 2])) is Level.WAIT
+    assert level(Script(min_isr=2, records=5).isr([1])) is Level.BAD
+    assert level(Script(records=5).decide(-1, 1, [1])) is Level.BAD
+    assert level(Script(records=5).fault("pause", 1)) is Level.BAD
+    assert [level(Script(records=5).append(1, 5, 6).after(t)) for t in (0.4, 0.6)] == [Level.GOOD, Level.WAIT]
+    assert level(Script(records=5).append(1, 5, 6).after(9.0).say("hw", 1, tp=TP, hw=6)) is Level.GOOD
+
+
+def test_the_strip_shows_the_group_that_is_furthest_behind() -> None:
+    """Fails if the lag in the strip is another group's, or 0 where nobody committed."""
+    s = Script(records=20)
+    assert s.frame().rows[0].lag is None
+    s.say("commit", 2, group="billing", tp=TP, offset=7).say("commit", 2, group="audit", tp=TP, offset=12)
+    assert s.frame().rows[0].lag == 13
+
+
+def test_a_rebalance_lasts_from_its_first_step() -> None:
+    """Fails if the second step of a rebalance starts the clock anew, or the end does not stop it."""
+    def group(state: str) -> dict[str, Any]:
+        return {"group": "billing", "state": state, "generation": 2, "members": ["a"]}
+    s = Script(records=5).say("group", 1, **group("PreparingRebalance")).after(0.8)
+    s.say("group", 1, **group("CompletingRebalance")).after(0.5)
+    assert s.sentence().startswith("Group billing is rebalancing for 1.3 s")
+    assert "rebalancing" not in s.say("group", 1, **group("Stable")).sentence()
+
+
+def test_which_partitions_are_in_the_strip() -> None:
+    """Fails if a topic without records is left out, or an internal one is shown before it holds something."""
+    s = Script(records=5)
+    for name in ("empty-0", "__consumer_offsets-0"):
+        s.say("role", 1, tp=name, role="leader", epoch=0, leader=1).say("recover", 1, tp=name, leo=0, start=0, epochs=[])
+    assert [row.name for row in s.frame().rows] == ["empty-0", "flights-0"]
+    s.say("append", 1, tp="__consumer_offsets-0", base=0, last=0, epoch=0, count=1, bytes=1)
+    assert [row.name for row in s.frame().rows] == ["empty-0", "flights-0", "__consumer_offsets-0"]

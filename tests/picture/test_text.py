@@ -8,12 +8,14 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from minikafka.lab.picture import words
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.svg import to_svg
 from minikafka.lab.picture.text import to_text
 from minikafka.lab.picture.theme import WIDTHS
 from tests.picture.frames import FRAMES, no_commit, unknown
 from tests.picture.invented import frames
+from tests.picture.script import TP, Script
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
@@ -78,3 +80,41 @@ def test_the_text_names_every_broker_partition_and_mark() -> None:
 def test_any_frame_can_be_told(frame: Frame) -> None:
     """Fails if a None or an empty tuple somewhere stops the telling."""
     assert frame.sentence.text in to_text(frame)
+
+
+def test_a_lane_in_words() -> None:
+    """Fails if the text of a lane leaves out its fault, its stopwatch or what the leader does next, or invents one."""
+    s = Script(records=47).append(1, 47, 51).append(2, 47, 51).fault("cut", "clients", 3, True).fault("cut", 2, 3, True)
+    s.say("behind", 1, tp=TP, epoch=0, follower=3, behind=0.7, check_in=4.0, every=5.0).after(6.5)
+    lines = to_text(s.frame()).splitlines()
+    assert "flights partition 0: leader 1, epoch 0" in lines
+    assert "  log start 0, high watermark 47, end 51" in lines
+    second = lines.index("  Broker 2: follower, running, in sync, epoch 0, start 0, high watermark 47, end 51, 0/s")
+    assert lines[second + 1] == "    not caught up for 0.0 of 10 s"
+    third = lines.index("  Broker 3: follower, running, in sync, epoch 0, start 0, high watermark 47, end 47, 0/s")
+    assert lines[third + 1:third + 4] == [
+        "    cannot hear clients, 2", "    not caught up for 7.2 of 10 s; the leader looks again in 2.5 s", "    folded 0-26"]
+    assert "flights partition 0: no leader, epoch 1" in to_text(s.decide(-1, 1, [1]).frame())
+
+
+@pytest.mark.parametrize(("said", "expected"), [
+    (words.seconds(None), "?"), (words.seconds(0.0), "0.0 s"), (words.seconds(0.0004), "under 1 ms"),
+    (words.seconds(0.001), "1 ms"), (words.seconds(0.012), "12 ms"), (words.seconds(0.1), "0.1 s"),
+    (words.rate(0), "0/s"), (words.rate(9.94), "9.9/s"), (words.rate(10.0), "10/s"), (words.rate(1234.0), "1,234/s"),
+    (words.span(4, 5), "4"), (words.span(4, 6), "4-5"), (words.brokers(()), "none"), (words.brokers(None), "?"),
+    (words.ends((0, 2)), "clients, 2"), (words.count(1208), "1,208"), (words.offset(1208), "1208")])
+def test_how_values_read(said: str, expected: str) -> None:
+    """Fails if a value reads otherwise: an unknown as 0 or nothing, a place in a log with commas, a short time as none."""
+    assert said == expected
+
+
+def test_only_what_went_wrong_with_a_producer_is_marked() -> None:
+    """Fails if a card warns of nothing, or does not warn of records in doubt or refused."""
+    def looks(s: Script) -> dict[str, str]:
+        return {label: look for label, _, look in words.producer(s.frame().producers[0]) if look}
+    s = Script(records=3).produce(range(3))
+    assert looks(s) == {}
+    for record, certain in ((10, True), (11, False)):
+        s.say("sent", client="pilot", topic="flights", partition=0, record=record)
+        s.say("failed", client="pilot", topic="flights", error="E", record=record, certain=certain)
+    assert looks(s) == {"in doubt": "wait", "failed": "wait"}

@@ -65,7 +65,7 @@ class Partition:
     elr: tuple[int, ...] = ()
     settings: Topic = field(default_factory=Topic)
     behind: dict[int, Behind] = field(default_factory=dict)
-    ends: deque[tuple[float, int]] = field(default_factory=deque)      # (t, offset) of what the leader appended
+    ends: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))    # (t, offset) the leader wrote
     stalled: float | None = None                       # since when the high watermark stands below the log end
     births: dict[int | None, tuple[float, float, int, int]] = field(default_factory=dict)
 
@@ -95,18 +95,15 @@ class Partition:
             self.replicas[broker] = Replica()
         return self.replicas[broker]
 
-    def led(self, leader: int, epoch: int, t: float) -> bool:
-        """Somebody names the leader of an epoch; True if that is news (I-PARTITION-1)."""
-        if epoch < self.epoch or (epoch == self.epoch and leader == self.leader):
-            return False
-        if epoch == self.epoch and leader == NOBODY:
-            return False
+    def led(self, leader: int, epoch: int, t: float) -> None:
+        """Somebody names the leader of an epoch (I-PARTITION-1)."""
+        if epoch < self.epoch or epoch == self.epoch and leader in (self.leader, NOBODY):
+            return
         self.leader, self.epoch, self.leader_since = leader, epoch, t
         if leader >= 0:
             self.led_by[epoch] = leader
             self.behind.clear()
             self.ends.clear()
-        return True
 
     @property
     def last_leader(self) -> int | None:
@@ -121,13 +118,10 @@ class Partition:
         leader = self.last_leader
         return self.replicas[leader].log if leader in self.replicas else None
 
-    def in_sync(self, isr: tuple[int, ...], epoch: int, version: int) -> bool:
-        """The ISR of a leader epoch and partition epoch; True if it changed."""
-        if (epoch, version) < self.isr_version:
-            return False
-        self.isr_version = (epoch, version)
-        changed, self.isr = self.isr != isr, isr
-        return changed
+    def in_sync(self, isr: tuple[int, ...], epoch: int, version: int) -> None:
+        """The ISR of a leader epoch and partition epoch; an older one changes nothing."""
+        if (epoch, version) >= self.isr_version:
+            self.isr_version, self.isr = (epoch, version), isr
 
     # --- offsets --------------------------------------------------------------------------------------------------
 
@@ -155,8 +149,6 @@ class Partition:
     def _remember(self, t: float, base: int) -> None:
         if not self.ends or t - self.ends[-1][0] >= STEP:
             self.ends.append((t, base))
-            if len(self.ends) > REMEMBERED:
-                self.ends.popleft()
 
     def _watch_stall(self, t: float) -> None:
         end, mark = self.log_end, self.high_watermark

@@ -94,7 +94,7 @@ class State:
         return ((None, start, end),) if log is None else tuple(log.parts(start, end)) or ((None, start, end),)
 
     def know(self, broker: int) -> None:
-        if broker > 0 and broker not in self.brokers:
+        if broker not in self.brokers:
             self.brokers = tuple(sorted((*self.brokers, broker)))
 
 
