@@ -34,13 +34,13 @@ class Follower:
     def fetched(self, offset: int, log_start: int, broker_epoch: int, leader_end: int, now: float) -> None:
         """Record a fetch from `offset`, which is the follower's log end offset (rule 13)."""
         if offset >= leader_end:
-            self.last_caught_up_time = max(self.last_caught_up_time, now)
+            self.last_caught_up_time = now
         elif offset >= self.leader_end_at_last_fetch:
             # Under a steady stream nobody ever reads to the end of *now*, but to the end of a moment ago.
             self.last_caught_up_time = max(self.last_caught_up_time, self.last_fetch_time)
         self.log_end_offset, self.log_start_offset, self.broker_epoch = offset, log_start, broker_epoch
         self.last_fetch_time = now
-        self.leader_end_at_last_fetch = max(leader_end, self.leader_end_at_last_fetch)
+        self.leader_end_at_last_fetch = leader_end
 
     def caught_up(self, leader_end: int, now: float, max_lag: float) -> bool:
         """At the leader's end, or seen there at most `max_lag` seconds ago (rule 12)."""

@@ -284,3 +284,73 @@ def test_an_empty_generation_is_written_down() -> None:
     _, effects = world.group.leave([Leaving(world.client("a").member_id)], world.now)
     stores = [e for e in effects if isinstance(e, Store)]
     assert [(s.group.generation, s.group.members) for s in stores] == [(2, ())]
+
+
+def test_a_leader_that_is_absent_does_not_lead_the_new_generation() -> None:
+    """Fails if the assignment is left to a static member that has not come back: nobody would ever sync."""
+    world = World(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name, session=30_000, rebalance=10_000)
+    world.advance(0)
+    assign(world, "a", "b")
+    world.join("b", instance="b", session=30_000, rebalance=10_000, protocols=(("range", b"new"),))
+    world.advance(11)
+    assert world.group.state is State.COMPLETING_REBALANCE
+    assert world.group.members.leader == world.client("b").member_id
+
+
+def test_the_most_patient_member_decides_how_long_a_join_phase_lasts() -> None:
+    """Fails if members are thrown out before the longest of the rebalance timeouts is over."""
+    world = stable("a", session=50_000, rebalance=20_000)
+    world.enter("b", session=50_000, rebalance=5_000)
+    world.advance(19.9)
+    assert [m.client_id for m in world.group.members] == ["a", "b"] and world.group.state is State.PREPARING_REBALANCE
+    world.advance(0.2)
+    assert [m.client_id for m in world.group.members] == ["b"]
+
+
+def test_a_member_may_ask_for_another_session_when_it_joins_again() -> None:
+    """Fails if the session timeout of the first join stays for ever."""
+    world = stable("a", session=10_000)
+    world.join("a", session=30_000, protocols=(("range", b"new"),))
+    assign(world, "a")
+    world.advance(29.9)
+    assert len(world.group.members) == 1
+    world.advance(0.2)
+    assert len(world.group.members) == 0
+
+
+def test_a_static_member_that_returned_still_has_to_sync() -> None:
+    """Fails if the one that must sync is known by its predecessor's id: the generation would wait for nobody, or throw out
+    another member."""
+    world = World(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name, session=50_000, rebalance=10_000)
+    world.advance(0)
+    world.sync("a", {"a": "t-0", "b": "t-1"})
+    world.committed()
+    world.forget("b")
+    world.join("b", instance="b", session=50_000, rebalance=10_000)
+    world.committed()
+    assert world.group.state is State.STABLE
+    world.advance(11)
+    assert [m.client_id for m in world.group.members] == ["a"]
+
+
+def test_a_static_member_does_not_return_with_an_id_that_was_given_to_a_dynamic_one() -> None:
+    """Fails if a pending id becomes a member under an instance id that nobody checked."""
+    world = World(NO_DELAY)
+    world.join("a")
+    world.join("a", instance="one")
+    assert world.answers["a"].error is Err.UNKNOWN_SERVER_ERROR and len(world.group.members) == 0
+
+
+def test_rule_59_a_sync_that_waits_under_the_old_id_is_fenced_at_once() -> None:
+    """Fails if a replaced static member is left waiting for an assignment."""
+    world = World(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name)
+    world.advance(0)
+    world.sync("b")
+    world.join("again", instance="b")
+    assert world.answers["b"].error is Err.FENCED_INSTANCE_ID

@@ -16,3 +16,13 @@ def test_a_session_is_over_at_its_deadline(contact: float) -> None:
     deadline = heartbeats.next_deadline()
     assert heartbeats.valid(1, contact) and heartbeats.stale(contact + 2.999) is None
     assert heartbeats.stale(deadline) == 1 and not heartbeats.valid(1, deadline)
+
+
+def test_the_first_session_to_end_is_the_next_deadline() -> None:
+    """Fails if a timer waits for the broker heard last, or for one that is fenced already."""
+    heartbeats = Heartbeats(3.0)
+    assert heartbeats.next_deadline() == float("inf")
+    for broker, fenced, contact in ((1, False, 5.0), (2, False, 4.0), (3, True, 1.0)):
+        heartbeats.register(broker, fenced, contact)
+    assert heartbeats.next_deadline() == 7.0
+    assert (heartbeats.stale(8.5), heartbeats.stale(6.9)) == (2, None)

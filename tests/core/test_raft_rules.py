@@ -172,6 +172,14 @@ def test_rule_35_votes_from_strangers_are_refused() -> None:
     assert reply(a_node(node_id=4).on_request("v", Vote(1, 2, 0, 0), 0.0)).error == Err.INCONSISTENT_VOTER_SET
 
 
+@pytest.mark.parametrize(("last_epoch", "last_offset", "pre_vote", "error"), [
+    (7, 9, False, Err.INVALID_REQUEST), (7, 9, True, Err.NONE), (8, 9, True, Err.INVALID_REQUEST),
+    (6, 9, False, Err.NONE), (-1, 9, False, Err.INVALID_REQUEST), (6, -1, False, Err.INVALID_REQUEST)])
+def test_a_log_that_no_candidate_can_have_is_refused(last_epoch: int, last_offset: int, pre_vote: bool, error: Err) -> None:
+    """Fails if a candidate of epoch 7 is believed to have records of it (a pre-vote: of the next), or negative places."""
+    assert reply(a_node().on_request("v", Vote(7, 2, last_epoch, last_offset, pre_vote), 0.0)).error == error
+
+
 # --- rules 4 and 36 -----------------------------------------------------------------------------------------------
 
 
@@ -215,12 +223,21 @@ def test_rule_4_a_fetch_of_another_epoch_acknowledges_nothing() -> None:
     assert core.high_watermark == 0 and 2 not in core.role.acknowledged
 
 
+@pytest.mark.parametrize(("offset", "last_epoch"), [(-1, 0), (1, -1), (1, 3)])
+def test_a_fetch_from_a_place_that_cannot_be_is_refused(offset: int, last_epoch: int) -> None:
+    """Fails if a negative place, or one in an epoch that is yet to come, is looked up in the log."""
+    told = reply(a_leader(log="1^", epoch=2).on_request("f", Fetch(2, 2, offset, last_epoch, -1, 0.0), 0.0))
+    assert told.error == Err.INVALID_REQUEST
+
+
 def test_a_diverging_fetch_acknowledges_nothing() -> None:
-    """Fails if the offset of a log that is no prefix of the leader's counts for the high watermark."""
+    """Fails if the offset of a log that is no prefix of the leader's counts for the high watermark, or waits for an answer."""
     core = a_leader(log="1^ 2^", epoch=4)
-    told = reply(core.on_request("f", Fetch(4, 2, 3, 3, -1, 0.5), 0.0))
+    told = reply(core.on_request("f", Fetch(4, 2, 3, 3, 0, 0.5), 0.0))
     assert told.diverging == (2, 2) and told.records_from is None
     assert 2 not in core.role.acknowledged
+    core.on_request("g", Fetch(4, 2, 3, 4, -1, 0.5), 0.0)
+    assert core.role.acknowledged[2] == 3
 
 
 def test_an_observer_does_not_count() -> None:

@@ -56,6 +56,19 @@ def test_who_stands_at_the_start_of_the_log_gets_records() -> None:
     assert (told.snapshot, told.records_from) == (None, 3)
 
 
+def test_who_stands_in_the_log_needs_no_snapshot() -> None:
+    """Fails if a follower whose last epoch is newer than the snapshot's must load it."""
+    told = reply(a_leader_with_a_snapshot().on_request("f", Fetch(3, 2, 5, 3, -1, 0.0), 0.0))
+    assert (told.snapshot, told.diverging) == (None, None)
+
+
+def test_who_is_behind_within_the_snapshots_own_epoch_is_sent_to_it() -> None:
+    """Fails if the epochs alone decide: records of one epoch lie on both sides of the log's start."""
+    core = a_leader("1^ 1a 1b", epoch=2)
+    core.log.snapshot(2, keep=1)
+    assert reply(core.on_request("f", Fetch(2, 2, 1, 1, -1, 0.5), 0.0)).snapshot == SnapshotId(2, 1)
+
+
 @pytest.mark.parametrize(("epoch", "snapshot", "position", "error"), [
     (3, SNAPSHOT, 0, Err.NONE), (3, SNAPSHOT, 8, Err.POSITION_OUT_OF_RANGE),
     (3, SNAPSHOT, -1, Err.POSITION_OUT_OF_RANGE), (3, SnapshotId(2, 1), 0, Err.SNAPSHOT_NOT_FOUND),
@@ -98,6 +111,14 @@ def test_a_snapshot_that_is_gone_is_given_up() -> None:
     core.on_response(ask.id, SnapshotAnswer(3, 2, Err.SNAPSHOT_NOT_FOUND, SNAPSHOT), 0.0)
     (fetch,) = only(core.on_tick(0.05), Send)
     assert isinstance(core.role, Follower) and isinstance(fetch.request, Fetch)
+
+
+def test_an_empty_piece_of_a_snapshot_ends_the_attempt() -> None:
+    """Fails if a follower asks for the same piece again and again."""
+    core, fetch = a_follower(log="1^", epoch=3)
+    (ask,) = only(core.on_response(fetch.id, FetchAnswer(3, 2, snapshot=SNAPSHOT), 0.0), Send)
+    (fetch,) = core.on_response(ask.id, SnapshotAnswer(3, 2, Err.NONE, SNAPSHOT, 8, 0, b""), 0.0)
+    assert isinstance(fetch.request, Fetch)
 
 
 def test_nobody_is_sent_below_what_it_knows_to_be_committed() -> None:
