@@ -235,9 +235,11 @@ class World(Breakable):
         return hashlib.sha256(state.encode()).hexdigest()
 
     def close(self) -> None:
-        """Free everything, quietly."""
+        """Free everything, quietly; the clients' process ends too."""
         for host in self.hosts.values():
             host.close()
+        self.loop.kill()
+        self.loop.forget()
 
     def tell(self, kind: str, **fields: Any) -> None:
         """An event of the trace that no broker wrote."""

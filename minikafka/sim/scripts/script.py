@@ -103,7 +103,9 @@ def tell(which: Script, seed: int | None = None, without: AbstractContextManager
             if without is None:
                 raise
             story.broke_off(error)
-        fallen = story.violations()
+        finally:
+            told = Telling(story.text, story.violations())
+            story.close()
     if without is None:
-        assert not fallen, f"{which.name}: {fallen}\n{story.text}"
-    return Telling(story.text, fallen)
+        assert not told.violations, f"{which.name}: {told.violations}\n{told.text}"
+    return told

@@ -121,6 +121,9 @@ class Story(Teller):
             await tell(self)
         self.world.run(whole())
 
+    def close(self) -> None:
+        self.world.close()
+
     async def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> None:
         """Wait until it holds."""
         await self.world.until(condition, timeout)

@@ -35,6 +35,9 @@ class Teller:
     def run(self, tell: Callable[[Any], Awaitable[None]]) -> None:
         raise NotImplementedError
 
+    def close(self) -> None:
+        """The end of the world, when all is told."""
+
     def violations(self) -> tuple[str, ...]:
         """The ids of the invariants that fell, then the names of the checker's verdicts that are invalid."""
         raise NotImplementedError

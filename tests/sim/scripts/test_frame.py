@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import gc
+import warnings
 
 import pytest
 
@@ -77,6 +79,21 @@ def test_a_violation_with_every_rule_on_is_an_error() -> None:
     assert script.tell(quorum_script(loses), without=replaced(Heir, "said", None)).violations == ("I15",)
 
 
+async def goes(story: Story) -> None:
+    """A story."""
+    await story.topic("t", 1, 2, 3)
+    story.send("never looked at", to=1)
+
+
+def test_a_story_that_is_told_leaves_nothing_behind() -> None:
+    """Fails if its world is not closed: what brokers and clients were about to do would be "never awaited"."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        script.tell(Script("test", "Test", "1", goes))
+        gc.collect()
+    assert [str(w.message) for w in warned if w.category is RuntimeWarning] == []
+
+
 def test_only_what_an_ablation_names_counts() -> None:
     """I-ABL-2: fails if an ablation is believed caught because something else fell."""
     one = Ablation("test", "1", "test", ("I3",), lambda: replaced(Heir, "said", None), profile=lambda seed: ("I5", "I3"))
@@ -95,6 +112,7 @@ def test_at_once_acts_in_the_very_step() -> None:
 
     story.run(tell)
     assert seen == [0] and story.violations() == ()
+    story.close()
 
 
 def test_tables() -> None:
