@@ -7,6 +7,8 @@ Every batch carries the epoch of the leader that appended it; the cache is the l
 Owns: the entries and their file.
 Invariants: I-EPOCH-1 epochs and start offsets both increase strictly (rule 19).
             I-EPOCH-2 no entry starts at or beyond the log end after a truncation, none before the log start (rule 23).
+            I-EPOCH-3 what recovery finds reaches the file all at once: of what lies below the recovery point no epoch
+              is looked for a second time.
 The file is replaced at each change and fsynced by the log's flush; entries for batches beyond the recovery point are
 found again by recovery, so no election has to wait for a disk. Apache Kafka fsyncs at each new entry.
 Source: org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache.
@@ -15,6 +17,8 @@ Source: org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 from minikafka.log import checkpoint
@@ -31,6 +35,16 @@ class LeaderEpochCache:
         self.path = path
         self.durable = True  # whether the file as it is would survive a power failure
         self.entries: list[tuple[int, int]] = []
+        self._writes = True
+
+    @contextmanager
+    def all_at_once(self) -> Iterator[None]:
+        """Changes made inside are written at its end; nothing is if it does not come to that."""
+        before, self._writes = self.entries, False
+        yield
+        self._writes = True
+        if self.entries is not before:  # equal ones too: a kill may have left them in a file that was never fsynced
+            self._replace(self.entries)
 
     def load(self) -> bool:
         """Read the checkpoint; False when it is missing or makes no sense, with the cache left empty."""
@@ -90,5 +104,7 @@ class LeaderEpochCache:
 
     def _replace(self, entries: list[tuple[int, int]]) -> None:
         self.entries = entries
+        if not self._writes:
+            return
         self.durable = False
         checkpoint.write_lines(self._fs, self.path, entries, durable=False)

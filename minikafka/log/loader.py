@@ -59,18 +59,23 @@ class Loader:
         self._swapped = finish_swaps(self.fs, self.folder)
         bases = self._base_offsets()
         known = self.epochs.load()
+        with self.epochs.all_at_once():
+            segments = self._load(bases, clean)
+            if segments and not known:
+                self._find_epochs(segments)
+            return self._finish(segments, start_offset)
+
+    def _load(self, bases: list[int], clean: bool) -> list[Segment]:
         segments: list[Segment] = []
         for slot, base in enumerate(bases):
-            flushed = clean or (slot + 1 < len(bases) and bases[slot + 1] <= recovery_point)
+            flushed = clean or (slot + 1 < len(bases) and bases[slot + 1] <= self._recovery_point)
             if not flushed and segments and not self._follows(segments[-1], base):
                 break  # a hole: what comes after it is not the continuation of what was acknowledged
             cut = self._open(base, flushed, segments)
             if cut:
                 break
         self._remove(bases[len(segments) :])
-        if segments and not known:
-            self._find_epochs(segments)
-        return self._finish(segments, start_offset)
+        return segments
 
     def _base_offsets(self) -> list[int]:
         """First offsets of the segments; leftovers of an interrupted operation and lonely indexes are removed."""

@@ -306,6 +306,47 @@ def test_power_failure_keeps_what_was_flushed(actions: list[tuple[str, int]], se
     assert (producers(log, whole=False), log.epochs.entries) == replayed(content)
 
 
+def test_a_recovery_that_is_killed_leaves_no_half_of_the_epochs() -> None:
+    """Fails if epochs that are read off the batches, because the checkpoint is torn, are written down one by one: half
+    of them, left by a crash, would be believed, for what was flushed is not read again."""
+    fs = MemFs()
+    log = open_log(fs)
+    for epoch in range(4):
+        fill(log, 12, epoch)
+    log.flush()
+    flushed, epochs = log.recovery_point, log.epochs.entries
+    fill(log, 2, 3)
+    fs.names[f"{PATH}/leader-epoch-checkpoint"].data.clear()
+    steps = 0
+    while True:
+        torn = fs.after_kill()
+        steps += 1
+        torn.kill_at = (steps, 1.0)
+        try:
+            open_log(torn, recovery_point=flushed)
+        except Killed:
+            assert open_log(torn.after_kill(), recovery_point=flushed).epochs.entries == epochs
+        else:
+            break
+    assert steps > 3 and len(epochs) == 4
+
+
+def test_epochs_that_a_kill_left_are_flushed_after_recovery() -> None:
+    """Fails if recovery takes a checkpoint that says the right thing for one that is on disk: it outlived the process,
+    not yet a power failure, and the next flush moves the recovery point past its last epoch."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 4, epoch=1)
+    log.flush()
+    flushed = log.recovery_point
+    fill(log, 4, epoch=2)
+    killed, name = fs.after_kill(), f"{PATH}/leader-epoch-checkpoint"
+    killed.names[name].durable = b""
+    log = open_log(killed, recovery_point=flushed)
+    log.flush()
+    assert log.recovery_point > flushed and killed.names[name].durable == bytes(killed.names[name].data) != b""
+
+
 def test_epochs_of_an_undone_truncation_are_not_believed() -> None:
     """Fails if recovery keeps checkpointed epochs that the surviving batches contradict: power fails after a
     truncation and an append in a new epoch; the epoch file has survived, the truncation has not (the disk lied)."""
