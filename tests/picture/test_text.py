@@ -118,3 +118,17 @@ def test_only_what_went_wrong_with_a_producer_is_marked() -> None:
         s.say("sent", client="pilot", topic="flights", partition=0, record=record)
         s.say("failed", client="pilot", topic="flights", error="E", record=record, certain=certain)
     assert looks(s) == {"in doubt": "wait", "failed": "wait"}
+
+
+def test_what_nobody_told_of_a_producer_is_asked() -> None:
+    """Fails if a producer of a library that does not tell its acks (confluent-kafka, aiokafka) is shown without them."""
+    frame = Script(records=3).produce(range(3)).frame()
+    assert "acks=?" in to_text(frame) and "acks=?" in to_svg(frame)
+
+
+def test_the_ledger_says_redelivered_because_it_cannot_see_what_is_stored_twice() -> None:
+    """Fails if the strip calls what it counts by a name that claims more: a record that a retry appended twice has two
+    offsets, and no event tells that they hold the same."""
+    s = Script(records=4).say("position", client="one", group="a", tp=TP, first=0, position=4)
+    counted = {label: value for label, value, _ in words.ledger(s.frame().ledger)}
+    assert counted["redelivered"] == "0" and "duplicate" not in counted

@@ -83,8 +83,8 @@ def _producer(producer: Producer, wide: float) -> Card:
     pairs = words.producer(producer)
     lines = -(-len(pairs) // _sides(wide))
     late = producer.oldest_wait is not None and producer.waiting > 0
-    waits = f"oldest waits {words.seconds(producer.oldest_wait)}" if late else ""
-    note = " · ".join(part for part in (words.acks(producer), waits) if part)
+    waits = f"oldest waits {words.seconds(producer.oldest_wait)}"
+    note = words.acks(producer) + (f" · {waits}" if late else "")
     look = "wait" if late and (producer.oldest_wait or 0) > 1 else "soft"
 
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:

@@ -219,7 +219,7 @@ class Ledger:
     delivered: int | None          # handed out by consumers, each place once
     unknown: int | None
     lost: int | None               # acknowledged, and not in the log of the leader that there is now
-    duplicate: int | None          # handed out again to the same group, or stored twice
+    duplicate: int | None          # handed out again to the same group; what is stored twice no trace tells apart
     reordered: int | None
 
 

@@ -122,10 +122,9 @@ def _spans(cells: list[Cell]) -> list[Span]:
 
 def _producer(producer: Producer) -> str:
     facts = ", ".join(f"{label} {value}" for label, value, _ in words.producer(producer))
-    acks = f", {words.acks(producer)}" if words.acks(producer) else ""
     wait = "" if producer.oldest_wait is None else f", oldest waits {words.seconds(producer.oldest_wait)}"
     error = f", last error {producer.last_error}" if producer.last_error else ""
-    return f"Producer {producer.name}: {facts}{acks}{wait}{error}"
+    return f"Producer {producer.name}: {facts}, {words.acks(producer)}{wait}{error}"
 
 
 def _group(group: Group) -> Iterator[str]:

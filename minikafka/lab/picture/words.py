@@ -81,8 +81,8 @@ def flow(flow: Flow) -> str:
 
 
 def acks(producer: Producer) -> str:
-    """What a producer waits for; "" if nobody told."""
-    return "" if producer.acks is None else f"acks={'all' if producer.acks == -1 else producer.acks}"
+    """What a producer waits for; only kafka-python's and simulated ones tell."""
+    return f"acks={'all' if producer.acks == -1 else offset(producer.acks)}"
 
 
 def query(query: Query) -> str:
@@ -186,5 +186,5 @@ def ledger(ledger: Ledger) -> list[tuple[str, str, str]]:
     """(label, value, look) of the ledger; only what is lost is ever red."""
     return [("acknowledged", count(ledger.acknowledged), ""), ("readable", count(ledger.readable), ""),
             ("delivered", count(ledger.delivered), ""), ("in doubt", count(ledger.unknown), ""),
-            ("lost", count(ledger.lost), "bad" if ledger.lost else ""), ("duplicate", count(ledger.duplicate), ""),
+            ("lost", count(ledger.lost), "bad" if ledger.lost else ""), ("redelivered", count(ledger.duplicate), ""),
             ("reordered", count(ledger.reordered), "")]
