@@ -5,15 +5,16 @@
     C1.kill()                                                                 # kill -9: no commit, no farewell
 
 The program is `consume` below, an ordinary kafka-python loop; it prints one line a record, and these lines are all that its
-parent knows of it.
+parent knows of it. What kafka-python says meanwhile goes to a log in the cluster's folder; who waits in vain is told its end.
 
-Owns: the processes and the records that they said they had worked on.
+Owns: the processes, the records that they said they had worked on, and their logs.
 Invariants
   I-L5-2  a member ends when its parent does, however that ends (its standard input closes)
 """
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -39,8 +40,10 @@ class Member:
         asked = {"bootstrap_servers": cluster.bootstrap, "group_id": group, "client_id": name, **SETTINGS, **settings}
         trace = str(cluster.trace.path)
         command = [sys.executable, "-m", __name__, name, topic, json.dumps(asked), trace]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        start_new_session=True)
+        self.log = Path(trace) / f"member-{name}.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                                            start_new_session=True)
         self._grown = threading.Condition()
         threading.Thread(target=self._listen, name=name, daemon=True).start()
 
@@ -56,8 +59,12 @@ class Member:
         """Until it has worked on `count` records; returns how many there are. Raises TimeoutError."""
         with self._grown:
             if not self._grown.wait_for(lambda: len(self.done) >= count, timeout):
-                raise TimeoutError(f"{self.name} worked on {len(self.done)} records in {timeout:g} s, not on {count}")
+                raise TimeoutError(f"{self.name} worked on {len(self.done)} records in {timeout:g} s, not on {count}. "
+                                   f"The end of {self.log}:\n{self._said()}")
             return len(self.done)
+
+    def _said(self, lines: int = 20) -> str:
+        return "\n".join(self.log.read_text().splitlines()[-lines:])
 
     def kill(self) -> None:
         """kill -9, and nothing of it is left when this returns."""
@@ -109,4 +116,5 @@ def end_with_parent() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=end_with_parent, daemon=True).start()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     consume(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4])
