@@ -6,14 +6,12 @@ from typing import Any
 
 from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
 
-from minikafka.broker.broker import Broker
 from minikafka.broker.cleaner import CLEAN_POINTS
 from minikafka.broker.log_dir import RECOVERY_POINTS
 from minikafka.core.replica_effects import StartAt, Truncate
 from minikafka.log import batches, build, checkpoint, records
-from minikafka.sim.env import SimEnv
-from tests.broker.test_replicas import Replicas, play
-from tests.sim.test_cluster_in_virtual_time import IDS
+from tests.broker.stage import IDS
+from tests.broker.test_replicas import Replicas, tell
 
 
 async def compacted_topic(w: Replicas, name: str = "c") -> None:
@@ -37,7 +35,7 @@ async def put(w: Replicas, count: int, name: str = "c", first: int = 0) -> None:
         data = build([(b"k%d" % (number % 3), b"%d" % number)], timestamp_ms=w.client.wall_ms())
         leader = leader_of(w, name)
         assert leader is not None
-        await w.brokers[leader].replicas.append(name, 0, data)
+        await w.world.call(leader, w.brokers[leader].replicas.append(name, 0, data))
 
 
 def found(w: Replicas, node: int, name: str = "c") -> list[tuple[int, bytes | None, bytes | None]]:
@@ -51,14 +49,12 @@ def found(w: Replicas, node: int, name: str = "c") -> list[tuple[int, bytes | No
 
 
 def points(w: Replicas, node: int, name: str) -> dict[tuple[str, int], int]:
-    return checkpoint.read(w.envs[node].fs, f"/data-{node}/{name}")
+    return checkpoint.read(w.disk(node), f"/data/{name}")
 
 
 async def again(w: Replicas, node: int) -> None:
     """Start a stopped broker anew on its disk."""
-    w.envs[node] = SimEnv(w.loop, w.net, w.envs[node].fs, f"again:{node}")
-    w.brokers[node] = Broker(w.envs[node], w.config(node))
-    await w.brokers[node].start()
+    await w.world.restart(node)
     await w.until(lambda: ("c", 0) in w.brokers[node].replicas.partitions)
 
 
@@ -78,17 +74,17 @@ def test_every_replica_compacts_and_a_new_one_copies_the_gaps() -> None:
             assert points(w, node, RECOVERY_POINTS)["c", 0] >= clean
         leader = leader_of(w, "c")
         empty = next(n for n in IDS if n != leader)
-        await w.brokers[empty].stop()
-        w.envs[empty].fs.rmtree(f"/data-{empty}/c-0")
+        await w.world.stop(empty)
+        w.disk(empty).rmtree("/data/c-0")
         await again(w, empty)
         await w.until(lambda: found(w, empty) == found(w, leader or 0))
         await put(w, 3, first=60)
         await w.until(lambda: found(w, empty)[-1] == (62, b"k2", b"62"))
-        await w.brokers[empty].stop()
+        await w.world.stop(empty)
         await again(w, empty)
         await w.until(lambda: w.partition(empty, "c").log.end_offset == 63)
         assert {key: value for _, key, value in found(w, empty)} == {b"k0": b"60", b"k1": b"61", b"k2": b"62"}
-    play(story)
+    tell(story)
 
 
 def test_a_topic_deleted_in_the_middle_of_its_cleaning() -> None:
@@ -108,8 +104,8 @@ def test_a_topic_deleted_in_the_middle_of_its_cleaning() -> None:
         await compacted_topic(w)
         await put(w, 30)
         await w.until(lambda: all(len(found(w, n)) < 30 for n in IDS))
-        assert all(not name.endswith(".cleaned") for n in IDS for name in w.envs[n].fs.listdir(f"/data-{n}/c-0"))
-    play(story)
+        assert all(not name.endswith(".cleaned") for n in IDS for name in w.disk(n).listdir("/data/c-0"))
+    tell(story)
 
 
 def _at_work(cleaner: Any) -> bool:
@@ -128,18 +124,18 @@ def test_a_lowered_recovery_point_is_on_disk_at_once() -> None:
         w.hold(node)
         partition, manager = w.partition(node), w.brokers[node].replicas
         await w.until(lambda: partition.log.end_offset == 3)
-        await partition.flush()
-        await manager.write_points()
+        await w.world.call(node, partition.flush())
+        await w.world.call(node, manager.write_points())
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 3
-        under_way = w.client.spawn(manager.write_points(), "checkpoint")
+        under_way = manager.env.spawn(manager.write_points(), "checkpoint")
         await w.client.sleep(0)
         partition.run([Truncate(1)])
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 1
-        await under_way
+        await w.until(under_way.done)
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 1
         partition.run([StartAt(0)])
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 0
-    play(story)
+    tell(story)
 
 
 def test_a_truncation_lowers_the_clean_point() -> None:
@@ -155,4 +151,4 @@ def test_a_truncation_lowers_the_clean_point() -> None:
         partition.run([Truncate(5)])
         assert cleaner.clean_until["c", 0] == partition.log.active.base_offset <= 5
         assert points(w, node, CLEAN_POINTS) == {("c", 0): cleaner.clean_until["c", 0]}
-    play(story)
+    tell(story)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -21,12 +19,12 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka.broker.groups import OFFSETS_TOPIC, java_hash, partition_of
 from minikafka.protocol.errors import Err
-from tests.sim.test_cluster_in_virtual_time import World
+from tests.broker.stage import Stage, play
 
 GROUP = "readers"
 
 
-class Groups(World):
+class Groups(Stage):
     """A world with a topic `t` and a client that speaks the group protocol."""
 
     async def begin(self) -> int:
@@ -90,24 +88,6 @@ class Groups(World):
         request = HeartbeatRequest(group_id=GROUP, generation_id=generation, member_id=member, group_instance_id=None)
         return Err((await self.ask(node, request, 4)).error_code)
 
-    def hold_followers(self) -> asyncio.Event:
-        """No replica fetches until the returned event is set: the high watermark stands still."""
-        released = asyncio.Event()
-
-        async def gate(size: int) -> None:
-            await released.wait()
-
-        for env in self.envs.values():
-            env.follower_gate = gate
-        return released
-
-
-def play(story: Callable[[Groups], Coroutine[Any, Any, None]], seed: int = 1) -> None:
-    world = Groups(seed)
-    world.loop.run(story(world))
-    assert world.loop.errors == []
-    assert [env.crashed.exception() for env in world.envs.values() if env.crashed.done()] == []
-
 
 @pytest.mark.parametrize("seed", range(3))
 def test_rule_60_a_commit_is_acknowledged_and_shown_when_it_is_replicated(seed: int) -> None:
@@ -117,17 +97,17 @@ def test_rule_60_a_commit_is_acknowledged_and_shown_when_it_is_replicated(seed: 
     async def story(world: Groups) -> None:
         node = await world.begin()
         assert await world.commit(node, 3) is Err.NONE
-        released = world.hold_followers()
+        release = world.hold()
         before = world.loop.time()
         assert await world.commit(node, 5) is Err.COORDINATOR_NOT_AVAILABLE
         assert world.loop.time() - before >= 5                        # offsets.commit.timeout.ms
         assert await world.fetch(node) == (Err.NONE, 3)
         assert await world.fetch(node, require_stable=True) == (Err.NOT_COORDINATOR, -1)
-        released.set()
+        release()
         assert await world.fetch(node, require_stable=True) == (Err.NONE, 5)
         assert await world.fetch(node) == (Err.NONE, 5)
 
-    play(story, seed)
+    play(Groups(seed), story)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -139,14 +119,14 @@ def test_rule_62_the_next_coordinator_knows_what_the_log_knows(seed: int) -> Non
         member, generation = await world.enter(node)
         for offset in range(10):
             assert await world.commit(node, offset, member, generation) is Err.NONE
-        await world.brokers[node].stop()
+        await world.world.stop(node)
         node = await world.coordinator(instead_of=node)
         assert await world.fetch(node) == (Err.NONE, 9)
         assert await world.heartbeat(node, member, generation) is Err.NONE
         described = (await world.ask(node, DescribeGroupsRequest(groups=[GROUP]), 5)).groups[0]
         assert (described.group_state, bytes(described.members[0].member_assignment)) == ("Stable", b"all")
 
-    play(story, seed)
+    play(Groups(seed), story)
 
 
 def test_rule_62_a_deleted_group_stays_deleted() -> None:
@@ -157,12 +137,12 @@ def test_rule_62_a_deleted_group_stays_deleted() -> None:
         await world.commit(node, 7)
         deleted = await world.ask(node, DeleteGroupsRequest(groups_names=[GROUP]), 2)
         assert deleted.results[0].error_code == 0
-        await world.brokers[node].stop()
+        await world.world.stop(node)
         node = await world.coordinator(instead_of=node)
         assert await world.fetch(node) == (Err.NONE, -1)
         assert (await world.ask(node, DescribeGroupsRequest(groups=[GROUP]), 6)).groups[0].error_code == 69
 
-    play(story)
+    play(Groups(1), story)
 
 
 def test_rule_62_whoever_waits_when_the_coordinator_goes_is_sent_to_the_next() -> None:
@@ -174,10 +154,10 @@ def test_rule_62_whoever_waits_when_the_coordinator_goes_is_sent_to_the_next() -
         waiting = world.loop.create_task(world.join(node, member))
         await world.client.sleep(1)                                   # inside the initial delay of three seconds
         assert not waiting.done()
-        await world.brokers[node].stop()
+        await world.world.stop(node)
         assert (await waiting).error_code == Err.NOT_COORDINATOR
 
-    play(story)
+    play(Groups(1), story)
 
 
 def test_rule_62_while_a_partition_loads_nothing_is_decided() -> None:
@@ -194,7 +174,7 @@ def test_rule_62_while_a_partition_loads_nothing_is_decided() -> None:
         listed = await world.ask(node, ListGroupsRequest(states_filter=[], types_filter=[]), 5)
         assert listed.error_code == Err.COORDINATOR_LOAD_IN_PROGRESS
 
-    play(story)
+    play(Groups(1), story)
 
 
 def test_a_recreated_topic_inherits_no_offsets() -> None:
@@ -210,7 +190,7 @@ def test_a_recreated_topic_inherits_no_offsets() -> None:
         await world.create("t")
         assert await world.fetch(node) == (Err.NONE, -1)
 
-    play(story)
+    play(Groups(1), story)
 
 
 def test_the_trace_tells_every_state_and_every_commit() -> None:
@@ -220,12 +200,11 @@ def test_the_trace_tells_every_state_and_every_commit() -> None:
         node = await world.begin()
         member, generation = await world.enter(node)
         await world.commit(node, 4, member, generation)
-        events = world.envs[node].events
-        states = [(e["state"], e["generation"]) for e in events if e["k"] == "group"]
+        states = [(e["state"], e["generation"]) for e in world.events(node, "group")]
         assert states == [("PreparingRebalance", 0), ("CompletingRebalance", 1), ("Stable", 1)]
-        assert [(e["group"], e["tp"], e["offset"]) for e in events if e["k"] == "commit"] == [(GROUP, "t-0", 4)]
+        assert [(e["group"], e["tp"], e["offset"]) for e in world.events(node, "commit")] == [(GROUP, "t-0", 4)]
 
-    play(story)
+    play(Groups(1), story)
 
 
 @pytest.mark.parametrize(("text", "hashed"), [("", 0), ("hello", 99162322), ("polygenelubricants", -(2**31)),
@@ -247,7 +226,7 @@ def test_the_offsets_topic_is_made_as_kafka_makes_it() -> None:
         assert image.topic_configs(OFFSETS_TOPIC) == {"cleanup.policy": "compact", "compression.type": "producer",
                                                       "segment.bytes": "104857600"}
 
-    play(story)
+    play(Groups(1), story)
 
 
 # --- what is forgotten -------------------------------------------------------------------------------------------
@@ -267,13 +246,6 @@ class Forgetful(Groups):
         await self.ask(node, LeaveGroupRequest(group_id=GROUP, members=leaving), 5)
 
 
-def forget(story: Callable[[Forgetful], Coroutine[Any, Any, None]]) -> None:
-    world = Forgetful(1)
-    world.loop.run(story(world))
-    assert world.loop.errors == []
-    assert [env.crashed.exception() for env in world.envs.values() if env.crashed.done()] == []
-
-
 def test_offsets_that_nobody_renews_are_forgotten_and_the_group_with_them() -> None:
     """Fails if a simple group's offsets go too early, stay, or come back with the next coordinator."""
 
@@ -284,11 +256,11 @@ def test_offsets_that_nobody_renews_are_forgotten_and_the_group_with_them() -> N
         assert await world.fetch(node) == (Err.NONE, 3) and await world.listed(node) == [GROUP]
         await world.client.sleep(20)
         assert await world.fetch(node) == (Err.NONE, -1) and await world.listed(node) == []
-        await world.brokers[node].stop()
+        await world.world.stop(node)
         node = await world.coordinator(instead_of=node)
         assert await world.fetch(node) == (Err.NONE, -1) and await world.listed(node) == []
 
-    forget(story)
+    play(Forgetful(1), story)
 
 
 def test_a_group_is_kept_for_a_while_after_its_last_member() -> None:
@@ -303,11 +275,11 @@ def test_a_group_is_kept_for_a_while_after_its_last_member() -> None:
             assert await world.heartbeat(node, member, generation) is Err.NONE
         await world.leave(node, member)
         await world.client.sleep(30)
-        await world.brokers[node].stop()
+        await world.world.stop(node)
         node = await world.coordinator(instead_of=node)
         await world.client.sleep(20)
         assert await world.fetch(node) == (Err.NONE, 3)
         await world.client.sleep(20)
         assert await world.fetch(node) == (Err.NONE, -1) and await world.listed(node) == []
 
-    forget(story)
+    play(Forgetful(1), story)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import errno
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -12,19 +10,16 @@ from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka.broker.broker import Broker
 from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.partition import Partition
-from minikafka.broker.peer import Peer
 from minikafka.log.batch import batches, build
 from minikafka.protocol.errors import Err
-from minikafka.sim.env import SimEnv
-from tests.sim.test_cluster_in_virtual_time import IDS, World
+from tests.broker.stage import IDS, Stage, play
 
 LAG = 30.0                                           # replica.lag.time.max.ms, in seconds
 
 
-class Replicas(World):
+class Replicas(Stage):
     """A world with a topic `t` of one partition, three replicas, min.insync.replicas 2."""
 
     async def begin(self) -> None:
@@ -49,14 +44,6 @@ class Replicas(World):
             await self.client.sleep(0.05)
         return self.client.now() - start
 
-    async def ask(self, node: int, request: Any, version: int) -> Any:
-        return await self.peers[node].request(request, version, timeout=120)
-
-    def second_connection(self) -> None:
-        """Requests to the leader go over a new connection from now on: the old one has a request that waits."""
-        assert self.leader is not None
-        self.peers[self.leader] = Peer(self.client, self.leader, "host", 200 + self.leader, "second")
-
     def partition(self, node: int, topic: str = "t") -> Partition:
         return self.brokers[node].replicas.partitions[topic, 0]
 
@@ -68,16 +55,6 @@ class Replicas(World):
     def followers(self) -> list[int]:
         return [n for n in IDS if n != self.leader]
 
-    def hold(self, *nodes: int) -> Callable[[], None]:
-        """Keep these brokers' fetchers from sending; returns what lets them go."""
-        free = asyncio.Event()
-
-        async def gate(size: int) -> None:
-            await free.wait()
-        for node in nodes:
-            self.envs[node].follower_gate = gate        # type: ignore[method-assign]
-        return free.set
-
     async def send(self, value: bytes, acks: int = -1, timeout: float = 9.0, node: int | None = None) -> Any:
         """One record; the partition's answer."""
         topic = ProduceRequest.TopicProduceData
@@ -85,7 +62,7 @@ class Replicas(World):
         partition = topic.PartitionProduceData(index=0, records=data)
         request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000),
                                  topic_data=[topic(name="t", partition_data=[partition])])
-        answer = await self.ask(node or self.leader or 0, request, 9)
+        answer = await self.ask(node or self.leader or 0, request, 9, timeout=120.0)
         return answer.responses[0].partition_responses[0]
 
     async def read(self, node: int, offset: int, wait: float = 0.0, version: int = 12, min_bytes: int = 1) -> Any:
@@ -96,25 +73,16 @@ class Replicas(World):
         request = FetchRequest(replica_id=-1, max_wait_ms=int(wait * 1000), min_bytes=min_bytes, max_bytes=1 << 20,
                                isolation_level=0, session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
                                topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
-        return (await self.ask(node, request, version)).responses[0].partitions[0]
+        return (await self.ask(node, request, version, timeout=120.0)).responses[0].partitions[0]
 
 
-Story = Callable[[Replicas], Coroutine[Any, Any, None]]
+def tell(story: Callable[[Replicas], Coroutine[Any, Any, None]], seed: int = 5, dies: Sequence[int] = ()) -> None:
+    """Run a story in a fresh world that has its topic; no broker may die of itself but those in `dies`."""
+    async def whole(w: Replicas) -> None:
+        await w.begin()
+        await story(w)
 
-
-def play(story: Story, dies: tuple[int, ...] = ()) -> Replicas:
-    """Run a story in a fresh world; no broker but those in `dies` may have crashed."""
-    world = Replicas(5)
-
-    async def whole() -> None:
-        await world.begin()
-        await story(world)
-    world.loop.run(whole())
-    assert world.loop.errors == []
-    assert [n for n, env in world.envs.items() if env.crashed.done()] == list(dies)
-    for node in dies:
-        world.envs[node].crashed.exception()
-    return world
+    play(Replicas(seed), whole, dies)
 
 
 def offsets(answer: Any) -> list[int]:
@@ -142,9 +110,9 @@ def test_the_isr_shrinks_in_time_and_grows_again() -> None:
         release()
         await w.until(lambda: late in w.partition(w.leader).core.isr.committed)
         assert w.partition(late).log.end_offset == 2
-        reasons = [e["why"] for e in w.envs[w.leader].events if e["k"] == "isr"]
+        reasons = [e["why"] for e in w.events(w.leader, "isr")]
         assert reasons[-2:] == [f"{late} fell behind", f"{late} caught up"]
-    play(story)
+    tell(story)
 
 
 def test_an_idle_follower_is_in_sync() -> None:
@@ -155,7 +123,7 @@ def test_an_idle_follower_is_in_sync() -> None:
         w.hold(*w.followers)
         await w.client.sleep(3 * LAG)
         assert sorted(w.partition(w.leader).core.isr.committed) == list(IDS)
-    play(story)
+    tell(story)
 
 
 def test_acks() -> None:
@@ -172,7 +140,7 @@ def test_acks() -> None:
         assert (await w.send(b"c")).base_offset == 2
         assert offsets(await w.read(w.leader, 0)) == [0, 1, 2]            # late, not lost
         assert not any(isinstance(waiting, DelayedProduce) for waiting in w.partition(w.leader).waiters)
-    play(story)
+    tell(story)
 
 
 def test_below_min_insync_nothing_is_committed() -> None:
@@ -187,7 +155,7 @@ def test_below_min_insync_nothing_is_committed() -> None:
         assert w.partition(w.leader).log.end_offset == 1 and w.partition(w.leader).high_watermark == 0
         release()
         await w.until(lambda: w.partition(w.leader).high_watermark == 1)
-    play(story)
+    tell(story)
 
 
 def test_a_long_poll_ends_with_the_first_committed_record() -> None:
@@ -197,13 +165,13 @@ def test_a_long_poll_ends_with_the_first_committed_record() -> None:
         assert offsets(nothing) == [] and 3.0 <= took < 3.1
         waiting = w.client.spawn(timed(w, w.read(w.leader, 0, wait=30.0)), "read")
         await w.client.sleep(5.0)
-        w.second_connection()
+        w.connect(w.leader)
         await w.send(b"a")
         took, found = await waiting
         assert offsets(found) == [0] and 5.0 <= took < 6.0
         took, answer = await timed(w, w.read(w.leader, 99, wait=30.0))
         assert answer.error_code == Err.OFFSET_OUT_OF_RANGE and took < 0.1
-    play(story)
+    tell(story)
 
 
 def test_followers_serve_consumers_up_to_their_own_watermark() -> None:
@@ -216,7 +184,7 @@ def test_followers_serve_consumers_up_to_their_own_watermark() -> None:
         assert (await w.read(near, 0, version=10)).error_code == Err.NOT_LEADER_OR_FOLLOWER
         beyond = await w.read(near, 1, version=12)
         assert (beyond.error_code, beyond.high_watermark) == (0, 1)
-    play(story)
+    tell(story)
 
 
 def test_idle_partitions_are_not_named_in_fetches() -> None:
@@ -236,7 +204,7 @@ def test_idle_partitions_are_not_named_in_fetches() -> None:
         fetcher.session.build = counting                # type: ignore[method-assign]
         await w.client.sleep(10.0)
         assert len(built) >= 15 and set(built) == {0}
-    play(story)
+    tell(story)
 
 
 def test_a_failed_disk_ends_the_broker_loudly() -> None:
@@ -244,26 +212,15 @@ def test_a_failed_disk_ends_the_broker_loudly() -> None:
     async def story(w: Replicas) -> None:
         victim = w.leader
         assert victim is not None
-        file = type(w.envs[victim].fs.open("/probe"))
-        class Full(file):                               # type: ignore[misc, valid-type]
-            def pwrite(self, data: bytes, offset: int) -> None:
-                raise OSError(errno.ENOSPC, "No space left on device")
-        for segment in w.partition(victim).log.segments:
-            segment.log.__class__ = Full
+        manager = w.brokers[victim].replicas
+        w.world.fail_disk(victim)
         answer = await w.send(b"a", acks=1)
         assert (answer.error_code, answer.base_offset) == (Err.KAFKA_STORAGE_ERROR, -1)
-        assert all(p.failed for p in w.brokers[victim].replicas.partitions.values())
-        await w.until(lambda: w.envs[victim].crashed.done())
-        dead.append(victim)
-    dead: list[int] = []
-    world = Replicas(5)
-
-    async def whole() -> None:
-        await world.begin()
-        await story(world)
-    world.loop.run(whole())
-    assert [n for n in IDS if world.envs[n].crashed.done()] == dead
-    assert isinstance(world.envs[dead[0]].crashed.exception(), Exception)
+        assert all(p.failed for p in manager.partitions.values())
+        await w.until(lambda: victim not in w.brokers)
+        dies.append(victim)
+    dies: list[int] = []
+    tell(story, dies=dies)
 
 
 def test_listeners_hear_of_every_change_of_leader_once() -> None:
@@ -274,13 +231,13 @@ def test_listeners_hear_of_every_change_of_leader_once() -> None:
             w.brokers[node].replicas.on_role("t", lambda i, e, node=node: heard[node].append((i, e)))
         first = w.leader
         assert first is not None and heard[first] == [(0, 0)]
-        await w.brokers[first].stop()
+        await w.world.stop(first)
         rest = {n: w.partition(n) for n in IDS if n != first}
         await w.until(lambda: any(p.is_leader for p in rest.values()))
         second = next(n for n, p in rest.items() if p.is_leader)
         assert heard[first] == [(0, 0), (0, None)]
         assert heard[second] == [(0, rest[second].leader_epoch)]
-    play(story)
+    tell(story)
 
 
 def test_a_clean_stop_and_start_keeps_log_and_watermark() -> None:
@@ -291,19 +248,17 @@ def test_a_clean_stop_and_start_keeps_log_and_watermark() -> None:
         node = w.followers[0]
         await w.until(lambda: w.partition(node).high_watermark == 3)
         epoch = w.brokers[node].lifecycle.broker_epoch
-        await w.brokers[node].stop()
-        disk = w.envs[node].fs
-        assert disk.exists(f"/data-{node}/.kafka_cleanshutdown")
-        w.envs[node] = SimEnv(w.loop, w.net, disk, f"again:{node}")
-        w.brokers[node] = Broker(w.envs[node], w.config(node))
-        await w.brokers[node].start()
+        await w.world.stop(node)
+        disk = w.disk(node)
+        assert disk.exists("/data/.kafka_cleanshutdown")
+        await w.world.restart(node)
         manager = w.brokers[node].replicas
-        assert manager.dir.clean_epoch == epoch and not disk.exists(f"/data-{node}/.kafka_cleanshutdown")
+        assert manager.dir.clean_epoch == epoch and not disk.exists("/data/.kafka_cleanshutdown")
         assert manager.dir.high_watermarks["t", 0] == 3
         await w.until(lambda: ("t", 0) in manager.partitions)
         assert (w.partition(node).log.end_offset, w.partition(node).high_watermark) == (3, 3)
         await w.until(lambda: sorted(w.partition(w.leader).core.isr.committed) == list(IDS))
-    play(story)
+    tell(story)
 
 
 def test_a_recreated_topic_inherits_nothing() -> None:
@@ -314,13 +269,13 @@ def test_a_recreated_topic_inherits_nothing() -> None:
         topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
         await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
         await w.until(lambda: all(("t", 0) not in b.replicas.partitions for b in w.brokers.values()))
-        await w.until(lambda: all(not any("t-0" in name for name in w.envs[n].fs.listdir(f"/data-{n}")) for n in IDS))
+        await w.until(lambda: all(not any("t-0" in name for name in w.disk(n).listdir("/data")) for n in IDS))
         await w.create("t")
         await w.until(lambda: w.leader is not None)
         assert w.partition(1).topic_id != old
         assert [w.partition(n).log.end_offset for n in IDS] == [0, 0, 0]
         assert (await w.send(b"new")).base_offset == 0
-    play(story)
+    tell(story)
 
 
 def test_a_topic_deleted_while_a_broker_was_away() -> None:
@@ -328,17 +283,15 @@ def test_a_topic_deleted_while_a_broker_was_away() -> None:
     async def story(w: Replicas) -> None:
         assert (await w.send(b"old")).error_code == 0
         node = 3
-        await w.brokers[node].stop()
+        await w.world.stop(node)
         topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
         await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
-        disk = w.envs[node].fs
-        assert disk.exists(f"/data-{node}/t-0")
-        w.envs[node] = SimEnv(w.loop, w.net, disk, f"again:{node}")
-        w.brokers[node] = Broker(w.envs[node], w.config(node))
-        await w.brokers[node].start()
-        await w.until(lambda: not any("t-0" in name for name in disk.listdir(f"/data-{node}")))
+        disk = w.disk(node)
+        assert disk.exists("/data/t-0")
+        await w.world.restart(node)
+        await w.until(lambda: not any("t-0" in name for name in disk.listdir("/data")))
         assert ("t", 0) not in w.brokers[node].replicas.partitions
-    play(story)
+    tell(story)
 
 
 def test_a_lost_disk_is_filled_again() -> None:
@@ -347,37 +300,32 @@ def test_a_lost_disk_is_filled_again() -> None:
         for value in (b"a", b"b", b"c"):
             assert (await w.send(value)).error_code == 0
         node = w.followers[0]
-        await w.brokers[node].stop()
-        disk = w.envs[node].fs
-        disk.rmtree(f"/data-{node}")
-        w.envs[node] = SimEnv(w.loop, w.net, disk, f"again:{node}")
-        w.brokers[node] = Broker(w.envs[node], w.config(node))
-        await w.brokers[node].start()
+        await w.world.stop(node)
+        disk = w.disk(node)
+        disk.rmtree("/data")
+        await w.world.restart(node)
         await w.until(lambda: ("t", 0) in w.brokers[node].replicas.partitions)
         await w.until(lambda: node in w.partition(w.leader).core.isr.committed)
         assert w.partition(node).log.end_offset == 3
         same = {n: w.partition(n).log.read(0, 1 << 20, 3) for n in IDS}
         assert len(set(same.values())) == 1
-    play(story)
+    tell(story)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_min_bytes_gathers(seed: int) -> None:
     """Fails when a fetch with min_bytes answers with less before its time, or waits though there is enough."""
-    world = Replicas(seed)
-
-    async def story() -> None:
-        await world.begin()
+    async def story(world: Replicas) -> None:
         leader = world.leader
         assert leader is not None
         size = len(build([(None, b"x")], timestamp_ms=0))
         waiting = world.client.spawn(timed(world, world.read(leader, 0, wait=20.0, min_bytes=2 * size)), "read")
         await world.client.sleep(1.0)
-        world.second_connection()
+        world.connect(leader)
         await world.send(b"a")
         await world.client.sleep(3.0)
         assert not waiting.done()
         await world.send(b"b")
         took, found = await waiting
         assert offsets(found) == [0, 1] and 4.0 <= took < 6.0
-    world.loop.run(story())
+    tell(story, seed)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from kafka.protocol.admin import CreateTopicsRequest
@@ -15,20 +12,19 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest
 
-from minikafka.broker.peer import Peer
 from minikafka.broker.transaction_partition import stored_value
 from minikafka.core.transaction import Identity
 from minikafka.core.transaction_state import State
 from minikafka.log.batch import batches, build
 from minikafka.protocol.errors import Err
 from minikafka.protocol.transaction_records import transaction_key, transaction_value
-from tests.sim.test_cluster_in_virtual_time import World
+from tests.broker.stage import Stage, play
 
 ID = "copier"
 Who = tuple[int, int]
 
 
-class Transactions(World):
+class Transactions(Stage):
     """A world with a topic `t` of two partitions and a producer that knows the protocol."""
 
     extra = {"transaction.state.log.num.partitions": "1", "min.insync.replicas": "2",
@@ -106,7 +102,7 @@ class Transactions(World):
             await self.client.sleep(0.05)
 
     async def leader(self, partition: int) -> int:
-        alive = next(node for node, env in self.envs.items() if node in self.peers)
+        alive = next(iter(self.peers))
         named = [MetadataRequest.MetadataRequestTopic(topic_id=None, name="t")]
         while True:
             answer = await self.ask(alive, MetadataRequest(topics=named), 12)
@@ -129,25 +125,7 @@ class Transactions(World):
     async def stop(self, node: int) -> None:
         """A controlled shutdown; whoever is asked from now on is another."""
         del self.peers[node]
-        await self.brokers[node].stop()
-
-    def hold_followers(self) -> asyncio.Event:
-        """No replica fetches until the returned event is set: the high watermark stands still."""
-        released = asyncio.Event()
-
-        async def gate(size: int) -> None:
-            await released.wait()
-
-        for env in self.envs.values():
-            env.follower_gate = gate
-        return released
-
-
-def play(story: Callable[[Transactions], Coroutine[Any, Any, None]], seed: int = 1) -> None:
-    world = Transactions(seed)
-    world.loop.run(story(world))
-    assert world.loop.errors == []
-    assert [env.crashed.exception() for env in world.envs.values() if env.crashed.done()] == []
+        await self.world.stop(node)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -157,19 +135,19 @@ def test_rule_48_a_decision_is_answered_when_it_is_replicated(seed: int) -> None
     async def story(world: Transactions) -> None:
         node, who = await world.begin()
         await world.write(who, 0)
-        released = world.hold_followers()
+        release = world.hold()
         ending = world.loop.create_task(world.end(node, who, True))
         await world.client.sleep(5)
-        world.peers[node] = Peer(world.client, node, "host", 200 + node, "another")      # answers come in order
+        world.connect(node)
         assert not ending.done() and (await world.describe(node))[1] == "Ongoing"
         assert await world.add(node, who, 1) is Err.CONCURRENT_TRANSACTIONS
         assert world.brokers[await world.leader(0)].replicas.get("t", 0).log.end_offset == 1, "no marker yet"
-        released.set()
+        release()
         assert await ending is Err.NONE
         await world.until(node, State.COMPLETE_COMMIT)
         assert await world.read(0) == (2, 2, 2)
 
-    play(story, seed)
+    play(Transactions(seed), story)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -180,14 +158,14 @@ def test_rule_48_a_decision_that_took_too_long_still_happens(seed: int) -> None:
         node, who = await world.begin()
         await world.write(who, 0)
         world.brokers[node].transactions.partitions[0].log.timeout_s = 2.0
-        released = world.hold_followers()
+        release = world.hold()
         assert await world.end(node, who, True) is Err.COORDINATOR_NOT_AVAILABLE
         assert await world.end(node, who, False) is Err.CONCURRENT_TRANSACTIONS, "it is too late for another outcome"
-        released.set()
+        release()
         await world.until(node, State.COMPLETE_COMMIT)
         assert await world.end(node, who, True) is Err.NONE
 
-    play(story, seed)
+    play(Transactions(seed), story)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -203,13 +181,14 @@ def test_rule_55_the_next_coordinator_finishes_what_is_prepared(seed: int, commi
         state = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
         prepared = replace(home.transactions[ID].data, state=state)
         record = build([(transaction_key(ID), transaction_value(stored_value(prepared)))], timestamp_ms=0)
-        await world.brokers[node].replicas.append("__transaction_state", 0, record, origin="coordinator")
+        manager = world.brokers[node].replicas
+        await world.world.call(node, manager.append("__transaction_state", 0, record, origin="coordinator"))
         await world.stop(node)                       # it has written the decision and done nothing about it
         node = await world.coordinator(instead_of=node)
         await world.until(node, State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
         assert [await world.read(p) for p in (0, 1)] == [(2, 2, 2), (2, 2, 2)]
 
-    play(story, seed)
+    play(Transactions(seed), story)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -228,7 +207,7 @@ def test_rule_55_the_next_coordinator_knows_the_open_transaction(seed: int) -> N
         assert [(await world.read(p))[:2] for p in (0, 1)] == [(2, 2), (2, 2)]
         assert (await world.init(node))[1] == who[1] + 1
 
-    play(story, seed)
+    play(Transactions(seed), story)
 
 
 def test_rule_55_while_a_partition_loads_nothing_is_decided() -> None:
@@ -241,7 +220,7 @@ def test_rule_55_while_a_partition_loads_nothing_is_decided() -> None:
         assert await world.end(node, who, True) is Err.COORDINATOR_LOAD_IN_PROGRESS
         assert (await world.describe(node))[0] == Err.COORDINATOR_LOAD_IN_PROGRESS
 
-    play(story)
+    play(Transactions(1), story)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -257,7 +236,7 @@ def test_rule_50_time_runs_out_on_a_silent_producer(seed: int) -> None:
         assert await world.read(0) == (2, 2, 2)
         assert await world.end(node, who, True) is Err.PRODUCER_FENCED
 
-    play(story, seed)
+    play(Transactions(seed), story)
 
 
 def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
@@ -268,12 +247,12 @@ def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
         who = await world.init(node, timeout_ms=3000)
         await world.write(who, 0)
         coordinator = world.brokers[node].transactions
-        coordinator.partitions[0].look_at_time(world.envs[node].wall_ms() + 4000)
-        await coordinator.end(ID, Identity(*who), True, 0)
+        coordinator.partitions[0].look_at_time(world.brokers[node].env.wall_ms() + 4000)
+        await world.world.call(node, coordinator.end(ID, Identity(*who), True, 0))
         await world.until(node, State.COMPLETE_COMMIT)
         assert (await world.read(0))[2] == 2
 
-    play(story)
+    play(Transactions(1), story)
 
 
 def test_an_unused_id_is_forgotten_and_stays_forgotten() -> None:
@@ -287,7 +266,7 @@ def test_an_unused_id_is_forgotten_and_stays_forgotten() -> None:
         node = await world.coordinator(instead_of=node)
         assert (await world.describe(node))[0] == Err.TRANSACTIONAL_ID_NOT_FOUND
 
-    play(story)
+    play(Transactions(1), story)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -305,7 +284,7 @@ def test_no_append_waits_for_the_end_of_a_long_poll(seed: int) -> None:
             await world.until(node, State.COMPLETE_ABORT)
             assert world.loop.time() - before < 0.2
 
-    play(story, seed)
+    play(Transactions(seed), story)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -321,7 +300,7 @@ def test_rule_52_a_transaction_begins_while_the_last_marker_is_on_its_way(seed: 
         await world.write(who, 0)
         assert await world.read(0) == (41, 40, 40)
 
-    play(story, seed)
+    play(Transactions(seed), story)
 
 
 def test_the_trace_tells_every_state() -> None:
@@ -332,8 +311,8 @@ def test_the_trace_tells_every_state() -> None:
         await world.write(who, 0)
         await world.end(node, who, False)
         await world.until(node, State.COMPLETE_ABORT)
-        events = [e for e in world.envs[node].events if e["k"] == "transaction"]
+        events = world.events(node, "transaction")
         assert [(e["id"], e["state"], e["partitions"]) for e in events] == [
             (ID, "Empty", []), (ID, "Ongoing", ["t-0"]), (ID, "PrepareAbort", ["t-0"]), (ID, "CompleteAbort", [])]
 
-    play(story)
+    play(Transactions(1), story)

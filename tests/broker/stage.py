@@ -1,0 +1,91 @@
+"""Three real brokers in a world of virtual time, and a client that asks each of them by hand, with Kafka's own defaults.
+
+    def test_something() -> None:
+        async def story(w: Replicas) -> None: ...
+        play(Replicas(5), story)
+
+Subclasses add the requests that their stories need; `extra` are settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from kafka.protocol.metadata import MetadataRequest
+
+from minikafka.broker.broker import Broker
+from minikafka.broker.peer import Peer
+from minikafka.sim.disk import Mount
+from minikafka.sim.host import host_name
+from minikafka.sim.world import CLIENT_PORT, World
+
+IDS = (1, 2, 3)
+S = TypeVar("S", bound="Stage")
+
+
+class Stage:
+    """The world, and connections from one client to every broker in `peers`."""
+
+    extra: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, seed: int) -> None:
+        self.world = World(seed, preset=None, config=self.extra)
+        self.loop, self.net, self.client = self.world.loop, self.world.net, self.world.client_env()
+        self.peers: dict[int, Peer] = {}
+        for node in IDS:
+            self.connect(node)
+
+    def connect(self, node: int) -> None:
+        """From now on this broker is asked over a new connection: answers on the old one come in order."""
+        self.peers[node] = Peer(self.client, node, host_name(node), CLIENT_PORT, "client")
+
+    async def start(self) -> None:
+        await self.world.start()
+
+    async def ask(self, node: int, request: Any, version: int, timeout: float = 30.0) -> Any:
+        return await self.peers[node].request(request, version, timeout=timeout)
+
+    async def leader_of(self, topic: str) -> int:
+        named = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=topic)]
+        while True:
+            partitions = (await self.ask(1, MetadataRequest(topics=named), 12)).topics[0].partitions
+            if partitions and partitions[0].leader_id >= 0:
+                return int(partitions[0].leader_id)
+            await self.client.sleep(0.05)
+
+    @property
+    def brokers(self) -> dict[int, Broker]:
+        """Those that run."""
+        return {n: broker for n in IDS if (broker := self.world.broker(n)) is not None}
+
+    def disk(self, node: int) -> Mount:
+        """What is on a broker's disk, also if it does not run."""
+        return Mount(self.world.hosts[node].disk)
+
+    def events(self, node: int, kind: str) -> list[dict[str, Any]]:
+        """What the broker has told of that kind."""
+        return [e for e in self.world.events if e["b"] == node and e["k"] == kind]
+
+    def hold(self, *nodes: int) -> Callable[[], None]:
+        """Keep these brokers (all if none is named) from replicating; returns what lets them go."""
+        held = nodes or IDS
+        for node in held:
+            self.world.hold_follower(node)
+
+        def release() -> None:
+            for node in held:
+                self.world.hosts[node].hold_follower(False, 0.0)
+
+        return release
+
+
+def play(stage: S, story: Callable[[S], Coroutine[Any, Any, Any]], dies: Sequence[int] = ()) -> Any:
+    """Run a story to its end, and return what it returns; no broker may die of itself but those in `dies`."""
+    try:
+        answer = stage.world.run(story(stage))
+        assert stage.world.errors == []
+        assert [node for node, _ in stage.world.crashes] == list(dies)
+        return answer
+    finally:
+        stage.world.close()
