@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -70,3 +71,39 @@ def test_a_folder_that_is_not_there_yet(tmp_path: Path, told: list[Any]) -> None
     made = watcher(tmp_path / "later", told)
     made.look()
     assert told == []
+
+
+def test_other_sources_and_plans_without_one(tmp_path: Path, told: list[Any]) -> None:
+    """Fails if a query that also reads something else stops the thread, or a plan is told that is torn after its second line
+    or of another version."""
+    look = watcher(tmp_path, told).look
+    plan(tmp_path, 0, 10)
+    file = tmp_path / "offsets" / "0"
+    whole = file.read_text()
+    for unread in ("\n".join(whole.splitlines()[:2]), whole.replace("v1", "v2", 1)):
+        file.write_text(unread)
+        look()
+    assert told == []
+    file.write_text(whole + '\n{"logOffset": 3}\n-')
+    look()
+    assert [fields["ends"] for _, fields in told] == [{"flights-0": 10}]
+
+
+def test_it_looks_by_itself_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    """Fails if nothing is told before the end, if the last plan before `stop` is lost, or if the thread goes on."""
+    said: Queue[str] = Queue()
+    made = CheckpointWatcher(tmp_path, lambda kind, **_: said.put(kind), "q", over=lambda: False)
+    plan(tmp_path, 0, 10)
+    assert said.get(timeout=30) == "batch"
+    plan(tmp_path, 1, 20)
+    commit(tmp_path, 0)
+    made.stop()
+    assert [said.get_nowait(), said.get_nowait()] == ["batch", "batch_done"]
+    assert not made._thread.is_alive()
+
+
+def test_it_ends_with_the_cluster(tmp_path: Path) -> None:
+    """Fails if a watched query keeps a thread after everything was closed."""
+    made = CheckpointWatcher(tmp_path, lambda kind, **_: None, "q", over=lambda: True)
+    made._thread.join(30)
+    assert not made._thread.is_alive() and made._thread.daemon

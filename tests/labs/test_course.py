@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import re
 import statistics
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from minikafka.lab import hints
 from tools import labs
-from tools.notebooks.build import ROOT, Project, asked, load, student_notebook, text
+from tools.notebooks.build import ROOT, Project, asked, load, student_notebook, text, typed
 from tools.notebooks.source import read
 from tools.notebooks.student import BEGIN
 
@@ -178,3 +180,14 @@ def test_the_solved_notebook_was_run_to_its_end(lab):
 def test_labs_readme_lists_it(lab):
     """Fails if a lab is missing from the list, or its title or minutes are not those of its source."""
     assert lab.title in row(lab) and f"| {lab.minutes} |" in row(lab)
+
+
+@every_lab
+def test_what_git_keeps_for_students_is_unsolved(lab):
+    """A student may type into the working copy (I-NB-2). Fails if a typed notebook, or one edited by hand, is committed."""
+    kept = subprocess.run(["git", "show", f"HEAD:labs/{lab.name}.ipynb"], cwd=ROOT, capture_output=True, text=True)
+    if kept.returncode:
+        pytest.skip(f"not in a git checkout: {kept.stderr.strip()}")
+    notebook = nbformat.reads(kept.stdout, as_version=4)
+    assert notebook.metadata["minikafka"]["typed"] == typed(notebook.cells)
+    assert [cell.id for cell in notebook.cells if cell.get("outputs")] == []

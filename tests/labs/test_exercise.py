@@ -99,3 +99,15 @@ def test_hints_come_one_after_the_other_or_by_level(monkeypatch):
     assert [hint("99.1").text for _ in range(4)] == ["a?", "b", "c.py", "c.py"]
     assert [hint("99.1", level).text for level in (1, 3, 9, 0)] == ["a?", "c.py", "c.py", "a?"]
     assert "hint 2 of 3" in repr(hint("99.1", 2)) and "b" in hint("99.1", 2)._repr_html_()
+
+
+def test_an_excerpt_may_hold_lines_and_events_without_a_time():
+    """Fails if a check's own words between the events stop the notebook, or a verdict without an excerpt shows an empty box."""
+    @checks("99.4")
+    def _(answer):
+        raise Wrong("no", excerpt=["as it was", {"k": "note"}, {"t": 5.0, "b": 1, "k": "hw"}])
+    assert repr(check("99.4", None)).splitlines()[1:] == [
+        "    as it was", "       0.000 s  cluster   note", "       0.000 s  broker 1  hw"]
+    assert "<pre" in check("99.4", None)._repr_html_() 
+    for nothing in ("<pre", "again", "production"):
+        assert nothing not in check("99.1", lambda: 4)._repr_html_()

@@ -38,7 +38,9 @@ def test_a_guess_is_kept_until_the_measurement():
     (40, 10, SURPRISE, "4 times too much"), (1, 10, SURPRISE, "10 times too little"), (12, 10, SURPRISE, "2 above, 20%"),
     (5_260_000, 5260, SURPRISE, "1,000 times too much"),
     (5, 0, SURPRISE, "5 above"), (-1, 1, SURPRISE, "2 below"), ("many", 10, SURPRISE, "'many'"),
-    (True, False, SURPRISE, "True"), ({0: 40, 1: 40}, {0: 50, 1: 40}, SURPRISE, "1 of 2 as you said"),
+    (True, False, SURPRISE, "True"), (True, 1.05, SURPRISE, "True"), (0, 5, SURPRISE, "5 below"),
+    ([1, 3], (1, 2), SURPRISE, "1 of 2 as you said"), ([1, 2], (1, 2, 3), SURPRISE, "you said [1, 2], measured (1, 2, 3)."),
+    (11, 10, NEAR, "1 above, 10%"), ({0: 40, 1: 40}, {0: 50, 1: 40}, SURPRISE, "1 of 2 as you said"),
 ])
 def test_how_near_a_guess_was(guess, measured, word, told):
     """Fails if a number is only right or wrong, if text that is a number is not taken for one, or if 0 divides."""

@@ -59,6 +59,7 @@ def test_not_begun_is_not_tried(student, monkeypatch, two_exercises):
 
 
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"version": 2}', '{"version": 1, "exercises": []}', "\x00\xff",
+                                  '{"version": 2, "exercises": {}, "hints": {}, "predictions": {}, "labs": {}}',
                                   '{"version": 1, "exercises": {"1.1": 3}, "hints": {}, "predictions": {}, "labs": {}}'])
 def test_a_damaged_file_is_kept_aside(student, two_exercises, capsys, text):
     """I-STUDENT-2: fails if a file that cannot be read is overwritten, or if nobody is told where it went."""
@@ -104,7 +105,8 @@ def test_a_place_that_cannot_be_written_stops_nothing(tmp_path, monkeypatch, two
     monkeypatch.setattr(record, "_told", set())
     assert check("98.1", 3) and check("98.1", 3)
     assert predict("98.2", 3) and progress()
-    assert capsys.readouterr().out.count("cannot be kept") == 1
+    out = capsys.readouterr().out
+    assert out.count("cannot be kept") == 1 and out.endswith(": File exists\n")
 
 
 @pytest.mark.parametrize("variables, kept", [
@@ -174,3 +176,24 @@ def test_the_page_says_when_nothing_is_kept(course, monkeypatch):
     """Fails if a student whose progress is switched off is left to wonder."""
     monkeypatch.setenv("MINIKAFKA_PROGRESS", "off")
     assert "nothing is kept" in repr(progress(course))
+
+
+def test_the_lab_that_was_worked_in_last_is_next(student, course):
+    """Fails if one is sent to another lab than the one just worked in."""
+    for lab, now, exercise_ in (("98", 100.0, "98.1"), ("97", 200.0, "97.1"), ("98", 300.0, "98.1")):
+        record.change(lab, lambda kept: None, lambda now=now: now)
+        assert progress(course).next.startswith(f"exercise {exercise_} in lab {lab}")
+
+
+def test_the_page_says_where_it_is_kept(student, course):
+    """Fails if a student cannot find the file, or if a page without surprises shows an empty list."""
+    assert repr(progress(course)).splitlines()[-1] == "kept in mine/progress.json"
+    assert repr(progress(course / "labs")) .splitlines()[-1] == f"kept in {student}"
+    assert "<ul>" not in progress(course)._repr_html_()
+
+
+def test_a_file_that_cannot_be_opened_stops_nothing(student, capsys):
+    """I-STUDENT-3: fails if trouble with the disk is an error of the notebook, or nobody is told what is the matter."""
+    student.mkdir(parents=True)
+    assert record.read() == record.empty()
+    assert capsys.readouterr().out == f"your progress in {student} cannot be read: Is a directory\n"

@@ -91,3 +91,27 @@ def test_an_empty_run_is_an_empty_chart() -> None:
     """Fails if a chart needs an event."""
     figure = charts(Run([]))
     assert figure.layout.yaxis3.title.text == "offset" and "<img" in figure._repr_mimebundle_()["text/html"]
+
+
+def test_other_partitions_and_what_clients_say_they_committed_are_left_out() -> None:
+    """Fails if another partition's log is drawn in this one's chart, a client's word beside the coordinator's, or a leader of
+    the past leads again by saying so; and if a commit that was told before any watermark stops the chart."""
+    mine = read(story(), "flights-0", ZERO)
+    others = [event(2.5, "append", 1, tp="flights-1", base=0, last=9, epoch=0, count=10, bytes=9),
+              event(2.6, "hw", 1, tp="flights-1", hw=10), event(2.7, "commit", 1, tp="flights-1", group="billing", offset=10),
+              event(2.8, "committed", tp="flights-0", group="billing", client="desk", offset=0),
+              event(3.05, "role", 1, tp="flights-0", role="leader", leader=1, epoch=0, isr=[1, 2])]
+    assert read(sorted([*story(), *others], key=lambda e: e["t"]), "flights-0", ZERO) == mine
+    assert read([event(0.1, "commit", 1, tp="flights-0", group="billing", offset=1)], "flights-0", ZERO).lag == {}
+
+
+def test_marks_stand_at_their_moment_through_all_charts() -> None:
+    """Fails if the marks are not drawn, end below the top, or stand beside the clock of the lines."""
+    run = Run(story(), engine="sim")
+    figure = charts(run, "flights-0")
+    foot = next(trace for trace in figure.data if trace.name == "events")
+    assert sorted(zip(foot.x, foot.text)) == sorted((mark.t, mark.text) for mark in run.marks) and len(run.marks) > 0
+    assert sorted(shape.x0 for shape in figure.layout.shapes) == sorted(foot.x)
+    assert {(shape.y0, shape.y1, shape.yref) for shape in figure.layout.shapes} == {(0, 1, "paper")}
+    line = next(trace for trace in figure.data if trace.name == "high watermark")
+    assert [round(t, 3) for t in line.x] == [1.3, 4.0]

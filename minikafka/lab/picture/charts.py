@@ -57,7 +57,7 @@ def read(events: Iterable[dict[str, Any]], tp: str, zero: float) -> Series:
             if kind == "role" and event.get("leader") == event["b"] and event["epoch"] >= epoch:
                 leader, epoch = event["b"], event["epoch"]
             _read_log(series, event, t, leader)
-            if kind == "commit" and event.get("group"):
+            if kind == "commit":
                 committed[event["group"]] = event["offset"]
             if kind in ("commit", "hw") and series.watermark:
                 for group, offset in committed.items():
