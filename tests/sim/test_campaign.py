@@ -11,7 +11,7 @@ from minikafka.sim import campaign as campaigns
 from minikafka.sim import command, coverage, faults, workload
 from minikafka.sim.campaign import Campaign, Outcome, campaign, kept_seeds, write_ledger
 from minikafka.sim.shrink import shrink
-from minikafka.sim.swarm import Run, run_seed
+from minikafka.sim.swarm import PLAIN, Run, Shape, run_seed
 
 SEEDS, BLOCKS, JOBS = 25, 4, 2
 seen: Counter[str] = Counter()
@@ -49,6 +49,20 @@ def test_a_seed_is_a_run() -> None:
     first, again = run_seed(2), run_seed(2)
     assert first.trace_hash == again.trace_hash and first.history == again.history
     assert first.coverage == again.coverage and first.coverage["send ok"] > 50
+
+
+def test_clusters_are_built_in_several_ways_from_a_certain_seed_on() -> None:
+    """Fails if a seed that lists name is another run now, if a way of building is never drawn, or if most seeds may lose."""
+    assert {Shape.of(seed) for seed in range(PLAIN)} == {Shape()}
+    drawn = Counter(Shape.of(seed) for seed in range(PLAIN, PLAIN + 1000))
+    assert set(drawn) == {Shape(controllers, unclean) for controllers in (None, 3) for unclean in (False, True)}
+    assert 150 < sum(n for shape, n in drawn.items() if shape.controllers) < 250
+    assert 60 < sum(n for shape, n in drawn.items() if shape.unclean) < 140
+    unclean = next(seed for seed in range(PLAIN, PLAIN + 1000) if Shape.of(seed) == Shape(3, True))
+    run = Run(unclean)
+    assert run.config["unclean.leader.election.enable"] is True and run.watch.unclean
+    assert [event["f"] for event in run.history] == ["may-lose"] and len(run.world.nodes) == 6
+    run.world.close()
 
 
 def test_plans_differ_and_faults_can_be_left_out() -> None:

@@ -229,7 +229,7 @@ def test_i7_the_metadata_changes_a_leader_within_its_epoch() -> None:
         image.topics["t"].partitions[0] = replace(state, leader=kit.followers()[0])
         image.offset += 1
 
-    assert "I7" in ids(after(tamper))
+    assert any("the leader changed" in str(violation) for violation in after(tamper).watch.violations)
 
 
 @pytest.mark.parametrize("entries", [[(0, 0), (0, 5)], [(0, 0), (3, 50)], [(1, 5), (2, 4)]])
