@@ -32,8 +32,6 @@ MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
 BROKERS = 3
 PLAIN = 5000  # seeds from here on differ in how the cluster is built, too
 CLIENTS_END_S, READ_S = 60.0, 40.0
-# What cannot hold any more where a coordinator's memory was lost with permission.
-FORGOTTEN = {"__transaction_state": "I13", "__consumer_offsets": "I12"}
 
 
 @dataclass
@@ -88,9 +86,6 @@ class Run:
             self._violated("I14", str(error))
         except Exception as error:
             self._violated("I14", f"{type(error).__name__}: {error}")
-        lost = {loss.name.rpartition("-")[0] for loss in self.watch.losses}
-        excused = {id for topic, id in FORGOTTEN.items() if topic in lost}
-        self.watch.violations = [v for v in self.watch.violations if v.id not in excused]
         counted = coverage.of_cluster(self.world, self.history, self.watch)
         result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,
                         self.world.events, self.plan, self.watch.losses)
@@ -121,7 +116,6 @@ class Run:
         await world.mend()
         await self._end(tasks)
         await self._read_everything()
-        self._tell_losses()
         await self.watch.at_end()
         self._tell_clients_errors()
 
@@ -153,14 +147,6 @@ class Run:
                            timeout=READ_S, history=self.history)
         except KafkaError as error:
             self._violated("I15", f"{topic}-{partition} cannot be read ({isolation}): {error}")
-
-    def _tell_losses(self) -> None:
-        """What was lost with permission excuses what readers miss; what a coordinator forgot excuses all that rests
-        on its word."""
-        for loss in self.watch.losses:
-            topic, _, partition = loss.name.rpartition("-")
-            where = {} if topic.startswith("__") else {"topic": topic, "partition": int(partition)}
-            self.history.fact("may-lose", **where, why=loss.text)
 
     def _tell_clients_errors(self) -> None:
         crashed = self.world.client_env().crashed

@@ -11,8 +11,9 @@ from minikafka.sim.invariants.invariant import Invariant
 
 SHOWN = 3
 # What the clients may see of a permitted loss in an internal topic, which is in none of their partitions.
-FOLLOWS = {OFFSETS_TOPIC: ("lost-commit", "phantom-commit", "group-skip", "zombie-commit", "two-owners"),
-           TRANSACTION_TOPIC: ("aborted-read", "torn-txn", "precommitted-read", "duplicate", "lost-write")}
+FOLLOWS = {OFFSETS_TOPIC: ("lost-commit", "phantom-commit", "group-skip", "zombie-commit", "two-owners", "repeated-copy"),
+           TRANSACTION_TOPIC: ("aborted-read", "torn-txn", "precommitted-read", "duplicate", "lost-write",
+                               "repeated-copy", "missing-copy")}
 
 
 class HistoryIsValid(Invariant):

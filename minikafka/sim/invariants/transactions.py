@@ -4,6 +4,10 @@ Each state of a transactional id follows from the one before it (transaction_sta
 KIP-890 gives to one transaction has one outcome; no partition has a marker that its coordinator had not prepared, for
 this partition and with this outcome; and some time after healing no transaction is open that has run out of time, nor
 half done.
+
+What a coordinator forgot, with permission, excuses the producers of whom the lost records had spoken, and no others:
+their transactions are nobody's to end any more and stay open until `kafka-transactions abort`, or stay prepared, with
+an epoch that partitions have seen the end of, so that they refuse its markers (as in Apache's).
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from minikafka.log.batch import Header, records
 from minikafka.log.markers import is_commit
 from minikafka.protocol import transaction_records as wire
 from minikafka.sim.invariants.invariant import Invariant
-from minikafka.sim.invariants.replica import Key, Truth
+from minikafka.sim.invariants.replica import Key, Seen, Truth
 
 SLACK = 15.0  # seconds of virtual time after the last deadline
 # What may follow a state in the log: the fence is written together with the abort that carries it.
@@ -35,6 +39,7 @@ class TransactionsAreSound(Invariant):
         super().__init__(watch)
         self.ids: dict[str, TransactionData] = {}
         self._outcomes: dict[tuple[int, int], State] = {}  # of (producer id, epoch), with KIP-890
+        self._forgotten: dict[int, None] = {}  # producer ids of which something was lost, with permission
         self._prepared: dict[tuple[int, int, bool], dict[Key, None]] = {}  # (id, epoch, commit) -> partitions
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
@@ -75,9 +80,7 @@ class TransactionsAreSound(Invariant):
 
     def _marker(self, truth: Truth, header: Header, commit: bool) -> None:
         known = self._prepared.get((header.producer_id, header.producer_epoch, commit))
-        if known is not None and truth.key in known:
-            return
-        if any(t.was_lost for t in self.watch.truths.values() if t.key[0] == TRANSACTION_TOPIC):
+        if known is not None and truth.key in known or header.producer_id in self._forgotten:
             return
         outcome = "commit" if commit else "abort"
         what = "which nobody had prepared" if known is None else f"prepared for other partitions: {list(known)}"
@@ -86,11 +89,12 @@ class TransactionsAreSound(Invariant):
 
     def on_lost(self, truth: Truth) -> None:
         if truth.key[0] == TRANSACTION_TOPIC:
-            self.ids, self._outcomes = {}, {}
+            before, self.ids, self._outcomes = self.ids, {}, {}
             for other in self.watch.truths.values():
                 if other.key[0] == TRANSACTION_TOPIC:
                     for header, raw in other.in_order():
                         self.on_committed(other, header, raw)
+            self._forgotten |= {data.producer_id: None for name, data in before.items() if self.ids.get(name) != data}
 
     # --- after healing --------------------------------------------------------------------------------------------
 
@@ -108,10 +112,16 @@ class TransactionsAreSound(Invariant):
 
     def _left_open(self) -> list[str]:
         half = [f"transactional id {name} (producer {data.producer_id}, epoch {data.epoch}) is still {data.state.value}"
-                for name, data in self.ids.items() if data.state in (State.ONGOING, *PREPARED)]
+                for name, data in self.ids.items()
+                if data.state in (State.ONGOING, *PREPARED) and data.producer_id not in self._forgotten]
         # Where records were lost with permission a marker may be among them: then only `kafka-transactions abort` helps.
         leading = [s for s in self.watch.replicas()
                    if s.core.is_leader and self.cluster.leads(s) and not s.truth.was_lost]
         return half + [f"{seen}: a transaction is open from offset {first} on, LSO {seen.partition.last_stable_offset}"
                        f", HW {seen.core.high_watermark}"
-                       for seen in leading if (first := seen.log.producers.first_undecided_offset) >= 0]
+                       for seen in leading if (first := self._first_open(seen)) >= 0]
+
+    def _first_open(self, seen: Seen) -> int:
+        """Where the oldest open transaction begins that somebody must still end; -1 if there is none."""
+        return min((entry.txn_first_offset for producer_id, entry in seen.log.producers.entries.items()
+                    if entry.txn_first_offset >= 0 and producer_id not in self._forgotten), default=-1)

@@ -180,6 +180,37 @@ def test_i13_a_transaction_stays_open() -> None:
     assert "a transaction is open from offset 8 on" in kit.watch.violations[0].text
 
 
+@pytest.mark.parametrize("stranger", [False, True])
+def test_i13_only_what_a_coordinator_forgot_with_permission_may_stay_open(stranger: bool) -> None:
+    """Fails if a transaction of which the coordinators lost every record, with permission, is a violation; or if that
+    excuses one that they never knew."""
+    async def story(kit: Kit) -> None:
+        producer = Producer(kit.env, kit.world.bootstrap, transactional_id="forgotten", transaction_timeout=10.0)
+        await producer.begin()
+        await producer.send("t", "forgotten", partition=0)
+        producer.kill()
+        for node in kit.world.brokers:
+            for index in (0, 1):
+                partition = kit.partition(node, TRANSACTION_TOPIC, index)
+                partition.run(partition.core._cut(0))
+        await kit.world.sleep(0.1)
+        for node in kit.world.brokers:
+            kit.world.kill(node)
+        await kit.world.mend()
+        await kit.world.until(lambda: kit.leader() > 0)
+        assert kit.partition(kit.leader()).log.producers.first_undecided_offset == 0
+        if stranger:
+            data = build([(b"k", b"v")], timestamp_ms=kit.env.wall_ms(), producer_id=4711, producer_epoch=0,
+                         base_sequence=0, transactional=True)
+            kit.partition(kit.leader()).append(data, -1)
+        await kit.watch.at_end()
+
+    kit = Kit(unclean=True, without=("I1", "I2"))
+    assert kit.run(story) == (["I13"] if stranger else []), [str(v) for v in kit.watch.violations]
+    assert TRANSACTION_TOPIC in {loss.name.rpartition("-")[0] for loss in kit.watch.losses}
+    assert all("a transaction is open from offset 1 on" in violation.text for violation in kit.watch.violations)
+
+
 # --- healthy --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("seed", range(2))
