@@ -1,7 +1,6 @@
 """Transcripts of the group protocol: `tests/core/group_scenarios/*.txt`, read by people and by the test beside this.
 
-A transcript is a sequence of blocks: one command a line, then `----`, then what happened; an empty line ends a block.
-Lines that start with # explain. Commands:
+Commands:
 
     group [delay=MS] [max=N]                       begin with an empty group (initial rebalance delay, group.max.size)
     join WHO [protocols=a,b] [session=MS] [rebalance=MS] [instance=I] [id=ID] [type=T] [v=N]
@@ -12,13 +11,10 @@ Lines that start with # explain. Commands:
     commit-log [ERROR]                             the oldest appended record is committed, or fails
     advance SECONDS                                unload           (this broker loses the coordinator's partition)
     reload                                         another broker takes over with what the log holds
-
-    python -m tests.core.group_transcript --rewrite        write what happens now; commit only what you understand
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,30 +28,8 @@ KEYS = {"session": "session", "rebalance": "rebalance", "instance": "instance", 
         "protocol_type", "v": "version", "protocols": "protocols"}
 
 
-def replay(text: str) -> str:
-    """The transcript as it is today: comments and commands of `text`, and what they lead to."""
-    world, out, commands = World(), [], []
-    in_result = False
-    for line in text.splitlines():
-        if line.startswith("#") or not line.strip():
-            in_result = in_result and bool(line.strip())
-            if not in_result:
-                out.append(line)
-        elif line == "----":
-            in_result = True
-            out.append(line)
-            for command in commands:
-                world = _do(world, command)
-            out += world.lines
-            world.lines.clear()
-            commands = []
-        elif not in_result:
-            out.append(line)
-            commands.append(line)
-    return "\n".join(out) + "\n"
-
-
-def _do(world: World, line: str) -> World:
+def do(world: World, line: str) -> World:
+    """Carry out one line; `group` makes a new world."""
     command, *words = line.split()
     names = [w for w in words if "=" not in w]
     given = dict(w.split("=", 1) for w in words if "=" in w)
@@ -103,12 +77,3 @@ def _join_arguments(given: dict[str, str]) -> dict[str, Any]:
 
 def _number(text: str | None) -> int | None:
     return None if text is None else int(text)
-
-
-if __name__ == "__main__":
-    for path in sorted(SCENARIOS.glob("*.txt")):
-        now = replay(path.read_text())
-        if now != path.read_text():
-            print("differs:", path.name)
-            if "--rewrite" in sys.argv:
-                path.write_text(now)

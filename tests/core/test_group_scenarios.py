@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.group_transcript import SCENARIOS, replay
+from tests.core.group_transcript import SCENARIOS, do
+from tests.core.group_world import World
+from tests.transcripts import compare, replay
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)
-def test_transcript(path: Path) -> None:
-    """Fails when any change of core/group*.py changes what a member is told, or the order of effects.
-
-    If the change is meant: python -m tests.core.group_transcript --rewrite, and read the difference.
-    """
-    assert replay(path.read_text()) == path.read_text()
+def test_transcript(path: Path, rewrite: bool) -> None:
+    """Fails when any change of core/group*.py changes what a member is told, or the order of effects."""
+    compare(path, replay(path.read_text(), World(), do), rewrite)
 
 
 def test_there_are_transcripts() -> None:

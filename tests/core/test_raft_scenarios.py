@@ -1,7 +1,6 @@
 """Transcripts of the quorum: `tests/core/raft_scenarios/*.txt`, read by people and replayed by this test.
 
-A transcript is a sequence of blocks: one command a line, then `----`, then what happened; an empty line ends a block.
-Lines that start with # explain. In the results, `1: flush` is an effect that node 1 executes, `1: -> 2  Vote ...` a
+In the results, `1: flush` is an effect that node 1 executes, `1: -> 2  Vote ...` a
 message that it sends. Records are written as their epoch and a letter: `2b`; `2^` is the LeaderChange that opens epoch
 2.
 
@@ -20,47 +19,24 @@ message that it sends. Records are written as their epoch and a letter: `2b`; `2
     cut A B, heal                    messages from A to B and back wait; all links work again
     run SECONDS                      a working network; only changes of state are shown, not the messages
     show                             every node: role, epoch, high watermark, log
-
-    python -m tests.core.test_raft_scenarios --rewrite       write what happens now; commit only what you understand
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from minikafka.core.raft_messages import Ballot
 from tests.core.raft_world import MemoryLog, World, decode
+from tests.transcripts import compare, replay
 
 SCENARIOS = Path(__file__).parent / "raft_scenarios"
 
 
-def replay(text: str) -> str:
-    """The transcript as it is today: comments and commands of `text`, and what they lead to."""
-    world, out, commands, in_result = World((1,)), [], [], False
-    for line in text.splitlines():
-        if line == "----":
-            in_result = True
-            out.append(line)
-            for command in commands:
-                world = run_command(world, command.split())
-            out += world.lines
-            world.lines, commands = [], []
-        elif not line.strip() or line.startswith("#"):
-            in_result = in_result and bool(line.strip())
-            if not in_result:
-                out.append(line)
-        elif not in_result:
-            out.append(line)
-            commands.append(line)
-    return "\n".join(out) + "\n"
-
-
-def run_command(world: World, words: list[str]) -> World:
+def run_command(world: World, line: str) -> World:
     """Carry out one line; `voters` makes a new world."""
-    name, *args = words
+    name, *args = line.split()
     options = dict(arg.split("=", 1) for arg in args if "=" in arg)
     plain = [arg for arg in args if "=" not in arg]
     if name == "voters":
@@ -113,23 +89,11 @@ PASS_TIME = {"advance": World.advance, "run": run}
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)
-def test_transcript(path: Path) -> None:
-    """Fails when a change of core/raft*.py changes a message, an effect or their order.
-
-    If the change is meant: python -m tests.core.test_raft_scenarios --rewrite, and read the difference.
-    """
-    assert replay(path.read_text()) == path.read_text()
+def test_transcript(path: Path, rewrite: bool) -> None:
+    """Fails when a change of core/raft*.py changes a message, an effect or their order."""
+    compare(path, replay(path.read_text(), World((1,)), run_command), rewrite)
 
 
 def test_there_are_transcripts() -> None:
     """Fails if the folder is emptied or renamed, which would make the test above pass on nothing."""
     assert len(list(SCENARIOS.glob("*.txt"))) >= 10
-
-
-if __name__ == "__main__":
-    for each in sorted(SCENARIOS.glob("*.txt")):
-        now = replay(each.read_text())
-        changed = now != each.read_text()
-        if changed and "--rewrite" in sys.argv:
-            each.write_text(now)
-        print(f"{'changed' if changed else 'as before'}  {each.name}")

@@ -11,20 +11,17 @@ A file has prose (#), commands (> ...) and, under each command, what happened. T
     metadata B ...                   these brokers hear the newest state (or: all)
     alter-arrive B, alter-take B     B's AlterPartition reaches the controller; its verdict reaches B
     wait SECONDS, tick B, show
-
-Run `python -m tests.core.test_replica_scenarios --rewrite` to write the files anew after a change; commit the difference
-only if you understand it.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from minikafka.core.replica import Replica
 from tests.core.replica_world import World
+from tests.transcripts import compare
 
 FOLDER = Path(__file__).parent / "replica_scenarios"
 FILES = sorted(FOLDER.glob("*.txt"))
@@ -69,16 +66,11 @@ def replay(text: str, kind: type[Replica] = Replica) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_scenario(path: Path) -> None:
+def test_scenario(path: Path, rewrite: bool) -> None:
     """Fails when the replica decides anything else in that story; the file says which rule it is about."""
-    assert replay(path.read_text()) == path.read_text()
+    compare(path, replay(path.read_text()), rewrite)
 
 
 def test_every_story_is_here() -> None:
     """Fails when a transcript of the anomalies that one partition can show (A1 to A7, A14) is lost."""
     assert {p.stem.split("_")[0] for p in FILES} >= {"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a14"}
-
-
-if __name__ == "__main__" and "--rewrite" in sys.argv:
-    for file in FILES:
-        file.write_text(replay(file.read_text()))

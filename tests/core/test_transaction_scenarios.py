@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.transaction_transcript import SCENARIOS, replay
+from tests.core.transaction_transcript import SCENARIOS, World
+from tests.transcripts import compare, replay
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)
-def test_transcript(path: Path) -> None:
-    """Fails when any change of core/transaction*.py changes what a producer is told, or what is appended.
-
-    If the change is meant: python -m tests.core.transaction_transcript --rewrite, and read the difference.
-    """
-    assert replay(path.read_text()) == path.read_text()
+def test_transcript(path: Path, rewrite: bool) -> None:
+    """Fails when any change of core/transaction*.py changes what a producer is told, or what is appended."""
+    compare(path, replay(path.read_text(), World(), World.do), rewrite)
 
 
 def test_there_are_transcripts() -> None:

@@ -1,7 +1,6 @@
 """Transcripts of one transactional id: `tests/core/transaction_scenarios/*.txt`, read by people and by the test beside it.
 
-A transcript is a sequence of blocks: one command a line, then `----`, then what happened; an empty line ends a block.
-Lines that start with # explain. Producers have names (a, b, ...) and remember the identity they were given. Commands:
+Producers have names (a, b, ...) and remember the identity they were given. Commands:
 
     WHO init [expect] [timeout=MS] [lost]  InitProducerId; `expect`: the identity that WHO has is sent along;
                                           `lost`: the answer does not arrive
@@ -12,13 +11,10 @@ Lines that start with # explain. Producers have names (a, b, ...) and remember t
     time-out [v2]                         the coordinator looks at the clock       advance SECONDS
     exhaust                               as if the epoch were the last but one that can be given away
     reload                                another coordinator takes over with what the log holds
-
-    python -m tests.core.transaction_transcript --rewrite     write what happens now; commit only what you understand
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +39,7 @@ class World:
         self.lines: list[str] = []
 
     def do(self, line: str) -> None:
+        """Carry out one command."""
         words = line.split()
         if words[0] in ("stored", "refused", "marked", "advance", "exhaust", "reload", "time-out"):
             getattr(self, words[0].replace("-", "_"))(*words[1:])
@@ -160,35 +157,3 @@ def _names(data: TransactionData) -> str:
 def _shown(data: TransactionData) -> str:
     changed = f", then producer {data.next_id}" if data.next_id >= 0 else ""
     return f"{data.state.value}: {_identity(data)}{changed}, partitions {_names(data)}"
-
-
-def replay(text: str) -> str:
-    """The transcript as it is today: comments and commands of `text`, and what they lead to."""
-    world, out, commands = World(), [], []
-    in_result = False
-    for line in text.splitlines():
-        if line.startswith("#") or not line.strip():
-            in_result = in_result and bool(line.strip())
-            if not in_result:
-                out.append(line)
-        elif line == "----":
-            in_result = True
-            out.append(line)
-            for command in commands:
-                world.do(command)
-            out += world.lines
-            world.lines.clear()
-            commands = []
-        elif not in_result:
-            out.append(line)
-            commands.append(line)
-    return "\n".join(out) + "\n"
-
-
-if __name__ == "__main__":
-    for path in sorted(SCENARIOS.glob("*.txt")):
-        now = replay(path.read_text())
-        if now != path.read_text():
-            print("differs:", path.name)
-            if "--rewrite" in sys.argv:
-                path.write_text(now)

@@ -1,7 +1,6 @@
-"""Every script of minikafka/sim/scripts against its transcript; `--rewrite` writes what happens now.
+"""Every script of minikafka/sim/scripts against its transcript (tests/transcripts.py).
 
 NAME.txt is the story with every rule on; NAME.without.ABLATION.txt the same story with one rule switched off.
-Commit a rewritten transcript only if you understand every line that changed.
 """
 
 from __future__ import annotations
@@ -12,17 +11,11 @@ import pytest
 
 from minikafka.sim.ablations import ablation
 from minikafka.sim.scripts import script
+from tests.transcripts import compare
 
 FOLDER = Path(__file__).parent
 SCRIPTS = script.load()
 WITHOUT = {name: one for name, one in ablation.load().items() if one.script is not None}
-
-
-def compare(path: Path, now: str, rewrite: bool) -> None:
-    if rewrite:
-        path.write_text(now)
-    assert path.exists(), f"{path.name} is missing: write it with --rewrite"
-    assert now == path.read_text()
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
