@@ -3,6 +3,8 @@
 Owns: nothing; conversations with the group's coordinator.
 Invariants: I-COMMITS-1 a commit is said to have failed only if no attempt of it may have been carried out (else `Unsure`).
             I-COMMITS-2 committed offsets are asked for as stable ones: not while a transaction that wrote some is open.
+            I-COMMITS-3 who is no member any more asks for no commit: without a generation nothing would fence it, and an
+              empty group takes what is sent without one (Kafka's CommitFailedException).
 Source: ConsumerCoordinator.sendOffsetCommitRequest, sendOffsetFetchRequest; KIP-447 (stable offsets).
 """
 
@@ -90,6 +92,9 @@ class Commits:
                 partition_index=index, committed_offset=committed.offset, committed_leader_epoch=committed.epoch,
                 committed_metadata=""))
         member = self.membership
+        if member is not None and member.generation == NO_GENERATION:  # I-COMMITS-3
+            raise KafkaError(Err.REBALANCE_IN_PROGRESS if member.joining else Err.UNKNOWN_MEMBER_ID,
+                             f"{self.client.client_id} is no member of {self.group}")
         return OffsetCommitRequest(
             group_id=self.group, generation_id_or_member_epoch=member.generation if member else NO_GENERATION,
             member_id=member.member_id if member else "", group_instance_id=member.instance_id if member else None,

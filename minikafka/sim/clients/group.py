@@ -8,6 +8,8 @@ Owns: the member id, the generation, the task that joins and the one that sends 
 Invariants: I-MEMBER-1 a member without a valid generation has no partitions: `lost` is said before anything new is.
             I-MEMBER-2 one join at a time; it goes on while the consumer polls, so that a cooperative one reads meanwhile.
             I-MEMBER-3 an answer that belongs to an earlier generation changes nothing.
+            I-MEMBER-4 a transaction's offsets are sent under the generation that was joined last, also by who was since
+              put out of the group: that is what fences it (ConsumerGroupMetadata).
 Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator, ConsumerCoordinator; KIP-62, KIP-345, KIP-394.
 """
 
@@ -44,6 +46,7 @@ class Membership:
         self.heartbeat_interval, self.max_poll_interval = heartbeat_interval, max_poll_interval
         self.wake = wake
         self.member_id, self.generation = "", NO_GENERATION
+        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last generation, and who we were in it
         self.needs_join = True
         self.lost = False  # the generation ended without us: all partitions are somebody else's
         self.assigned: list[Tp] | None = None  # the outcome of a join that the consumer has not looked at yet
@@ -134,6 +137,7 @@ class Membership:
             assignments=parts), SYNC, _code, self.rebalance_timeout + self.client.request_timeout)
         if error is Err.NONE:
             self.generation = joined.generation_id
+            self.joined = self.generation, self.member_id
             self.assigned = assignors.decode_assignment(answer.assignment) if answer.assignment else []
             if self._heartbeats is None:
                 self._heartbeats = self.env.spawn(self._beat(), f"{self.client.client_id}: heartbeats")

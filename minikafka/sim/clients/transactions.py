@@ -217,9 +217,10 @@ class Transactions:
             part = named.TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=offset,
                                                          committed_leader_epoch=-1, committed_metadata="")
             topics.setdefault(name, []).append(part)
+        generation, member_id = group.joined
         return TxnOffsetCommitRequest(
             transactional_id=self.id, group_id=group.group, producer_id=self._identity.id,
-            producer_epoch=self._identity.epoch, generation_id=group.generation, member_id=group.member_id,
+            producer_epoch=self._identity.epoch, generation_id=generation, member_id=member_id,
             group_instance_id=group.instance_id,
             topics=[named(name=name, partitions=parts) for name, parts in topics.items()])
 

@@ -218,6 +218,22 @@ def test_who_does_not_poll_gives_up_its_partitions() -> None:
     play(8, story, topics=SIX)
 
 
+def test_who_is_no_member_any_more_commits_nothing() -> None:
+    """Fails if a consumer that has left sends its commit without a generation: the group is empty and would take it."""
+
+    async def story(stage: Stage) -> None:
+        await produce(stage, 3, every=0)
+        idle = stage.consumer("g", ["t"], max_poll_interval=3.0)
+        await read(idle, 3)
+        await stage.world.until(lambda: not idle.membership.stable)  # it has left by itself
+        refused = await error_of(idle.commit())
+        assert refused.code is Err.UNKNOWN_MEMBER_ID and not isinstance(refused, Unsure)
+        assert [e["type"] for e in stage.history if e["f"] == "commit"] == ["invoke", "fail"]
+        assert set((await idle.committed()).values()) == {-1}
+
+    play(12, story, topics=SIX)
+
+
 def test_a_topic_grows() -> None:
     """Fails if nobody notices new partitions, or a topic that did not exist yet when the group began."""
 
