@@ -26,8 +26,9 @@ from minikafka.core.group_state import State
 from minikafka.core.offset_expiry import sweep
 from minikafka.core.offsets import CommittedOffset, Key, OffsetStore
 from minikafka.core.transaction import Identity
-from minikafka.log.batch import Header, batches, build, records
+from minikafka.log.batch import Header, build, checked, records
 from minikafka.log.markers import is_commit, marker
+from minikafka.log.records import MalformedRecord
 from minikafka.protocol import group_records as wire
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.group_records import assigned_partitions
@@ -61,12 +62,12 @@ class GroupPartition:
         while at < end and not self.closed:
             try:
                 data = self.partition.read(at, self.coordinator.load_buffer_size, LOG_END).records
-            except KafkaError as error:
-                log.warning("%s cannot be loaded: %s", self.partition.name, error)
+                for header, raw in checked(data):
+                    self._replay(header, raw)
+                    at = header.next_offset
+            except (KafkaError, MalformedRecord) as error:  # another broker may have a whole copy, and be elected
+                log.error("%s cannot be loaded: %s", self.partition.name, error)
                 return
-            for header, raw in batches(data):
-                self._replay(header, raw)
-                at = header.next_offset
             await self.env.sleep(0)
         if not self.closed:
             self._loaded()

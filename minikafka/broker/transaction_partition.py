@@ -18,7 +18,8 @@ from minikafka.broker.group_log import GroupLog
 from minikafka.broker.partition import LOG_END, Partition
 from minikafka.core.transaction import TopicPartition, Transaction, TransactionData
 from minikafka.core.transaction_state import BY_STATUS, PREPARED, STATUS
-from minikafka.log.batch import batches, records
+from minikafka.log.batch import checked, records
+from minikafka.log.records import MalformedRecord
 from minikafka.protocol import transaction_records as wire
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -49,13 +50,13 @@ class TransactionPartition:
         while at < end and not self.closed:
             try:
                 data = self.partition.read(at, LOAD_BYTES, LOG_END).records
-            except KafkaError as error:
-                log.warning("%s cannot be loaded: %s", self.partition.name, error)
+                for header, raw in checked(data):
+                    if not header.is_control:
+                        self._replay(raw)
+                    at = header.next_offset
+            except (KafkaError, MalformedRecord) as error:  # another broker may have a whole copy, and be elected
+                log.error("%s cannot be loaded: %s", self.partition.name, error)
                 return
-            for header, raw in batches(data):
-                if not header.is_control:
-                    self._replay(raw)
-                at = header.next_offset
             await self.env.sleep(0)
         if not self.closed:
             self.log.expect(end, end, lambda _: self._loaded())

@@ -59,12 +59,14 @@ def _final_values(story: Story) -> dict[TP, set[str | None]]:
 
 
 def repeated_copy(story: Story) -> Iterator[Evidence]:
-    """By source record and target topic."""
-    for (*source, offset, target), copies in _copies(story).items():
+    """By source record and target topic. Where records of the source were lost, another may have come in one's place."""
+    for (topic, partition, offset, target), copies in _copies(story).items():
         if len(copies) > 1:
+            source = topic, partition
             told = ", ".join(f"{copy.get('value')!r} in {story.txn_of[copy].name}" for copy in copies[:3])
-            yield Evidence(f"{tell.place(tuple(source), offset)} was copied {len(copies)} times to {target}: {told}",
-                           copies[1].tp, [event for copy in copies[:3] for event in copy.events])
+            yield Evidence(f"{tell.place(source, offset)} was copied {len(copies)} times to {target}: {told}",
+                           copies[1].tp if story.excuse(source) is None else source,
+                           [event for copy in copies[:3] for event in copy.events])
 
 
 def missing_copy(story: Story) -> Iterator[Evidence]:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from minikafka.log import compression
-from minikafka.log.records import Record, encode_records, iter_records
+from minikafka.log.records import MalformedRecord, Record, encode_records, iter_records
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size  # 61
@@ -127,6 +127,20 @@ def batches(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memor
     view = memoryview(buf)
     for pos, header in frames(buf):
         yield header, view[pos : pos + header.size]
+
+
+def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memoryview]]:
+    """The same for who acts by what it reads: MalformedRecord for a wrong checksum (the disk may have damaged what was
+    whole when it was written)."""
+    for header, batch in batches(buf):
+        require_checksum(header, batch)
+        yield header, batch
+
+
+def require_checksum(header: Header, batch: memoryview) -> None:
+    """Raises MalformedRecord if the batch is not what its checksum says."""
+    if not crc_ok(batch, 0, header):
+        raise MalformedRecord(f"the batch at offset {header.base_offset} does not match its checksum")
 
 
 def crc_ok(buf: bytes | bytearray | memoryview, pos: int, header: Header) -> bool:

@@ -12,6 +12,8 @@ Invariants: I-CLEAN-3 nothing at or beyond the last stable offset, in the active
             I-CLEAN-4 for every key its last record below the clean point is there; offsets do not change.
             I-CLEAN-5 a cleaning reads files of its own and touches the log in `swap_in` only: its slices may run in a
               thread, and one that the log has outrun leaves nothing behind.
+            I-CLEAN-6 a batch that its checksum contradicts ends the cleaning: its records would supersede sound ones, and
+              what is left of it get a new checksum (in Apache Kafka it does).
 Its input is fsynced before it begins (the caller sees to it), so recovery never reads a compacted segment again to find
 where leader epochs began. Apache Kafka also cleans what is not flushed, and keeps the last batch only of the whole
 cleaning, so its segments may have holes between them.
@@ -24,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minikafka.log.batch import Header, each_record
+from minikafka.log.batch import Header, each_record, require_checksum
 from minikafka.log.cleaner_filter import Last, OffsetMap, Retention, Transactions
 from minikafka.log.disk import File
 from minikafka.log.index import MAX_RELATIVE
@@ -85,8 +87,10 @@ class Source:
     size: int
     end: int  # its next offset
 
-    def batches(self, start: int = 0) -> Iterator[tuple[int, Header, memoryview]]:
-        return scan(self.file, start, self.size)
+    def batches(self) -> Iterator[tuple[int, Header, memoryview]]:
+        for position, header, batch in scan(self.file, 0, self.size):
+            require_checksum(header, batch)
+            yield position, header, batch
 
 
 class Cleaning:

@@ -13,12 +13,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from minikafka.sim.client_process import KILLED
+
 # Refusals of those whose time is over.
 FENCED = ("FENCED_LEADER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "PRODUCER_FENCED",
           "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")  # fmt: skip
-ENOUGH = 100  # seeds from which on a campaign is judged by its coverage
+ENOUGH = 50  # seeds from which on a campaign is judged by its coverage
+LATER_SEEDS = "seeds with the later kinds of faults"
 
-# Of each, what 100 seeds must show at least: about a third of what they did when this was written.
+# Of each, what 100 seeds must show at least: about a third of what they did when this was written. "later": what of the
+# cluster's seeds those must show in addition that have the later kinds of faults (swarm.Shape).
 LEAST: dict[str, dict[str, float]] = {
     "raft": {
         "leader": 100, "candidate": 120, "prospective": 250, "resigned": 60, "committed": 800, "truncations": 15,
@@ -33,6 +37,11 @@ LEAST: dict[str, dict[str, float]] = {
         "fault powerloss": 40, "fault pause": 40, "fault cut": 60, "fault stop": 20, "fault reset": 20, "fault wipe": 3,
         "send ok": 20_000, "send info": 200, "commit ok": 500, "delete-topic ok": 20, "requests fenced": 3,
     },
+    "later": {
+        "fault flip_bit": 10, "fault kill_for_good": 4, "fault kill_client": 20, "fault pause_client": 20,
+        "fault replace_client": 20, "fault stop_polling": 15, "fault check_disk": 3, "killed clients' operations": 20,
+        "assignments lost": 20,
+    },
 }  # fmt: skip
 
 
@@ -41,6 +50,7 @@ def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
     if seeds < ENOUGH:
         return []
     least = {name: int(number * seeds / 100) for name, number in LEAST[kind].items()}
+    least |= {name: int(number * coverage[LATER_SEEDS] / 100) for name, number in LEAST["later"].items()}
     return [f"too little chaos: {name} {coverage[name]}, wanted at least {number}"
             for name, number in least.items() if coverage[name] < number]  # fmt: skip
 
@@ -69,6 +79,8 @@ def of_cluster(world: Any, history: Any, watch: Any) -> Counter[str]:
     for event in history:
         if event["type"] != "invoke":
             counts[f"{event['f']} {event['type']}"] += 1
+            counts["killed clients' operations"] += event.get("error") == KILLED
+            counts["assignments lost"] += event["f"] == "revoke" and event["lost"]
             counts["requests fenced"] += event.get("error", "").partition(":")[0] in FENCED
         if event["f"] == "end" and event["type"] == "invoke":
             counts["commits asked" if event["commit"] else "aborts asked"] += 1

@@ -2,11 +2,12 @@
 
 Which kinds a seed has, and how often, is drawn too (swarm testing: runs with few kinds reach states that runs with all
 of them never do). A fault's target is a broker's number or a role, looked up when the fault strikes: whoever leads the
-busiest partition, the active controller, a coordinator.
+busiest partition, the active controller, a coordinator; or one of the clients' processes.
 
-Owns: the plan; how each kind begins and ends. The faults themselves are the world's.
+Owns: the plan; how each kind begins and ends. The faults themselves are the world's, and the clients' processes'.
 Invariants: I-PLOT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
-            I-PLOT-2 every fault ends by itself, or with the healing that comes after the last.
+            I-PLOT-2 every fault ends by itself, or with the healing that comes after the last, but for two: a broker that
+              is killed for good, at most one (a minority), and flipped bits, which are for operator.py.
 """
 
 from __future__ import annotations
@@ -16,21 +17,31 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from minikafka.sim import damage
+from minikafka.sim.client_process import ClientProcess
 from minikafka.sim.host import host_name
 from minikafka.sim.loop import DEAD, PAUSED, RUNNING
 from minikafka.sim.world import CLIENTS, World
 
-LEADER, CONTROLLER, COORDINATOR = "leader", "controller", "coordinator"
+LEADER, CONTROLLER, COORDINATOR, CLIENT = "leader", "controller", "coordinator", "client"
 ROLES = (LEADER, CONTROLLER, COORDINATOR)
 SECONDS = 30.0  # of faults
-# How often a kind is among a seed's, and how long it lasts (seconds, from and to).
-KINDS: dict[str, tuple[float, float, float]] = {
+Odds = tuple[float, float, float]  # how often a kind is among a seed's, and how long it lasts (seconds, from and to)
+KINDS: dict[str, Odds] = {
     "kill": (0.5, 0.1, 8.0), "powerloss": (0.4, 0.1, 8.0), "stop": (0.35, 0.1, 6.0), "kill_all": (0.1, 0.1, 3.0),
     "pause": (0.4, 0.2, 8.0), "cut": (0.35, 0.2, 8.0), "cut_one_way": (0.3, 0.2, 8.0), "isolate": (0.35, 0.2, 10.0),
     "cut_clients": (0.25, 0.2, 6.0), "slow": (0.3, 1.0, 8.0), "reset": (0.4, 0.0, 0.0), "hold_follower": (0.3, 1.0, 14.0),
     "slow_follower": (0.2, 1.0, 8.0), "slow_disk": (0.25, 0.5, 6.0), "jump_clock": (0.2, 0.0, 0.0),
     "drift_clock": (0.2, 1.0, 10.0), "fail_disk": (0.2, 0.5, 4.0), "fill_disk": (0.15, 0.5, 4.0), "wipe": (0.15, 0.2, 4.0),
 }  # fmt: skip
+# Kinds that came later: only seeds that came later have them (swarm.Shape).
+CLIENT_KINDS: dict[str, Odds] = {
+    "kill_client": (0.4, 0.1, 8.0), "pause_client": (0.4, 1.0, 15.0), "replace_client": (0.35, 2.0, 15.0),
+    "stop_polling": (0.3, 9.0, 15.0),
+}  # fmt: skip
+LATER_KINDS = {"flip_bit": (0.25, 0.0, 0.0), "kill_for_good": (0.2, 0.0, 0.0), **CLIENT_KINDS}
+ZOMBIE_S = 5.0  # a replaced client that goes on is ended after so long
+BUSY_S = 1.0  # so long is waited for a client to be busy
 DESTRUCTIVE = ("powerloss", "fail_disk", "fill_disk", "wipe")  # a disk may lose committed records
 
 
@@ -49,21 +60,23 @@ class Fault(NamedTuple):
         return f"{self.at:7.3f} s  {self.kind} {who} for {self.lasts:.3f} s{detail}"
 
 
-def draw(rng: Random, brokers: Sequence[int]) -> list[Fault]:
+def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds] = KINDS) -> list[Fault]:
     """The plan of one seed."""
-    kinds = [kind for kind, (often, _, _) in KINDS.items() if rng.random() < often]
+    kinds = [kind for kind, (often, _, _) in among.items() if rng.random() < often]
     every = rng.choice((1.0, 2.0, 4.0, 8.0))
     plan, now = [], rng.uniform(0.0, 4.0)
     while kinds and now < SECONDS:
-        plan.append(_draw_one(rng, brokers, now, rng.choice(kinds)))
+        kind = rng.choice(kinds)
+        plan.append(_draw_one(rng, brokers, now, kind, *among[kind][1:]))
         now += rng.expovariate(1 / every)
     return plan
 
 
-def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str) -> Fault:
-    _, shortest, longest = KINDS[kind]
+def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortest: float, longest: float) -> Fault:
     target: int | str = rng.choice(ROLES) if rng.random() < 0.5 else rng.choice(brokers)
     lasts = min(shortest + rng.expovariate(3.0 / max(longest - shortest, 1e-9)), longest) if longest else 0.0
+    if kind in CLIENT_KINDS:
+        return Fault(at, kind, CLIENT, lasts)
     other = rng.choice([*brokers, CLIENTS])
     detail: tuple[Any, ...] = {
         "cut": (other,), "cut_one_way": (other, rng.random() < 0.5), "reset": (other,),
@@ -77,10 +90,12 @@ def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str) -> Faul
 
 
 class Striker:
-    """Strikes a world with the faults of a plan; `busy` names the topic whose leader is meant by the role."""
+    """Strikes a world with the faults of a plan; `busy` names the topic whose leader is meant by the role, `clients` are
+    those that can be struck."""
 
-    def __init__(self, world: World, busy: str) -> None:
-        self.world, self.busy, self.over = world, busy, False
+    def __init__(self, world: World, busy: str, clients: list[ClientProcess]) -> None:
+        self.world, self.busy, self.clients, self.over = world, busy, clients, False
+        self.gone: dict[int, None] = {}  # killed for good
         self.rng = world.rng("striker")
         self._stopping: dict[int, asyncio.Task[None]] = {}
 
@@ -92,14 +107,18 @@ class Striker:
             env.spawn(self._strike(fault), f"fault {number}")
         await self.world.sleep(max(0.0, began + SECONDS - self.world.now()))
         self.over = True
+        for client in self.clients:
+            client.resume()
         for node, stopping in self._stopping.items():  # nobody waits for a shutdown that does not come to its end
             if not stopping.done():
                 stopping.cancel()
                 self._kill(node)
 
     async def _strike(self, fault: Fault) -> None:
-        node = self._node(fault.target)
-        undo = getattr(self, f"_{fault.kind}")(node, *fault.detail)
+        if fault.target == CLIENT:
+            undo = await self._strike_client(fault)
+        else:
+            undo = getattr(self, f"_{fault.kind}")(self._node(fault.target), *fault.detail)
         if undo is None:
             return
         await self.world.sleep(fault.lasts)
@@ -128,9 +147,16 @@ class Striker:
     def _boot(self, *nodes: int) -> Any:
         def boot() -> None:
             for node in nodes:
-                if self.world.hosts[node].state is DEAD:
+                if self.world.hosts[node].state is DEAD and node not in self.gone:
                     self.world.boot(node)
         return boot
+
+    def _kill_for_good(self, node: int) -> Any:
+        """Nobody starts it again, not even in the end. The others are a majority as long as it is the only one."""
+        if not self.gone:
+            self.gone[node] = None
+            self.world.tell("fault", fault="kill_for_good", node=node)
+            self._kill(node)
 
     def _kill(self, node: int) -> Any:
         if self.world.hosts[node].state is DEAD:
@@ -261,3 +287,51 @@ class Striker:
     def _drift_clock(self, node: int, rate: float) -> Any:
         self.world.drift_clock(node, rate)
         return lambda: self.world.drift_clock(node, 1.0)
+
+    def _flip_bit(self, node: int) -> Any:
+        broker = self.world.broker(node)
+        places = damage.places(broker) if broker is not None else []
+        if places:
+            path, start, end = self.rng.choice(places)
+            self.world.flip_bit(node, path, self.rng.randrange(start, end), self.rng.randrange(8))
+
+    # --- clients -----------------------------------------------------------------------------------------------------
+
+    async def _strike_client(self, fault: Fault) -> Any:
+        """If it can be, in the middle of something: most of the time a client waits for nobody."""
+        running = [client for client in self.clients if client.alone and client.state is RUNNING and not client.done
+                   and (client.in_group or fault.kind != "stop_polling")]
+        if not running:
+            return None
+        client, latest = self.rng.choice(running), self.world.now() + BUSY_S
+        while not client.busy and self.world.now() < latest:
+            await self.world.sleep(0.002)
+        if self.over or client.state is not RUNNING or client.done:
+            return None
+        self.world.tell("fault", fault=fault.kind, client=client.name)
+        return getattr(self, f"_{fault.kind}")(client, fault.lasts)
+
+    def _kill_client(self, client: ClientProcess, lasts: float) -> Any:
+        """Its successor comes under the same names."""
+        client.kill()
+        return client.start
+
+    def _pause_client(self, client: ClientProcess, lasts: float) -> Any:
+        client.pause()
+        return client.resume
+
+    def _replace_client(self, client: ClientProcess, lasts: float) -> Any:
+        """It is taken for dead, and has a successor under the same names when it goes on."""
+        client.pause()
+        successor = ClientProcess(self.world, client.whole_history, f"{client.name} anew", client.client)
+        self.clients.append(successor)
+        successor.start()
+
+        def resume() -> None:
+            client.resume()
+            self.world.client_env().later(ZOMBIE_S, client.kill)
+        return resume
+
+    def _stop_polling(self, client: ClientProcess, lasts: float) -> Any:
+        """Its process is well, and its heartbeats go on."""
+        client.idle_until = client.env.now() + lasts

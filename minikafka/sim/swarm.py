@@ -3,8 +3,8 @@
     result = run_seed(7)
     result.violations         what the invariants and the history's checker found; [] if all is well
 
-The faults stop, the clients stop, everything is mended; then whatever was acknowledged must be there for a reader from
-the first record to the last, and the invariants have their last look.
+The faults stop, the clients stop, everything is mended that can be; then whatever was acknowledged must be there for a
+reader from the first record to the last, and the invariants have their last look.
 
 Owns: the course of a run, and what is drawn for it.
 Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to the hash.
@@ -12,7 +12,6 @@ Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to th
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,15 +21,17 @@ from typing import Any
 from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim import coverage, faults, workload
+from minikafka.sim.client_process import ClientProcess
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.reader import read_all
 from minikafka.sim.invariants.violation import Violation
 from minikafka.sim.invariants.watch import Watch
+from minikafka.sim.operator import Operator
 from minikafka.sim.world import World
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
 BROKERS = 3
-PLAIN = 5000  # seeds from here on differ in how the cluster is built, too
+BUILT, LATER = 5000, 30_000  # seeds, see Shape
 CLIENTS_END_S, READ_S = 60.0, 40.0
 
 
@@ -58,7 +59,8 @@ class Run:
     def __init__(self, seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> None:
         self.seed = seed
         rng = Random(f"swarm {seed}")
-        self.config, shape = draw_config(rng), Shape.of(seed)
+        self.config, self.shape = draw_config(rng), Shape.of(seed)
+        shape = self.shape
         if shape.unclean:
             self.config["unclean.leader.election.enable"] = True
         self.world = World(seed, brokers=BROKERS, controllers=shape.controllers, config=self.config)
@@ -67,7 +69,8 @@ class Run:
         if shape.unclean:
             self.history.fact("may-lose", why="unclean.leader.election.enable")
         chosen = workload.draw(rng)
-        self.work = [kind(self.world, self.history, 1 / len(chosen)) for kind in chosen]
+        self.work = [kind(self.world, 1 / len(chosen)) for kind in chosen]
+        self.clients: list[ClientProcess] = []
         self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
                      if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
         self.topics = [topic for work in self.work for topic in work.topics]
@@ -76,7 +79,7 @@ class Run:
     @staticmethod
     def plan_of(seed: int) -> list[faults.Fault]:
         """All faults of a seed."""
-        return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1))
+        return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1), Shape.of(seed).faults)
 
     def execute(self) -> Result:
         """Run it to its end."""
@@ -87,8 +90,12 @@ class Run:
         except Exception as error:
             self._violated("I14", f"{type(error).__name__}: {error}")
         counted = coverage.of_cluster(self.world, self.history, self.watch)
+        if self.shape.later:
+            counted[coverage.LATER_SEEDS] = 1
         result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,
                         self.world.events, self.plan, self.watch.losses)
+        for client in self.clients:
+            client.close()
         self.world.close()
         return result
 
@@ -108,26 +115,32 @@ class Run:
         for work in self.work:
             await work.setup(admin)
         await admin.close()
-        tasks = {f"{work.name} {number}": world.client_env().spawn(client(), f"{work.name} {number}")
-                 for work in self.work for number, client in enumerate(work.clients())}
-        await faults.Striker(world, self.topics[0]).strike_all(self.plan)
+        for work in self.work:
+            for number, client in enumerate(work.clients()):
+                self.clients.append(ClientProcess(world, self.history, f"{work.name} {number}", client, self.shape.later))
+                self.clients[-1].start()
+        striker = faults.Striker(world, self.topics[0], self.clients)
+        await striker.strike_all(self.plan)
         for work in self.work:
             work.stopped = True
-        await world.mend()
-        await self._end(tasks)
+        operator = Operator(world, self.watch, self.history, striker.gone)
+        for text in await operator.mend():
+            self._violated("I16", text)
+        await self._end()
+        await operator.tidy()
         await self._read_everything()
         await self.watch.at_end()
         self._tell_clients_errors()
 
-    async def _end(self, tasks: dict[str, asyncio.Task[None]]) -> None:
+    async def _end(self) -> None:
         """Every client comes to its end."""
         deadline = self.world.now() + CLIENTS_END_S
-        while not all(task.done() for task in tasks.values()) and self.world.now() < deadline:
+        while not all(client.done for client in self.clients) and self.world.now() < deadline:
             await self.world.sleep(0.1)
-        for name, task in tasks.items():
-            if not task.done():
-                self._violated("I15", f"{name} has not ended {CLIENTS_END_S:.0f} s after healing")
-                task.cancel()
+        for client in self.clients:
+            if not client.done:
+                self._violated("I15", f"{client.name} has not ended {CLIENTS_END_S:.0f} s after healing")
+                client.cancel()
 
     async def _read_everything(self) -> None:
         """The last word on every partition, for the history."""
@@ -152,24 +165,36 @@ class Run:
         crashed = self.world.client_env().crashed
         if crashed.done():
             self._violated("I14", f"a client died of {crashed.exception()!r}")
+        for client in self.clients:
+            for text in client.troubles:
+                self._violated("I14", f"{client.name}: {text}")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a seed's cluster is built: a quorum of its own or combined nodes, and whether losing is allowed.
+    """What belongs to which seeds. They are named in lists and in the ledger, and must stay what they are: what the swarm
+    learns is drawn apart from everything else, for seeds that nobody has run yet.
 
-    Drawn apart from everything else, and plain below PLAIN: those seeds are named in lists, and must stay what they are.
+    from 0          three brokers that vote; the faults of faults.KINDS; all clients in one process
+    from BUILT      a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)
+    from LATER      bits flip, a broker dies for good, clients are struck, each in its process (faults.LATER_KINDS)
     """
 
     controllers: int | None = None
     unclean: bool = False
+    later: bool = False
 
     @classmethod
     def of(cls, seed: int) -> Shape:
-        if seed < PLAIN:
+        if seed < BUILT:
             return cls()
         rng = Random(f"swarm {seed}:shape")
-        return cls(controllers=3 if rng.random() < 0.2 else None, unclean=rng.random() < 0.1)
+        controllers, unclean = 3 if rng.random() < 0.2 else None, rng.random() < 0.1
+        return cls(controllers, unclean, later=seed >= LATER)
+
+    @property
+    def faults(self) -> dict[str, faults.Odds]:
+        return {**faults.KINDS, **faults.LATER_KINDS} if self.later else faults.KINDS
 
 
 def draw_config(rng: Random) -> dict[str, Any]:

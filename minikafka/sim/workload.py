@@ -7,7 +7,8 @@
     compact  few keys written over and over, in a compacted topic
     admin    topics made, filled, grown, moved, deleted and made again under the same name
 
-Every client may die at any time and be replaced by a new one: that is part of the work, not of the faults.
+Every client may give up at any time and be replaced by a new one: that is part of the work, not of the faults. What
+befalls the processes in which they live (client_process.py) is.
 
 Owns: the topics and the clients of each kind. What they do and are told goes to the run's history.
 Invariants: I-WORK-1 every value is sent once: the history's checker tells records apart by their values.
@@ -21,8 +22,8 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
-from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.client_process import ClientProcess
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.consumer import READ_COMMITTED, Consumer
 from minikafka.sim.clients.producer import Producer
@@ -30,6 +31,8 @@ from minikafka.sim.clients.retry import Unsure
 from minikafka.sim.world import World
 
 RATE = 40.0  # records a second, of all together
+
+Client = Callable[[ClientProcess], Awaitable[None]]
 
 
 class Workload:
@@ -39,9 +42,8 @@ class Workload:
     topics: dict[str, tuple[int, dict[str, str]]] = {}  # name -> (partitions, configs)
     transactional: tuple[str, ...] = ()  # topics that are read as committed too, in the end
 
-    def __init__(self, world: World, history: History, share: float) -> None:
-        self.world, self.history, self.rate = world, history, RATE * share
-        self.env, self.rng = world.client_env(), Random(f"{world.seed}:work {self.name}")
+    def __init__(self, world: World, share: float) -> None:
+        self.world, self.rate, self.rng = world, RATE * share, Random(f"{world.seed}:work {self.name}")
         self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
         self.stopped = False
         self._numbers: dict[str, int] = {}
@@ -50,8 +52,8 @@ class Workload:
         for name, (partitions, configs) in self.topics.items():
             await admin.create_topic(name, partitions, 3, configs)
 
-    def clients(self) -> list[Callable[[], Awaitable[None]]]:
-        """What runs side by side until it is stopped."""
+    def clients(self) -> list[Client]:
+        """What runs side by side until it is stopped, each in a process."""
         raise NotImplementedError
 
     # --- for all kinds ---------------------------------------------------------------------------------------------
@@ -61,25 +63,26 @@ class Workload:
         self._numbers[what] = self._numbers.get(what, 0) + 1
         return f"{what}-{self._numbers[what]}"
 
-    async def rest(self, mean: float) -> None:
-        await self.world.sleep(self.rng.expovariate(1 / mean))
+    async def rest(self, at: ClientProcess, mean: float) -> None:
+        await at.env.sleep(self.rng.expovariate(1 / mean))
 
-    async def produce(self, topic: str, keys: int = 0, in_flight: int = 20, **settings: Any) -> None:
+    async def produce(self, at: ClientProcess, topic: str, keys: int = 0, in_flight: int = 20, **settings: Any) -> None:
         """Write records one after the other, by producers that die now and then."""
         while not self.stopped:
-            producer = Producer(self.env, self.world.bootstrap, history=self.history,
+            producer = Producer(at.env, self.world.bootstrap, history=at.history,
                                 name=self.number(f"{self.name}-producer"), **settings)
             dies = self.world.now() + self.rng.expovariate(1 / 20)
-            await self._produce_with(producer, topic, keys, in_flight, dies)
+            await self._produce_with(at, producer, topic, keys, in_flight, dies)
             if self.stopped or self.rng.random() < 0.4:
                 await producer.close(timeout=30.0)
             else:
                 producer.kill()
 
-    async def _produce_with(self, producer: Producer, topic: str, keys: int, in_flight: int, dies: float) -> None:
+    async def _produce_with(self, at: ClientProcess, producer: Producer, topic: str, keys: int, in_flight: int,
+                            dies: float) -> None:
         promises: list[asyncio.Future[Any]] = []
         while not self.stopped and self.world.now() < dies:
-            await self.rest(self.burst / self.rate)
+            await self.rest(at, self.burst / self.rate)
             promises = [promise for promise in promises if not promise.done()]
             try:
                 for _ in range(min(self.burst, in_flight - len(promises))):
@@ -90,12 +93,14 @@ class Workload:
             except KafkaError:
                 pass  # no metadata, or a transaction that is over
 
-    async def consume(self, **settings: Any) -> None:
+    async def consume(self, at: ClientProcess, **settings: Any) -> None:
         """Read, by consumers that die or leave now and then; a static member comes back under its name."""
-        commits = settings.get("group") is not None and not settings.get("auto_commit")
+        at.in_group = settings.get("group") is not None
+        commits = at.in_group and not settings.get("auto_commit")
         while not self.stopped:
-            consumer = Consumer(self.env, self.world.bootstrap, history=self.history,
-                                name=self.number(f"{self.name}-consumer"), **settings)
+            consumer = Consumer(at.env, self.world.bootstrap, history=at.history,
+                                name=self.number(f"{self.name}-consumer"),
+                                max_poll_interval=at.max_poll_interval, **settings)
             ends = self.world.now() + self.rng.expovariate(1 / 12)
             while not self.stopped and self.world.now() < ends:
                 try:
@@ -104,8 +109,9 @@ class Workload:
                         await self._commit(consumer)
                 except KafkaError:
                     break
+                await at.idle()
             await (consumer.close() if self.stopped or self.rng.random() < 0.5 else consumer.kill())
-            await self.rest(0.5)
+            await self.rest(at, 0.5)
 
     async def _commit(self, consumer: Consumer) -> None:
         if self.rng.random() < 0.5:
@@ -126,21 +132,22 @@ def _look(promise: asyncio.Future[Any]) -> None:
 class Plain(Workload):
     name, topics = "plain", {"plain": (2, {})}
 
-    def clients(self) -> list[Callable[[], Awaitable[None]]]:
-        return [lambda: self.produce("plain", idempotent=False, max_in_flight=1), lambda: self.consume(topics=["plain"])]
+    def clients(self) -> list[Client]:
+        return [lambda at: self.produce(at, "plain", idempotent=False, max_in_flight=1),
+                lambda at: self.consume(at, topics=["plain"])]
 
 
 class Idempotent(Workload):
     name = "idem"
 
-    def __init__(self, world: World, history: History, share: float) -> None:
-        super().__init__(world, history, share)
+    def __init__(self, world: World, share: float) -> None:
+        super().__init__(world, share)
         small = {"internal.segment.bytes": "2000"} if self.rng.random() < 0.5 else {}
         self.topics = {"idem": (2, small)}
 
-    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+    def clients(self) -> list[Client]:
         linger = self.rng.choice((0.0, 0.05))
-        return [lambda: self.produce("idem", linger=linger), lambda: self.consume(topics=["idem"])]
+        return [lambda at: self.produce(at, "idem", linger=linger), lambda at: self.consume(at, topics=["idem"])]
 
 
 class Compacted(Workload):
@@ -148,19 +155,19 @@ class Compacted(Workload):
     topics = {"compact": (1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1",
                               "internal.segment.bytes": "1500", "delete.retention.ms": "2000"})}  # fmt: skip
 
-    def clients(self) -> list[Callable[[], Awaitable[None]]]:
-        return [lambda: self.produce("compact", keys=5), lambda: self.consume(topics=["compact"])]
+    def clients(self) -> list[Client]:
+        return [lambda at: self.produce(at, "compact", keys=5), lambda at: self.consume(at, topics=["compact"])]
 
 
 class Groups(Workload):
     name, topics = "group", {"jobs": (4, {})}
 
-    def clients(self) -> list[Callable[[], Awaitable[None]]]:
+    def clients(self) -> list[Client]:
         assignor = self.rng.choice(("range", "cooperative-sticky"))
         about: dict[str, Any] = {"group": "workers", "topics": ["jobs"], "assignor": assignor}
-        members = [lambda: self.consume(**about), lambda: self.consume(**about, auto_commit=True)]
-        static = [lambda: self.consume(**about, instance_id="static-1")] if self.rng.random() < 0.7 else []
-        return [lambda: self.produce("jobs"), *members, *static]
+        members = [lambda at: self.consume(at, **about), lambda at: self.consume(at, **about, auto_commit=True)]
+        static = [lambda at: self.consume(at, **about, instance_id="static-1")] if self.rng.random() < 0.7 else []
+        return [lambda at: self.produce(at, "jobs"), *members, *static]
 
 
 class Copies(Workload):
@@ -168,26 +175,30 @@ class Copies(Workload):
 
     name, topics, transactional = "copy", {"in": (2, {}), "out": (2, {})}, ("out",)
 
-    def __init__(self, world: World, history: History, share: float) -> None:
-        super().__init__(world, history, share)
+    def __init__(self, world: World, share: float) -> None:
+        super().__init__(world, share)
         self.version = self.rng.choice((1, 2, 2))
 
-    def clients(self) -> list[Callable[[], Awaitable[None]]]:
-        copiers = [lambda number=number: self.copy(number) for number in range(self.rng.choice((1, 2)))]
-        return [lambda: self.produce("in"), *copiers, lambda: self.consume(topics=["out"], isolation=READ_COMMITTED)]
+    def clients(self) -> list[Client]:
+        copiers = [lambda at, number=number: self.copy(at, number) for number in range(self.rng.choice((1, 2)))]
+        return [lambda at: self.produce(at, "in"), *copiers,
+                lambda at: self.consume(at, topics=["out"], isolation=READ_COMMITTED)]
 
-    async def copy(self, number: int) -> None:
+    async def copy(self, at: ClientProcess, number: int) -> None:
+        at.in_group = True
         while not self.stopped:
-            producer = Producer(self.env, self.world.bootstrap, transactional_id=f"copier-{number}",
-                                transaction_version=self.version, transaction_timeout=8.0, history=self.history,
+            producer = Producer(at.env, self.world.bootstrap, transactional_id=f"copier-{number}",
+                                transaction_version=self.version, transaction_timeout=8.0, history=at.history,
                                 name=self.number(f"copier-{number}-producer"))
-            consumer = Consumer(self.env, self.world.bootstrap, "copiers", ["in"], isolation=READ_COMMITTED,
-                                max_records=30, history=self.history, name=self.number(f"copier-{number}-consumer"))
+            consumer = Consumer(at.env, self.world.bootstrap, "copiers", ["in"], isolation=READ_COMMITTED,
+                                max_records=30, max_poll_interval=at.max_poll_interval, history=at.history,
+                                name=self.number(f"copier-{number}-consumer"))
             dies = self.world.now() + self.rng.expovariate(1 / 12)
             try:
                 await producer.init()
                 while not self.stopped and self.world.now() < dies:
-                    await self._copy_some(producer, consumer)
+                    await self._copy_some(at, producer, consumer)
+                    await at.idle()
             except KafkaError:
                 pass  # fenced, or nobody knows: a new producer under the same id settles what the old one left
             if self.rng.random() < 0.4:
@@ -195,10 +206,10 @@ class Copies(Workload):
                 await consumer.close()
             producer.kill()
             await consumer.kill()
-            await self.rest(0.3)
+            await self.rest(at, 0.3)
 
-    async def _copy_some(self, producer: Producer, consumer: Consumer) -> None:
-        await self.rest(0.3)
+    async def _copy_some(self, at: ClientProcess, producer: Producer, consumer: Consumer) -> None:
+        await self.rest(at, 0.3)
         records = await consumer.poll(0.5)
         if not records:
             return
@@ -240,15 +251,15 @@ class Administration(Workload):
 
     name, topics = "admin", {"churn": (2, {}), "moving": (2, {})}
 
-    def clients(self) -> list[Callable[[], Awaitable[None]]]:
-        return [self.administer, lambda: self.produce("churn", delivery_timeout=5.0), lambda: self.produce("moving"),
-                lambda: self.consume(topics=["moving"])]
+    def clients(self) -> list[Client]:
+        return [self.administer, lambda at: self.produce(at, "churn", delivery_timeout=5.0),
+                lambda at: self.produce(at, "moving"), lambda at: self.consume(at, topics=["moving"])]
 
-    async def administer(self) -> None:
-        admin = Admin(self.env, self.world.bootstrap, timeout=15.0, history=self.history)
+    async def administer(self, at: ClientProcess) -> None:
+        admin = Admin(at.env, self.world.bootstrap, timeout=15.0, history=at.history)
         acts = [self._recreate, self._grow, self._move, self._elect, self._configure, self._trim]
         while not self.stopped:
-            await self.rest(1.5)
+            await self.rest(at, 1.5)
             try:
                 await self.rng.choice(acts)(admin)
             except KafkaError:
@@ -257,7 +268,7 @@ class Administration(Workload):
 
     async def _recreate(self, admin: Admin) -> None:
         await admin.delete_topic("churn")
-        await self.rest(0.3)
+        await admin.client.env.sleep(self.rng.expovariate(1 / 0.3))
         await admin.create_topic("churn", self.rng.randint(1, 3), 3)
 
     async def _grow(self, admin: Admin) -> None:

@@ -11,7 +11,7 @@ Invariants: I-WORLD-1 all that happens is a function of the seed and the story: 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from random import Random
 from typing import Any, TypeVar
 
@@ -177,13 +177,14 @@ class World(Breakable):
         images = [host.broker.image.brokers for host in running if host.broker is not None]
         return all(n in known and not known[n].fenced for known in images for n in brokers)
 
-    async def mend(self, timeout: float = 60.0) -> None:
-        """heal(), resume what is paused, boot what is dead; returns when all are ready."""
+    async def mend(self, timeout: float = 60.0, gone: Collection[int] = ()) -> None:
+        """heal(), resume what is paused, boot what is dead, but for those who are `gone` for good; returns when all are
+        ready."""
         self.heal()
         for node, host in self.hosts.items():
             if host.state is PAUSED:
                 self.resume(node)
-            elif host.state is DEAD:
+            elif host.state is DEAD and node not in gone:
                 self.boot(node)
         await self.ready(timeout)
 

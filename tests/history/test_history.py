@@ -84,6 +84,13 @@ def test_an_excused_loss_is_unknown_not_fine(fact: tuple[str, dict]) -> None:
     assert "1 excused" in report["lost-write"].reason
 
 
+def test_where_the_source_lost_records_two_copies_may_be_of_two_records() -> None:
+    """Fails if a record that came in a lost one's place is taken for it, or if any loss excuses any copy."""
+    told = Told().txn("p:1", "a@0", sources=[7]).txn("p:2", "b@1", sources=[7]).final("a@0 b@1")
+    assert check(told.fact("may-lose", topic="other", why="power loss").history)["repeated-copy"].valid is False
+    assert check(told.fact("may-lose", topic="s", partition=0, why="power loss").history)["repeated-copy"].valid is None
+
+
 def test_an_excuse_of_one_partition_excuses_no_other() -> None:
     """Fails if an unclean election anywhere excuses losses everywhere."""
     told = Told().fact("elect-unclean", topic="t", partition=1).send("a", 0).final("")

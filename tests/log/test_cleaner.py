@@ -14,6 +14,7 @@ from minikafka.log import Log, LogConfig, Record, build, records
 from minikafka.log.batch import Header, crc_ok
 from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
+from minikafka.log.records import MalformedRecord
 from tests.log.kit import CONFIG, NOW, open_log, producers, stored
 from tests.log.memfs import Killed, MemFs
 
@@ -424,3 +425,23 @@ def test_a_segment_is_closed_in_time_to_be_compacted() -> None:
             at += 1000
         rolled.append(at)
     assert len(set(rolled)) > 1 and 50_000 <= min(rolled) and max(rolled) <= 102_000
+
+
+def test_a_damaged_batch_is_left_as_it_is() -> None:
+    """Fails if a batch that does not match its checksum is cleaned: its key could supersede a sound record's, and what is
+    left of it would get a checksum that no reader doubts (I-CLEAN-6)."""
+    for place in (-6, -2):  # in the key, in the value, of a record that stays while its batch is made anew
+        fs = MemFs()
+        log = open_log(fs, COMPACT)
+        put(log, (b"a", b"1"), (b"b", b"2"))
+        put(log, (b"a", b"3"))
+        roll(log)
+        whole = stored(log)
+        end = len(whole[0])
+        path = log.segments[0].path(".log")
+        fs.names[path].data[end + place] ^= 1
+        before = stored(log)
+        assert before != whole
+        with pytest.raises(MalformedRecord):
+            clean(log)
+        assert stored(log) == before

@@ -9,6 +9,7 @@ from minikafka.log import build, checkpoint
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.consumer import Consumer
 from minikafka.sim.clients.producer import Producer
+from minikafka.sim.damage import places
 from minikafka.sim.world import CLIENTS, World
 
 
@@ -142,3 +143,56 @@ def test_a_coordinator_that_loads_settles_each_transaction_by_its_own_marker() -
                              "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000})
     assert world.run(story(world)) == {("in", 0): 7}
     world.close()
+
+
+def test_a_coordinator_that_cannot_read_its_log_does_not_take_the_broker_down() -> None:
+    """Fails when a broker that comes to lead a partition of offsets or of transactions dies of a bit that has flipped in
+    its copy: that partition is not served by it, everything else is, and the next leader has a whole copy."""
+    async def story(world: World) -> None:
+        await world.start()
+        admin, producer = Admin(*clients(world)), Producer(*clients(world), transactional_id="id", transaction_timeout=5.0)
+        await admin.create_topic("t", 1, 3)
+        member = Consumer(*clients(world), "g", ["t"])
+        await member.poll(3.0)
+        await producer.begin()
+        await producer.send("t", "v")
+        await producer.send_offsets({("t", 0): 1}, member)
+        await producer.commit()
+        producer.kill()
+        await member.kill()
+        led = leaders(world)
+        heirs = {tp: next(n for n in world.brokers if n != leader) for tp, leader in led.items()}
+        await world.until(lambda: all(hw(world, heir, tp) == hw(world, led[tp], tp) for tp, heir in heirs.items()))
+        damaged = []
+        for tp, heir in heirs.items():
+            if first := next((place for place in places(world.broker(heir)) if f"/{tp[0]}-{tp[1]}/" in place[0]), None):
+                world.flip_bit(heir, first[0], first[2] - 1, 0)
+                damaged.append(tp)
+                await admin.reassign(tp, [heir, *(n for n in world.brokers if n != heir)])
+                await admin.elect_leader(tp)
+        assert {topic for topic, _ in damaged} == {"__consumer_offsets", "__transaction_state"}
+        await world.sleep(3.0)
+        assert len(world.alive) == 3 and not world.crashes
+        for tp in damaged:
+            await admin.reassign(tp, [led[tp], *(n for n in world.brokers if n != led[tp])])
+            await admin.elect_leader(tp)
+        assert await Consumer(*clients(world), "g", ["t"]).committed([("t", 0)], timeout=60.0) == {("t", 0): 1}
+        successor = Producer(*clients(world), transactional_id="id", max_block=60.0)
+        await successor.init()
+
+    world = World(4)
+    world.run(story(world))
+    world.close()
+
+
+def leaders(world: World) -> dict[tuple[str, int], int]:
+    """The leaders of the coordinators' partitions."""
+    broker = world.broker(1)
+    assert broker is not None
+    return {(p.topic, p.index): p.leader for p in broker.image.partitions() if p.topic.startswith("__")}
+
+
+def hw(world: World, node: int, tp: tuple[str, int]) -> Any:
+    broker = world.broker(node)
+    assert broker is not None
+    return broker.replicas.partitions[tp].high_watermark

@@ -1,12 +1,13 @@
 """Which losses are permitted: the promise of acks=all ends where more disks lose data than min.insync.replicas covers.
 
 A replica is suspect for a partition from the fault that may have taken committed bytes off its disk (loss of power, a
-wipe, a flipped bit) until its new life is back in the ISR with all that is committed. So is one that was killed, or
-that ended by an error of its own (its disk's, say): its bytes are there, but the controller cannot know, and counts it
-out of ISR and ELR as well. Nothing committed may be lost while fewer replicas than min.insync.replicas are suspect at
+wipe; of a flipped bit only the partition it is in) until its new life is back in the ISR with all that is committed; a
+damaged one is there all the time, and suspect until its log is whole again. So is one that was killed, or that ended by
+an error of its own (its disk's, say): its bytes are there, but the controller cannot know, and counts it out of ISR and
+ELR as well. Nothing committed may be lost while fewer replicas than min.insync.replicas are suspect at
 once, nor where all of them were only killed, nor while one member of ISR or ELR is above suspicion: it has everything,
 and only its like are elected. Where none of this holds, or the watch was told that losses are permitted (unclean
-elections), what turns out to be lost is written down as a Loss and looked for no more.
+elections, by a setting or an operator), what turns out to be lost is written down as a Loss and looked for no more.
 
 That a disk and a mere kill suffice at min.insync.replicas=2 is Kafka's word, not ours: the killed broker returns with
 all its records, but the last member of the ISR is the one whose disk lost them, and with the ELR empty the last leader
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.sim.invariants.replica import Key, Truth, log_on_disk
+from minikafka.sim.invariants.replica import Key, Truth, log_on_disk, whole
 
 if TYPE_CHECKING:
     from minikafka.sim.invariants.watch import Watch
@@ -37,13 +38,14 @@ class Losses:
         self.watch = watch
         self.troubled: dict[int, None] = {}  # whose disk something was done to, ever
         self.flipped: dict[int, None] = {}  # whose disk was damaged without telling
+        self.pardoned: dict[Key, None] = {}  # partitions that an operator had somebody lead, whoever it was
         self._to_measure: dict[int, None] = {}
 
     def on_fault(self, event: dict[str, Any]) -> None:
         """A process was ended, or a disk was made to fail, or has lost something."""
         fault, node = event["fault"], event.get("node")
         if fault in UNCLEAN:
-            self._suspect(node, fault in LOSING)
+            self._suspect(node, fault in LOSING, event["path"] if fault == "flip_bit" else None)
         if fault not in DISK_FAULTS:
             return
         self.troubled[node] = None
@@ -56,9 +58,10 @@ class Losses:
         """A broker ended by itself; not before, however bad its disk has been: until then it is a replica like any."""
         self._suspect(node, False)
 
-    def _suspect(self, node: int, lost_bytes: bool) -> None:
+    def _suspect(self, node: int, lost_bytes: bool, path: str | None = None) -> None:
+        """`path`: a file of the one partition that it is about."""
         for key, truth in self.watch.truths.items():
-            if (node, key) in self.watch.ends:
+            if (node, key) in self.watch.ends and (path is None or f"/{truth.name}/" in path):
                 truth.suspects[node] = truth.suspects.get(node, False) or lost_bytes
 
     def look(self) -> None:
@@ -77,17 +80,20 @@ class Losses:
         self.watch.ends[node, key] = min(self.watch.ends[node, key], 0 if found is None else found[1])
 
     def heal(self, truth: Truth) -> None:
-        """Suspects that are back in the ISR, in the life the controller knows, with all there is, are none any more."""
+        """Suspects that are back in the ISR, in the life the controller knows, with all there is and undamaged, are none
+        any more."""
         state = self.watch.cluster.states.get(truth.key)
         for node in list(truth.suspects) if state is not None else ():
             replica = self.watch.cluster.replica(node, truth.key)
-            if node in state.isr and replica is not None and replica.log.end_offset >= truth.end:
+            if (node in state.isr and replica is not None and replica.log.end_offset >= truth.end
+                    and (node not in self.flipped or whole(self.watch.cluster.disk(node), replica.log))):
                 del truth.suspects[node]
 
     def permitted(self, truth: Truth) -> bool:
         """May committed records of this partition be lost, as things are?"""
         enough = len(truth.suspects) >= self._min_insync(truth)
-        return self.watch.unclean or enough and any(truth.suspects.values()) and not self._above_suspicion(truth)
+        allowed = self.watch.unclean or truth.key in self.pardoned
+        return allowed or enough and any(truth.suspects.values()) and not self._above_suspicion(truth)
 
     def _above_suspicion(self, truth: Truth) -> list[int]:
         state = self.watch.cluster.states.get(truth.key)

@@ -150,3 +150,7 @@ def log_on_disk(disk: Any, folder: str) -> tuple[int, int] | None:
     return start, end
 
 
+def whole(disk: Any, log: Log) -> bool:
+    """Is every batch of this log what its checksum says?"""
+    found = log_on_disk(disk, log.path)
+    return found is not None and found[1] >= log.end_offset

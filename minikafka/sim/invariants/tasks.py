@@ -34,7 +34,7 @@ class NothingIsForgotten(Invariant):
         error = self.cluster.world.hosts[node].error
         disk = isinstance(error, OSError) or (isinstance(error, KafkaError) and error.code == Err.KAFKA_STORAGE_ERROR)
         keeper = self.watch.keeper
-        if not (disk and node in keeper.troubled) and node not in keeper.flipped:
+        if not (disk and node in keeper.troubled):
             self.fail(f"broker {node} died of {event['error']}")
 
     def on_sample(self) -> None:

@@ -1,0 +1,44 @@
+"""The hundred seeds of whole clusters that every run of the tests includes, in two halves.
+
+pytest-xdist gives all tests of a file to one worker (`--dist loadfile`); so each half is a file of its own, and two
+workers share them. Each half is judged by its coverage, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from minikafka.sim import coverage
+from minikafka.sim.campaign import campaign
+
+
+class Half:
+    """Half of the seeds; `blocks` are what is run, and reported, together."""
+
+    def __init__(self, *blocks: range) -> None:
+        self.blocks = blocks
+        self.seen: Counter[str] = Counter()
+        self.run = 0
+
+    def check(self, block: range) -> None:
+        """Run them; nothing may be found."""
+        told: list[str] = []
+        found = campaign("cluster", block.start, len(block), tell=told.append)
+        self.seen.update(found.coverage)
+        self.run += found.seeds
+        assert told == []
+        assert found.seeds == len(block)
+
+    def check_coverage(self) -> None:
+        """What was run must have met enough."""
+        if self.run < sum(map(len, self.blocks)):
+            pytest.skip("not all of the seeds were run")
+        assert self.run >= coverage.ENOUGH
+        assert coverage.lacking("cluster", self.seen, self.run) == [], coverage.layout(self.seen)
+
+
+# Most are the oldest seeds; the last block of each are some with the later kinds of faults (swarm.Shape).
+FIRST = Half(range(22), range(22, 44), range(30_000, 30_006))
+SECOND = Half(range(44, 66), range(66, 87), range(30_023, 30_030))
