@@ -38,9 +38,9 @@ LEAST: dict[str, dict[str, float]] = {
         "send ok": 20_000, "send info": 200, "commit ok": 500, "delete-topic ok": 20, "requests fenced": 3,
     },
     "later": {
-        "fault flip_bit": 10, "fault kill_for_good": 4, "fault kill_client": 20, "fault pause_client": 20,
-        "fault replace_client": 20, "fault stop_polling": 15, "fault check_disk": 3, "killed clients' operations": 20,
-        "assignments lost": 20,
+        "fault flip_bit": 7, "fault kill_for_good": 4, "fault kill_client": 20, "fault pause_client": 20,
+        "fault replace_client": 20, "fault stop_polling": 8, "fault check_disk": 4, "killed clients' operations": 20,
+        "assignments lost": 3,
     },
 }  # fmt: skip
 
