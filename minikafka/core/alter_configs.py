@@ -32,7 +32,14 @@ from minikafka.core.configs import BrokerConfig, validate_broker_configs, valida
 from minikafka.core.image import MetadataImage
 from minikafka.core.topic_names import check_name
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.records import BROKER_RESOURCE, TOPIC_RESOURCE, ClearElrRecord, ConfigRecord, MetadataRecord
+from minikafka.protocol.records import (
+    BROKER_LOGGER,
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    ClearElrRecord,
+    ConfigRecord,
+    MetadataRecord,
+)
 
 SET, DELETE, APPEND, SUBTRACT = range(4)            # AlterConfigOp.OpType
 NAMES = {APPEND: "append", SUBTRACT: "subtract"}
@@ -77,7 +84,7 @@ def refused_by_broker(image: MetadataImage, node_id: int, wanted: list[Alteratio
         try:
             if counts[one.kind, one.name] > 1:
                 raise KafkaError(Err.INVALID_REQUEST, "Each resource must appear at most once.")
-            _check_form(one)
+            _check_form(one, node_id)
             if one.kind == BROKER_RESOURCE:
                 _check_broker(image, node_id, one)
         except KafkaError as refused:
@@ -87,26 +94,33 @@ def refused_by_broker(image: MetadataImage, node_id: int, wanted: list[Alteratio
     return refusals
 
 
-def _check_form(one: Alteration) -> None:
+def _check_form(one: Alteration, node_id: int) -> None:
     if len({op.name for op in one.ops}) < len(one.ops):
         raise KafkaError(Err.INVALID_REQUEST, "Error due to duplicate config keys")
     nulls = [op.name for op in one.ops if op.kind != DELETE and op.value is None]
     if nulls:
         raise KafkaError(Err.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+    if one.kind == BROKER_LOGGER:
+        _check_node(node_id, one.name, "Unexpected node id. Expected {}, but received {}")
     if one.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
         raise KafkaError(Err.INVALID_REQUEST, f"Unknown resource type {one.kind}")
 
 
+def _check_node(node_id: int, name: str, unexpected: str) -> None:
+    if not re.fullmatch(r"[+-]?\d+", name):
+        raise KafkaError(Err.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if int(name) != node_id:
+        raise KafkaError(Err.INVALID_REQUEST, unexpected.format(node_id, name))
+
+
 def _check_broker(image: MetadataImage, node_id: int, one: Alteration) -> None:
     if one.name:
-        if not re.fullmatch(r"[+-]?\d+", one.name):
-            raise KafkaError(Err.INVALID_REQUEST, f"Node id must be an integer, but it is: {one.name}")
-        if int(one.name) != node_id:
-            raise KafkaError(Err.INVALID_REQUEST,
-                             f"Unexpected broker id, expected {node_id}, but received {one.name}")
+        _check_node(node_id, one.name, "Unexpected broker id, expected {}, but received {}")
     for op in one.ops:
         if op.kind not in (SET, DELETE, APPEND, SUBTRACT):
             raise KafkaError(Err.INVALID_REQUEST, f"Unknown operations type {op.kind}")
+        if op.kind in NAMES and op.name not in BROKER_CONFIGS:
+            raise KafkaError(Err.INVALID_CONFIG, f"Unknown config name: {op.name}")
         if op.kind in NAMES and not _is_list(one.kind, op.name):
             raise KafkaError(Err.INVALID_CONFIG,
                              f"Config value {NAMES[op.kind]} is not allowed for config key: {op.name}")

@@ -11,6 +11,7 @@ from kafka.protocol.admin import (
     DescribeConfigsRequest,
     DescribeQuorumRequest,
     ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
     ListTransactionsRequest,
 )
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
@@ -260,3 +261,35 @@ def test_markers_are_answered_by_producer(at: Place) -> None:
     answer = at.raw.ask(WriteTxnMarkersRequest(markers=markers), 1)
     assert {m.producer_id: rows(m.topics) for m in answer.markers} == {
         7001: [(at.name, [(9, 3)]), ("zz", [(0, 3)])], 7003: [("__consumer_offsets", [(99, 3)])]}
+
+
+@pytest.mark.parametrize(("producer", "epoch"), [(-1, 0), (7004, -1)])
+def test_a_marker_of_nobody_is_not_written(cluster: Any, at: Place, producer: int, epoch: int) -> None:
+    """Fails if a marker without a producer gets into a log, or the request beside it is answered by itself."""
+    cluster.wait(lambda: fetch(at, 0).responses[0].partitions[0].error_code == 0, timeout=10)     # it knows that it leads
+    marker = WriteTxnMarkersRequest.WritableTxnMarker
+
+    def one(topic: str, producer: int, epoch: int) -> Any:
+        return marker(producer_id=producer, producer_epoch=epoch, transaction_result=False, coordinator_epoch=0,
+                      transaction_version=0, topics=[marker.WritableTxnMarkerTopic(name=topic, partition_indexes=[0])])
+
+    def answers(*markers: Any) -> Any:
+        answer = at.raw.ask(WriteTxnMarkersRequest(markers=list(markers)), 1)
+        return {m.producer_id: rows(m.topics) for m in answer.markers}
+
+    assert answers(one("zz", producer, epoch)) == {producer: [("zz", [(0, 3)])]}
+    assert answers(one("zz", 7005, 0), one(at.name, producer, epoch)) == {
+        7005: [("zz", [(0, UNKNOWN)])], producer: [(at.name, [(0, UNKNOWN)])]}
+    assert fetch(at, 0).responses[0].partitions[0].high_watermark == 0
+
+
+@pytest.mark.parametrize(("kind", "resource", "code", "text"), [
+    (8, "", 42, "Node id must be an integer, but it is: "), (8, "x", 42, "Node id must be an integer, but it is: x"),
+    (8, "77", 42, "Unexpected node id. Expected {leader}, but received 77"), (4, "", 40, "Unknown config name: nope")])
+def test_appending_to_what_is_not_there(at: Place, kind: int, resource: str, code: int, text: str) -> None:
+    """Fails if a logger's node is not checked, or an unknown name is taken for one that is no list."""
+    row = IncrementalAlterConfigsRequest.AlterConfigsResource
+    change = row.AlterableConfig(name="nope", config_operation=2, value="x")
+    (refused,) = at.raw.ask(IncrementalAlterConfigsRequest(
+        resources=[row(resource_type=kind, resource_name=resource, configs=[change])], validate_only=True), 1).responses
+    assert (refused.error_code, refused.error_message) == (code, text.format(leader=at.leader))

@@ -82,5 +82,6 @@ def test_replicas_stay_in_the_one_folder(at: Place, version: int) -> None:
         return {(t.topic_name, p.partition_index): p.error_code for t in answer.results for p in t.partitions}
 
     assert move() == {}
+    assert move(("x", "x" * 213, [0]), ("x", "x" * 214, [0])) == {("x" * 213, 0): 57, ("x" * 214, 0): 17}
     assert move(("/nowhere", at.name, [0, 7])) == {(at.name, 0): 57, (at.name, 7): 57}
     assert move((folder, at.name, [0, 7]), ("x", "zz", [0])) == {(at.name, 0): 0, (at.name, 7): 3, ("zz", 0): 57}

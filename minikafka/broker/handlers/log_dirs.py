@@ -24,6 +24,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 Folder = DescribeLogDirsResponse.DescribeLogDirsResult
 Topic = Folder.DescribeLogDirsTopic
+LONGEST_NAME = 255 - len(".-future") - 32      # a replica that moves lies in a folder with a longer name, for a while
 Moved = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
 
 
@@ -67,6 +68,8 @@ def alter_replica_log_dirs(ctx: Context, request: Any) -> AlterReplicaLogDirsRes
 
 
 def _move(ctx: Context, path: str, topic: str, index: int) -> Err:
+    if len(f"{topic}-{index}") > LONGEST_NAME:
+        return Err.INVALID_TOPIC_EXCEPTION
     if path != ctx.broker.config.log_dir:
         return Err.LOG_DIR_NOT_FOUND
     try:

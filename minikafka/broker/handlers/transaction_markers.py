@@ -25,7 +25,7 @@ from minikafka.protocol.errors import Err, KafkaError
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 Topic = Result.WritableTxnMarkerTopicResult
 Answer = Topic.WritableTxnMarkerPartitionResult
-ALL_IN_SYNC = -1
+ALL_IN_SYNC = NOBODY = -1
 # A group coordinator that is not ready, in the words of a partition's leader: try again.
 NOT_READY = (Err.COORDINATOR_NOT_AVAILABLE, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.NOT_COORDINATOR)
 
@@ -34,7 +34,10 @@ Key = tuple[str, int]
 
 @handles(WriteTxnMarkersRequest, on=(CLIENTS, INTERNAL), versions=(1, 2))
 async def write_txn_markers(ctx: Context, request: Any) -> WriteTxnMarkersResponse:
-    """Append every marker first, then wait for all of them."""
+    """Append every marker first, then wait for all of them. One of nobody spoils the request."""
+    if any(NOBODY in (one.producer_id, one.producer_epoch) and _hosted(ctx, one) for one in request.markers):
+        refused = {one.producer_id: dict.fromkeys(_keys(one), Err.UNKNOWN_SERVER_ERROR) for one in request.markers}
+        return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in refused.items()])
     results: dict[int, dict[Key, Err]] = {}         # a producer that is named twice is answered once
     for one in request.markers:
         if errors := await _write(ctx, one):
@@ -42,11 +45,19 @@ async def write_txn_markers(ctx: Context, request: Any) -> WriteTxnMarkersRespon
     return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in results.items()])
 
 
+def _keys(one: Any) -> list[Key]:
+    return [(topic.name, index) for topic in one.topics for index in topic.partition_indexes]
+
+
+def _hosted(ctx: Context, one: Any) -> bool:
+    return any(key in ctx.broker.replicas.partitions for key in _keys(one))
+
+
 async def _write(ctx: Context, one: Any) -> dict[Key, Err]:
     errors: dict[Key, Err] = {}
     appended: dict[Partition, int] = {}
     in_groups: dict[Key, Any] = {}
-    for key in [(topic.name, index) for topic in one.topics for index in topic.partition_indexes]:
+    for key in _keys(one):
         try:
             if key not in ctx.broker.replicas.partitions:
                 raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
