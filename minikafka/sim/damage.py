@@ -3,11 +3,14 @@
 Where: in a batch that is committed, in the bytes that its checksum covers or in the checksum itself. What lies before it
 (offset, length, leader epoch, magic) no checksum covers, in Kafka's logs as in ours, so that nobody could be asked to
 notice; and what is not committed yet nobody was promised.
-What must hold then: no client is given the batch, for readers look at checksums; no follower appends it; recovery ends the
-log before it; cleaning does not give it a new checksum. The leader's copy is not mended by itself: who needs that batch
-from it waits until somebody does (operator.py), here as in Apache Kafka.
+What must hold then, and does in Apache Kafka: no client is given the batch, for readers look at checksums, not leaders; a
+follower appends nothing of an answer with such a batch, and asks again; recovery after a crash ends the log before it,
+above the recovery point. So a leader's copy is not mended by itself, and who needs that batch from it waits until somebody
+does it (operator.py). Ours asks for more in two places where Apache Kafka does not look: a coordinator does not load such
+a batch, and compaction does not make a new one of it.
 
-Owns: nothing; it reads disks.
+Owns: nothing; it reads disks. Source: AbstractFetcherThread.processFetchRequest, CompletedFetch, UnifiedLog (append),
+LogSegment.recover, LogLoader.recoverLog, MemoryRecords.filterTo.
 """
 
 from __future__ import annotations

@@ -42,11 +42,10 @@ CLIENT_KINDS: dict[str, Odds] = {
 LATER_KINDS = {"flip_bit": (0.25, 0.0, 0.0), "kill_for_good": (0.2, 0.0, 0.0), **CLIENT_KINDS}
 ZOMBIE_S = 5.0  # a replaced client that goes on is ended after so long
 BUSY_S = 1.0  # so long is waited for a client to be busy
-DESTRUCTIVE = ("powerloss", "fail_disk", "fill_disk", "wipe")  # a disk may lose committed records
 
 
 class Fault(NamedTuple):
-    """`target` is a node or a role; `lasts` seconds from `at` on."""
+    """`target` is a node, a role or CLIENT; `lasts` seconds from `at` on."""
 
     at: float
     kind: str
