@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 
@@ -275,6 +275,30 @@ def test_a_recreated_topic_inherits_nothing() -> None:
         assert w.partition(1).topic_id != old
         assert [w.partition(n).log.end_offset for n in IDS] == [0, 0, 0]
         assert (await w.send(b"new")).base_offset == 0
+    tell(story)
+
+
+def test_logs_have_the_configuration_of_their_topic() -> None:
+    """Fails when a change of a topic's configuration does not reach its logs, a topic of the same name inherits it, or a
+    broker that starts keeps what it assumed before it had read the metadata (the answers are kept by topic)."""
+    async def story(w: Replicas) -> None:
+        def retentions() -> set[int]:
+            return {w.partition(n).log.config.retention_ms for n in IDS}
+        usual = retentions()
+        row = IncrementalAlterConfigsRequest.AlterConfigsResource
+        change = row.AlterableConfig(name="retention.ms", config_operation=0, value="77000")
+        resource = row(resource_type=2, resource_name="t", configs=[change])
+        await w.ask(1, IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
+        await w.until(lambda: retentions() == {77_000})
+        await w.world.stop(3)
+        await w.world.restart(3)
+        await w.until(lambda: ("t", 0) in w.brokers[3].replicas.partitions)
+        assert retentions() == {77_000}
+        topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
+        await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
+        await w.until(lambda: all(("t", 0) not in b.replicas.partitions for b in w.brokers.values()))
+        await w.create("t")
+        assert retentions() == usual != {77_000}
     tell(story)
 
 

@@ -108,6 +108,6 @@ def test_an_excerpt_may_hold_lines_and_events_without_a_time():
         raise Wrong("no", excerpt=["as it was", {"k": "note"}, {"t": 5.0, "b": 1, "k": "hw"}])
     assert repr(check("99.4", None)).splitlines()[1:] == [
         "    as it was", "       0.000 s  cluster   note", "       0.000 s  broker 1  hw"]
-    assert "<pre" in check("99.4", None)._repr_html_() 
+    assert "<pre" in check("99.4", None)._repr_html_()
     for nothing in ("<pre", "again", "production"):
         assert nothing not in check("99.1", lambda: 4)._repr_html_()
