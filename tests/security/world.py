@@ -114,10 +114,14 @@ class World:
             await self._create_topic()
             return await story(self)
 
-        result = self.loop.run(all_of_it())
-        assert self.loop.errors == []
-        assert not self.env.crashed.done(), self.env.crashed.exception()
-        return result
+        try:
+            result = self.loop.run(all_of_it())
+            assert self.loop.errors == []
+            assert not self.env.crashed.done(), self.env.crashed.exception()
+            return result
+        finally:
+            self.loop.kill()
+            self.loop.forget()
 
     async def connect(self, port: int = CLIENTS) -> Client:
         client = Client(self)

@@ -24,3 +24,4 @@ def test_a_follower_that_diverged_hears_the_high_watermark_although_nothing_new_
 
     story.run(tell)
     assert story.violations() == ()
+    story.close()
