@@ -297,7 +297,9 @@ def test_logs_have_the_configuration_of_their_topic() -> None:
         topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
         await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
         await w.until(lambda: all(("t", 0) not in b.replicas.partitions for b in w.brokers.values()))
-        await w.create("t")
+        plain = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=3, assignments=[], configs=[])
+        await w.ask(1, CreateTopicsRequest(topics=[plain], timeout_ms=9000, validate_only=False), 7)
+        await w.until(lambda: all(("t", 0) in b.replicas.partitions for b in w.brokers.values()))
         assert retentions() == usual != {77_000}
     tell(story)
 
