@@ -221,3 +221,5 @@ def test_a_reload_while_the_kernel_lives_goes_on(page):
     page.page.focus(".mk-slider")
     page.page.keyboard.press("Home")
     until(page, f"former => [undefined, former].includes({CROWN.removeprefix('() => ')})", former)
+    assert page.run("stop")
+    page.page.wait_for_selector(".jp-OutputArea img", timeout=PATIENCE)  # and the page that was loaded again is told of the end

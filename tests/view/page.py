@@ -68,7 +68,7 @@ def jupyter(folder: Path, lab: str) -> Iterator[str]:
     try:
         found = folder / "runtime" / f"jpserver-{server.pid}.json"
         deadline = time.monotonic() + 60
-        while not found.exists():
+        while not (found.exists() and found.read_text().endswith("}")):  # it is there before it is written
             assert server.poll() is None and time.monotonic() < deadline, (folder / "jupyter.log").read_text()
             time.sleep(0.1)
         served = json.loads(found.read_text())

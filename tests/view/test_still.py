@@ -12,6 +12,10 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+
+from minikafka.lab.picture.run import Run
+from minikafka.lab.view import View
 
 ROOT = Path(__file__).resolve().parents[2]
 START = """from minikafka import Cluster
@@ -56,6 +60,15 @@ def test_a_file_keeps_the_last_frame_and_no_widget(last, kind, monkeypatch):
     assert "killed" in picture and 'data-part="crown"' in picture
     assert "killed" in shown[0]["text/plain"]
     assert [set(bundle) for bundle in later] == [{"text/html", "text/plain"}]
+
+
+def test_a_page_made_of_a_notebook_shows_pictures_and_charts(recorded):
+    """Fails if nbconvert finds nothing in a bundle that it can show: plotly's figure alone is an empty place."""
+    view = View(Run.open(recorded))
+    bundles = [each._repr_mimebundle_() for each in (view.snapshot(2.0), view.charts())]
+    cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", bundle) for bundle in bundles])
+    made, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+    assert [svg(image).startswith("<svg") for image in re.findall("<img[^>]*>", made)] == [True, True]
 
 
 def test_a_view_at_the_end_of_a_cell_shows_once_and_again_in_a_later_one(monkeypatch):

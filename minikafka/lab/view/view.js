@@ -295,14 +295,11 @@ function keepPictures(notebook) {
   return views;
 }
 
-// Where the file has a picture of this view, which lives: the view again.
-function revive(notebook, id) {
+function replace(notebook, wanted, made) {
   for (const {outputs} of notebook.cells) {
     for (let place = 0; place < (outputs?.length ?? 0); place += 1) {
       const output = outputs.get(place).toJSON();
-      if (output.metadata?.[MARK] !== id) continue;
-      const view = {version_major: 2, version_minor: 0, model_id: id};
-      outputs.set(place, {...output, data: {...output.data, [WIDGET]: view}});
+      if (wanted(output)) outputs.set(place, made(output));
     }
   }
 }
@@ -312,7 +309,12 @@ function initialize({model}) {
   if (!notebook?.cells) return;
   const id = model.get("fixed").id;
   (notebook[MARK] ??= keepPictures(notebook)).set(id, model);
-  revive(notebook, id);
+  // where the file had a picture of this view, which lives: the view again
+  const view = {version_major: 2, version_minor: 0, model_id: id};
+  replace(notebook, output => output.metadata?.[MARK] === id, output => ({...output, data: {...output.data, [WIDGET]: view}}));
+  // and when it ends: a picture. The kernel cannot put it there, it knows the places of the page before only
+  model.on("destroy", () => replace(notebook, output => output.data?.[WIDGET]?.model_id === id,
+                                    output => still(output, id, model.get("svg"))));
 }
 
 function render({model, el}) {
