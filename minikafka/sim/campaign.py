@@ -67,6 +67,7 @@ def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[st
     """The seeds' outcomes, in their order."""
     work: Callable[[int], Outcome] = partial(run_one, kind, faults=faults)
     gc.disable()  # a run leaves its world behind as one piece of garbage; see `collect`
+    gc.freeze()  # what is there before the first seed stays: no collection need look through it
     try:
         if jobs <= 1 or len(seeds) < 2:
             yield from map(collect, map(work, seeds))
@@ -74,6 +75,7 @@ def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[st
         with multiprocessing.get_context("fork").Pool(jobs, gc.disable) as pool:
             yield from pool.imap(partial(_work, work), seeds, chunksize=20 if kind == "raft" else 1)
     finally:
+        gc.unfreeze()
         gc.enable()
 
 
