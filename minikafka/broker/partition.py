@@ -35,15 +35,16 @@ LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable
 
 
 class Read(NamedTuple):
-    """What a fetch of one partition found; offsets as they were before the read."""
+    """What a fetch of one partition found, by the names of a FetchResponse; offsets as they were before the read."""
 
     records: bytes
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
-    diverging: core.EpochEnd | None = None
+    diverging_epoch: core.EpochEnd | None = None
     aborted: list[AbortedTransaction] = []             # with read_committed: what is to be skipped (rule 54)
-    preferred: int | None = None                       # nothing was read: this follower is nearer to the consumer
+    preferred_read_replica: int = -1                   # nothing was read: this follower is nearer to the consumer
+    error_code: int = 0                                # none: what is refused raises
 
 
 class Partition:
@@ -147,7 +148,8 @@ class Partition:
         chosen = read_replica.choose(self.core, offset, rack, alive)
         if chosen is None:
             return None
-        return Read(b"", self.high_watermark, self.last_stable_offset, self.log.start_offset, preferred=chosen)
+        return Read(b"", self.high_watermark, self.last_stable_offset, self.log.start_offset,
+                    preferred_read_replica=chosen)
 
     def delete_records(self, before: int) -> int:
         """Raise the log's start to `before` (-1: the high watermark) and return that offset; every replica follows the
@@ -171,11 +173,13 @@ class Partition:
 
     def follower_fetched(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int) -> None:
         """Record the fetch of a follower that `read` has just served."""
-        low = self.core.low_watermark
+        # Only a higher start of this follower's log can raise the low watermark; it is rare.
+        start_rises = log_start > self.core.followers[replica].log_start_offset
+        low = self.core.low_watermark if start_rises else None
         now = self._env.now()
         woken = self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, now))
         self.stopwatches.look(now)
-        if not woken and self.core.low_watermark > low:
+        if low is not None and not woken and self.core.low_watermark > low:
             self.waiters.wake(self)
 
     # --- follower -------------------------------------------------------------------------------------------------

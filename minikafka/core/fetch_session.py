@@ -45,7 +45,7 @@ class Cached(Generic[Wanted]):
     log_start_offset: int = -1
 
     def has_news(self, answer: Any) -> bool:
-        """Must `answer` be sent (I-SESSION-3)? Remembers it. `answer` is a PartitionData of a FetchResponse."""
+        """Must `answer` be sent (I-SESSION-3)? Remembers it. `answer`: a PartitionData, or what has its names."""
         news = (bool(answer.records) or answer.error_code != 0 or answer.high_watermark != self.high_watermark
                 or answer.log_start_offset != self.log_start_offset or answer.preferred_read_replica >= 0
                 or answer.diverging_epoch is not None)

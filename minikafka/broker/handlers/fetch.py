@@ -75,6 +75,7 @@ class Fetch:
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
         self.isolation = LOG_END if self.from_follower else level
         self.wanted: dict[Key, Wanted] = {}          # what is to be read
+        self.names: dict[Key, str] = {}              # of its topics, as they were when the request came
         self.refused: Answers = {}                   # what cannot even be looked for
 
     def serve(self) -> FetchResponse | Awaitable[FetchResponse]:
@@ -115,7 +116,7 @@ class Fetch:
             elif image.partition(name, key[1]) is None:
                 self.refused[key] = _error(key[1], Err.UNKNOWN_TOPIC_OR_PARTITION, [])
             else:
-                self.wanted[key] = wanted
+                self.wanted[key], self.names[key] = wanted, name
 
     def _name(self, key: Key) -> str | None:
         if not self.by_id:
@@ -140,7 +141,7 @@ class Fetch:
         return results
 
     def _partition(self, key: Key) -> Partition:
-        partition = self.replicas.get(self._name(key) or "", key[1])
+        partition = self.replicas.get(self.names[key], key[1])
         if self.by_id and partition.topic_id != key[0]:
             raise KafkaError(Err.INCONSISTENT_TOPIC_ID)
         return partition
@@ -154,7 +155,7 @@ class Fetch:
         if elsewhere is not None:
             return elsewhere
         read = partition.read(wanted.offset, max_bytes, self.isolation, wanted.last_epoch, min_one)
-        if self.from_follower and count and read.diverging is None:
+        if self.from_follower and count and read.diverging_epoch is None:
             partition.follower_fetched(self.replica, self.broker_epoch, wanted.leader_epoch, wanted.offset,
                                        wanted.log_start)
         return read
@@ -162,7 +163,7 @@ class Fetch:
     def _enough(self, results: dict[Key, Read | Err]) -> bool:
         if self.request.max_wait_ms <= 0 or not results:
             return True
-        if any(not isinstance(r, Read) or r.diverging is not None or r.preferred is not None
+        if any(not isinstance(r, Read) or r.diverging_epoch is not None or r.preferred_read_replica >= 0
                for r in results.values()):
             return True
         return _size(results) >= self.min_bytes
@@ -174,9 +175,11 @@ class Fetch:
     # --- answer ---------------------------------------------------------------------------------------------------
 
     def _answer(self, context: FetchContext[Wanted], results: dict[Key, Read | Err]) -> FetchResponse:
-        answers: Answers = {key: self._data(key, result) for key, result in results.items()} | self.refused
-        error, session_id, news = self.replicas.sessions.answer(
-            context, answers, self.by_id, self.from_follower, self.ctx.broker.env.now())
+        found = {key: result if isinstance(result, Read) else self._error_data(key, result)
+                 for key, result in results.items()} | self.refused
+        error, session_id, told = self.replicas.sessions.answer(
+            context, found, self.by_id, self.from_follower, self.ctx.broker.env.now())
+        news = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in told.items()}
         response = FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))
         if self.ctx.version >= TELLS_LEADER:
@@ -186,27 +189,25 @@ class Fetch:
                 response.tags = {"node_endpoints"}
         return response
 
-    def _data(self, key: Key, result: Read | Err) -> Any:
-        if not isinstance(result, Read):
-            return self._error_data(key, result)
+    def _data(self, key: Key, read: Read) -> Any:
         diverging = {}
-        if result.diverging is not None:
-            diverging["diverging_epoch"] = Data.EpochEndOffset(*result.diverging)
+        if read.diverging_epoch is not None:
+            diverging["diverging_epoch"] = Data.EpochEndOffset(*read.diverging_epoch)
         aborted = None
-        if self.isolation == LAST_STABLE and result.preferred is None:
+        if self.isolation == LAST_STABLE and read.preferred_read_replica < 0:
             aborted = [Data.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
-                       for one in result.aborted]
-        return Data(partition_index=key[1], error_code=0, high_watermark=result.high_watermark,
-                    last_stable_offset=result.last_stable_offset, log_start_offset=result.log_start_offset,
-                    aborted_transactions=aborted, records=result.records, **diverging,
-                    preferred_read_replica=-1 if result.preferred is None else result.preferred)
+                       for one in read.aborted]
+        return Data(partition_index=key[1], error_code=0, high_watermark=read.high_watermark,
+                    last_stable_offset=read.last_stable_offset, log_start_offset=read.log_start_offset,
+                    aborted_transactions=aborted, records=read.records, **diverging,
+                    preferred_read_replica=read.preferred_read_replica)
 
     def _error_data(self, key: Key, error: Err) -> Any:
         if error == Err.KAFKA_STORAGE_ERROR and self.ctx.version < KNOWS_STORAGE_ERROR:
             error = Err.NOT_LEADER_OR_FOLLOWER
         data = _error(key[1], error, None)
         if self.ctx.version >= TELLS_LEADER and error in (Err.NOT_LEADER_OR_FOLLOWER, Err.FENCED_LEADER_EPOCH):
-            leader, epoch = self.replicas.current_leader(self._name(key) or "", key[1])
+            leader, epoch = self.replicas.current_leader(self.names[key], key[1])
             data.current_leader = Data.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
             data.tags = {"current_leader"}
         return data
