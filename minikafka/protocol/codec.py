@@ -12,7 +12,9 @@ Invariants: I-WIRE-1 a frame that cannot be parsed raises ProtocolError, whateve
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import kafka.protocol.admin
 import kafka.protocol.consumer
@@ -20,6 +22,7 @@ import kafka.protocol.metadata
 import kafka.protocol.producer
 import kafka.protocol.sasl  # noqa: F401  (imported for the classes they define)
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 import minikafka.protocol.admin
 import minikafka.protocol.internal  # noqa: F401
@@ -105,5 +108,17 @@ def encode_response(response: ApiMessage, version: int, correlation: int) -> byt
 
 
 def _frame(head: bytes, message: ApiMessage, version: int) -> bytes:
-    body = bytes(message.encode(version=version))
+    with EncodeBufferPool.acquire() as out:
+        _writer(type(message), version)(message, out)
+        body = bytes(memoryview(out.buf)[: out.pos])
     return _SIZE.pack(len(head) + len(body)) + head + body
+
+
+@cache
+def _writer(cls: type[ApiMessage], version: int) -> Callable[[ApiMessage, Any], None]:
+    """What kafka-python's `encode` finds out again for each message."""
+    if not 0 <= version <= cls.max_version:
+        raise ValueError(f"{cls.name} has no version {version}")
+    flexible = cls.flexible_version_q(version)
+    writer: Callable[[ApiMessage, Any], None] = cls._struct.compiled_encode_into(version, flexible, flexible)
+    return writer

@@ -27,7 +27,7 @@ from typing import Any
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.protocol.errors import ProtocolError
-from minikafka.protocol.record_codec import Uuid
+from minikafka.protocol.record_codec import Uuid, uuid_of
 
 Reader = Callable[[memoryview, int], tuple[Any, int]]
 
@@ -84,6 +84,8 @@ def skip_tags(data: memoryview, pos: int) -> int:
 
 
 def _read_tags(data: memoryview, pos: int, known: dict[int, tuple[str, Reader]], into: Any) -> int:
+    if data[pos] == 0:  # as in nearly every struct: no tags
+        return pos + 1
     count, pos = read_uvarint(data, pos)
     _spend(count)
     for _ in range(count):
@@ -147,7 +149,7 @@ def _read_uuid(data: memoryview, pos: int) -> tuple[Uuid | None, int]:
     raw = bytes(data[pos : pos + 16])
     if len(raw) < 16:
         raise ProtocolError("the body ends inside a UUID")
-    return (Uuid(bytes=raw) if any(raw) else None), pos + 16
+    return (uuid_of(raw) if any(raw) else None), pos + 16
 
 
 def _read_bitfield(data: memoryview, pos: int) -> tuple[set[int] | None, int]:
@@ -161,6 +163,8 @@ def _length_reader(flexible: bool, fmt: str) -> Reader:
         return _fixed_reader(fmt)
 
     def read(data: memoryview, pos: int) -> tuple[int, int]:
+        if (byte := data[pos]) < 0x80:  # a length of one byte, as nearly all are
+            return byte - 1, pos + 1
         length, pos = read_uvarint(data, pos)
         return length - 1, pos
 
@@ -243,7 +247,7 @@ def _nullable_struct_reader(inner: Reader) -> Reader:
 
 
 def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -> Reader:
-    steps = [(f.name, _field_reader(f, version, flexible)) for f in struct_field.untagged_fields(version)]
+    steps = [_step(run, version, flexible) for run in _runs(struct_field.untagged_fields(version))]
     tagged = [f for f in struct_field._fields if f.for_version_q(version) and f.tagged_field_q(version)]
     known = {f.tag: (f.name, _field_reader(f, version, flexible)) for f in tagged} if flexible else {}
     new = object.__new__
@@ -252,11 +256,39 @@ def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -
         item = new(cls)
         item._version = version
         item.tags = item.unknown_tags = None
-        for name, reader in steps:
-            value, pos = reader(data, pos)
-            setattr(item, name, value)
+        for names, reader in steps:
+            values, pos = reader(data, pos)
+            if isinstance(names, tuple):
+                for name, value in zip(names, values, strict=True):
+                    setattr(item, name, value)
+            else:
+                setattr(item, names, values)
         if flexible:
             pos = _read_tags(data, pos, known, item)
         return item, pos
 
     return read
+
+
+def _runs(fields: list[Any]) -> list[list[Any]]:
+    """The fields in their order, neighbours of a fixed size together: one call unpacks them all."""
+    runs: list[list[Any]] = []
+    for field in fields:
+        if runs and _is_fixed(field) and _is_fixed(runs[-1][0]):
+            runs[-1].append(field)
+        else:
+            runs.append([field])
+    return runs
+
+
+def _is_fixed(field: Any) -> bool:
+    return not field.is_array() and not field.is_struct() and field.type_str in FIXED
+
+
+def _step(run: list[Any], version: int, flexible: bool) -> tuple[Any, Reader]:
+    """(name, reader of its value), or of a run (names, reader of their values)."""
+    if len(run) == 1:
+        return run[0].name, _field_reader(run[0], version, flexible)
+    layout = struct.Struct(">" + "".join(FIXED[field.type_str] for field in run))
+    unpack, size = layout.unpack_from, layout.size
+    return tuple(field.name for field in run), lambda data, pos: (unpack(data, pos), pos + size)

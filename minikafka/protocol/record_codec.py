@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from kafka.protocol.schemas.fields.codecs.types import UUID as _UuidCodec
@@ -98,7 +99,13 @@ def _read_string(buf: bytes, pos: int) -> tuple[str | None, int]:
 
 def _read_uuid(buf: bytes, pos: int) -> tuple[Uuid, int]:
     raw, pos = _take(buf, pos, 16)
-    return Uuid(bytes=raw), pos
+    return uuid_of(raw), pos
+
+
+@lru_cache(maxsize=1000)
+def uuid_of(raw: bytes) -> Uuid:
+    """The id of 16 bytes. An id never changes, so the same object will do; dicts find it without comparing."""
+    return Uuid(bytes=raw)
 
 
 INT8, INT16, UINT16, INT32, INT64 = (_fixed(code) for code in "bhHiq")
