@@ -121,11 +121,12 @@ class Fetcher:
     async def _run(self) -> None:
         while True:
             self._added.clear()
-            if not self._ready():
+            asked = self._ready()
+            if not asked:
                 await self._wait_for_work()
                 continue
             try:
-                await self._fetch_once()
+                await self._fetch_once(asked)
             except (ConnectionError, TimeoutError) as error:
                 log.info("fetching from node %d failed: %s", self.leader, error)
                 self._disconnect()
@@ -158,10 +159,7 @@ class Fetcher:
             if timer is not None:
                 timer.cancel()
 
-    async def _fetch_once(self) -> None:
-        asked = self._ready()
-        if not asked:
-            return
+    async def _fetch_once(self, asked: dict[Key, Position]) -> None:
         if self._peer is None:
             self._peer = self.broker.new_peer(self.leader, f"broker-{self.broker.node_id}-fetcher-{self.leader}")
         answer = await self._peer.request(self._request(asked), FETCH_VERSION, self._timeout)

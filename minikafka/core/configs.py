@@ -192,9 +192,8 @@ def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -
 def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:
     """What a broker's own configuration is just now: as in its file, or as it was changed since."""
     config = BROKER_CONFIGS[name]
-    own = next(entry for entry in [*resolve_broker(image, broker, config), Entry(name, None, DEFAULT)]
-               if entry.name == name)
-    return config.default if own.source == DEFAULT else config.parse(own.value)
+    own = _set_on_brokers(image, broker, [name])        # other spellings are values of their own
+    return config.parse(own[0].value) if own else config.default
 
 
 def _spellings(name: str) -> list[str]:

@@ -234,6 +234,8 @@ class ProducerStates:
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Up to where every transaction is decided, and its decision replicated (rule 10)."""
+        if not self.completed and not self._open:
+            return high_watermark
         starts = [one.first_offset for one in self.completed if one.last_offset >= high_watermark]
         return min([high_watermark, *starts, *self._open.values()])
 

@@ -230,7 +230,8 @@ class Change:
             names[self.path] = self.inode
             return
         inside = self.path + "/"
-        for path in [p for p in names if p == self.path or p.startswith(inside)]:
+        is_file = names.get(self.path) is not None  # nothing lies in it: no need to look through all names
+        for path in [self.path] if is_file else [p for p in names if p == self.path or p.startswith(inside)]:
             inode = names.pop(path)
             if self.what == "move":
                 names[self.to + path[len(self.path) :]] = inode

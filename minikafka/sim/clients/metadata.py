@@ -30,6 +30,9 @@ class Leader(NamedTuple):
     epoch: int
 
 
+NOBODY = Leader(-1, -1)
+
+
 @dataclass
 class Topic:
     """One topic as last heard of."""
@@ -77,7 +80,7 @@ class Metadata:
 
     def leader(self, tp: Tp) -> Leader:
         topic = self.topics.get(tp[0])
-        return topic.partitions.get(tp[1], Leader(-1, -1)) if topic else Leader(-1, -1)
+        return topic.partitions.get(tp[1], NOBODY) if topic else NOBODY
 
     def moved(self, tp: Tp, leader: Leader) -> bool:
         """An error told the new leader (KIP-951); returns whether that was news."""
