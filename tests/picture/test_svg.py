@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from minikafka.lab.picture.frame import Flow, Frame, Ghost
-from minikafka.lab.picture.paper import Label
+from minikafka.lab.picture.frame import Broker, Flow, Frame, Ghost
+from minikafka.lab.picture.head import draw_head
+from minikafka.lab.picture.paper import Label, Paper
 from minikafka.lab.picture.svg import draw, to_svg
 from minikafka.lab.picture.theme import WIDTHS, fitting
 from tests.picture.frames import FRAMES, lane, leader, partition, slow_follower, two_crowns, unclean_loss
@@ -252,3 +253,12 @@ def test_a_picture_is_not_too_big_for_ten_a_second() -> None:
     for name in ("calm", "slow_follower", "unclean_loss"):
         picture = to_svg(FRAMES[name]())
         assert len(picture) < 45_000 and picture.count("<") < 900
+
+
+def test_a_broker_that_does_not_fit_beside_the_others_stands_below_them() -> None:
+    """Fails if what a broker does is cut short while there is a line below: the room is reckoned without its ring."""
+    frame = replace(slow_follower(), brokers=tuple(Broker(number, "running", number, False) for number in range(1, 8)))
+    for pixels in range(640, 1280, 2):
+        paper = Paper(pixels)
+        draw_head(paper, frame, 12)
+        assert {f"running · leads {number}" for number in range(1, 8)} <= {label.text for label in paper.labels}, pixels

@@ -64,14 +64,14 @@ def _draw_brokers(paper: Paper, frame: Frame, y: float) -> float:
     x, right = SIDE + 14.0, paper.width - SIDE
     for broker in frame.brokers:
         facts = _facts(broker)
-        wide = 22 + width(facts)
+        wide = 27 + width(facts)
         if x + wide > right and x > SIDE + 14:
             x, y = SIDE + 14.0, y + 34
         paper.open("broker", broker=broker.id, process=broker.process, controller=str(broker.controller).lower())
         draw_broker(paper, broker.id, broker.process, x, y + 14, 13)
         paper.text(x + 27, y + 19, facts, "soft" if broker.process == "running" else "", room=right - x - 27)
         paper.close()
-        x += wide + 44
+        x += wide + 39
     return y + 34
 
 
