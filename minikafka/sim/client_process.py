@@ -140,7 +140,9 @@ class ClientProcess:
 
     # --- what it does ------------------------------------------------------------------------------------------------
 
-    async def idle(self) -> None:
-        """Return at once, unless it was told to be busy with something else than polling."""
+    async def idle(self) -> bool:
+        """Return at once, unless it was told to be busy with something else than polling; was it?"""
+        told = self.env.now() < self.idle_until
         while self.env.now() < self.idle_until:
             await self.env.sleep(0.5)
+        return told

@@ -105,11 +105,12 @@ class Workload:
             while not self.stopped and self.world.now() < ends:
                 try:
                     records = await consumer.poll(0.5)
+                    if await at.idle():  # and then it goes on, whosever its partitions are by now
+                        ends = self.world.now() + 2.0
                     if commits and records and self.rng.random() < 0.4:
                         await self._commit(consumer)
                 except KafkaError:
                     break
-                await at.idle()
             await (consumer.close() if self.stopped or self.rng.random() < 0.5 else consumer.kill())
             await self.rest(at, 0.5)
 
