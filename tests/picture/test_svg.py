@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from minikafka.lab.picture.frame import Broker, Flow, Frame, Ghost
+from minikafka.lab.picture.frame import Broker, Flow, Frame, Ghost, Level, Row
 from minikafka.lab.picture.head import draw_head
 from minikafka.lab.picture.paper import Label, Paper
 from minikafka.lab.picture.svg import draw, to_svg
@@ -262,3 +262,16 @@ def test_a_broker_that_does_not_fit_beside_the_others_stands_below_them() -> Non
         paper = Paper(pixels)
         draw_head(paper, frame, 12)
         assert {f"running · leads {number}" for number in range(1, 8)} <= {label.text for label in paper.labels}, pixels
+
+
+def test_in_a_full_strip_trouble_stays_first_and_then_the_topic_that_is_looked_at() -> None:
+    """Fails if a partition in trouble, or one of the chosen topic, gave way to others that come before it by name."""
+    frame = slow_follower()
+    assert frame.chosen is not None
+    row = Row("", 1, 0, (1,), (1,), 5, 5, None, Level.GOOD)
+    others = [replace(row, name=f"a-{number}", level=Level.GOOD) for number in range(40)]
+    own = [replace(row, name=f"{frame.chosen.topic}-{number}", level=Level.GOOD) for number in range(6)]
+    rows = (*others, *own, replace(row, name="z-0", level=Level.BAD))
+    shown = [each.get("data-partition") for each in parts(tree(replace(frame, rows=rows)), "row")]
+    assert shown[-7:] == [each.name for each in rows[-7:]]
+    assert 7 < len(shown) < len(rows) and set(shown[:-7]) <= {each.name for each in others}

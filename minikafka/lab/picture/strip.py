@@ -1,6 +1,7 @@
 """Small multiples: a tile per partition, so that the one that is in trouble is seen before it is chosen.
 
-Owns: which partitions get a tile when there are too many (those in trouble first), and what a tile tells.
+Owns: which partitions get a tile when there are too many (those in trouble first, then those of the chosen topic), and
+what a tile tells.
 """
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def draw_strip(paper: Paper, frame: Frame, y: float) -> float:
     columns = min(int((paper.width - 2 * SIDE + GAP) // (TILE + GAP)), len(frame.rows))
     wide = (paper.width - 2 * SIDE + GAP) / columns - GAP
     wide = min(wide, 330)
-    name = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else None
-    shown, left_out = _shown(frame.rows, name, TILES - TILES % columns)
+    topic = frame.chosen.topic if frame.chosen else None
+    name = f"{topic}-{frame.chosen.index}" if frame.chosen else None
+    shown, left_out = _shown(frame.rows, topic, name, TILES - TILES % columns)
     for place, row in enumerate(shown):
         x, top = SIDE + place % columns * (wide + GAP), y + place // columns * (HIGH + GAP)
         _draw_tile(paper, row, row.name == name, round(x, 1), top, wide)
@@ -41,12 +43,12 @@ def _wanted(frame: Frame) -> bool:
     return len(own) > 1 or len(frame.rows) > 1 and frame.chosen is not None and frame.chosen.topic == words.METADATA
 
 
-def _shown(rows: Sequence[Row], name: str | None, most: int) -> tuple[list[Row], int]:
-    """As many rows as fit, in their order; those that are chosen or in trouble first to stay."""
+def _shown(rows: Sequence[Row], topic: str | None, name: str | None, most: int) -> tuple[list[Row], int]:
+    """As many rows as fit, in their order; first to stay: the chosen one, those in trouble, those of its topic."""
     if len(rows) <= most:
         return list(rows), 0
     worst = [Level.BAD, Level.WAIT, Level.UNKNOWN, Level.GOOD]
-    ranked = sorted(rows, key=lambda row: (row.name != name, worst.index(row.level)))
+    ranked = sorted(rows, key=lambda row: (row.name != name, worst.index(row.level), row.name.rpartition("-")[0] != topic))
     kept = {row.name for row in ranked[:most]}
     return [row for row in rows if row.name in kept], len(rows) - most
 
