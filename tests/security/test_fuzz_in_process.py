@@ -14,6 +14,7 @@ from tests.security.frames import corpus, hostile, mutated
 from tests.security.world import CLIENTS, INTERNAL, Client, World
 
 SEEDS = range(3)
+DELETE_TOPICS = b"\x00\x14"
 PER_REQUEST = 8  # spoiled variants of each API and version, per seed
 PATIENCE = 0.3  # virtual seconds: then a request counts as waiting (long polls, joins), and its client leaves
 
@@ -28,6 +29,8 @@ async def fuzz(world: World, seed: int) -> dict[str, int]:
     for name, body in good:
         others = [body] if name.startswith("DeleteTopics") else bodies  # no tail with the topic's id in it
         for spoiled in [body, *(mutated(body, rng, others) for _ in range(PER_REQUEST))]:
+            if spoiled[:2] == DELETE_TOPICS and not name.startswith("DeleteTopics"):
+                continue  # a flipped bit of its key lets it rightly delete the topic that all others are about
             counts[await one(world, name, spoiled)] += 1
             assert world.client_records == 0, f"{name} was appended: {spoiled!r}"
     await still_serves(world)

@@ -32,9 +32,17 @@ def test_the_simulated_example_runs_and_runs_alike(tmp_path):
 
 
 def test_every_link_leads_somewhere():
-    """Fails if a file named in a link was moved."""
+    """Fails if a file named in a link was moved, or a heading was given other words."""
     links = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
-    assert links and [target for target in links if not (ROOT / target).exists()] == []
+    assert links and [target for target in links if not _leads_somewhere(*target.partition("#"))] == []
+
+
+def _leads_somewhere(file, _, anchor):
+    path = ROOT / file if file else ROOT / "README.md"
+    if not anchor:
+        return path.exists()
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", ["README.md", "tools/setup.sh", ".ci/run"])
