@@ -34,7 +34,8 @@ def no_controller(scene: Scene) -> Sentence | None:
         return Sentence(Level.WAIT, f"The active controller, broker {quorum.active}, {how_out(scene, quorum.active)}: the other "
                         "voters elect another when they miss its answers.")
     waited = f" for {seconds(scene.t - quorum.since)}" if quorum.since is not None else ""
-    return Sentence(Level.WAIT, f"No active controller{waited}: {len(quorum.voters)} voters are electing one.")
+    running = sum(scene.runs(v) for v in quorum.voters)
+    return Sentence(Level.WAIT, f"No active controller{waited}: {running} of {len(quorum.voters)} voters run, and elect one.")
 
 
 def no_leader(scene: Scene) -> Sentence | None:
