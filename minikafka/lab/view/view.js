@@ -326,8 +326,9 @@ function render({model, el}) {
   const slider = timeSlider(stage, ask), time = timeBar(fixed, ask);
   stage.append(slider.node);
   const said = make("div", {class: "mk-said", role: "status", "aria-live": "polite"});
+  // the buttons stand above: what they break, the crown and the sentence, is at the top of the picture and seen with them
   const root = make("div", {class: "mk-view", "data-size": fixed.size, "data-theme": fixed.theme,
-                            "data-lm-suppress-shortcuts": "true"}, stage, time.node, ...(bar ? [bar.node] : []), said);
+                            "data-lm-suppress-shortcuts": "true"}, ...(bar ? [bar.node] : []), said, stage, time.node);
   el.append(root);
   keyboard(root, time, ask);
   pointer(stage, ask);
