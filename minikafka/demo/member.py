@@ -38,6 +38,9 @@ def main(bootstrap: str, topic: str, group: str, path: str) -> None:
         auto_offset_reset="earliest",            # a group without commits begins at the beginning
         enable_auto_commit=False,                # we say ourselves when a record is done
         session_timeout_ms=6_000, heartbeat_interval_ms=1_000, max_poll_records=500)
+    # kafka-python 3.0.12: who joins before it knows the topic joins once more, and a poll() that ends while the answer
+    # to that is under way forgets it: the member stands still for good. So first of all get to know the topic.
+    consumer.partitions_for_topic(topic)
     with open(path, "w", encoding="utf-8") as out:
         consumer.subscribe([topic], listener=TellAssignment(out))
         uncommitted = 0

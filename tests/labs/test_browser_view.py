@@ -79,8 +79,8 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     assert page.run("start") and page.run("view"), page.errors()
     former = crown(page)
     until(page, f"{ISR.removeprefix('() => ')} === 3")
-    tops = [page.page.evaluate(f"document.querySelector('{part}').getBoundingClientRect().top") for part in (".mk-bar", ".mk-stage")]
-    assert tops == sorted(tops), "on a low screen the button and the crown are seen together only with the buttons above"
+    top = "part => document.querySelector(part).getBoundingClientRect().top"
+    assert page.page.evaluate(top, ".mk-bar") < page.page.evaluate(top, ".mk-stage"), "button and crown are far apart"
     page.page.evaluate(START_CELL, "send")
     look(page, "view-light")
     order(page, former, "kill")

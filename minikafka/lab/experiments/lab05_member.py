@@ -84,6 +84,9 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None
     asked_to_leave = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: asked_to_leave.set())
     consumer = KafkaConsumer(topic, **settings)
+    # kafka-python 3.0.12: who joins before it knows the topic joins once more, and a poll() that ends while the answer
+    # to that is under way forgets it: the member stands still for good. So first of all get to know the topic.
+    consumer.partitions_for_topic(topic)
     tell_the_picture(consumer, name, trace)
     while not asked_to_leave.is_set():
         for records in consumer.poll(timeout_ms=200).values():

@@ -50,6 +50,7 @@ def count(bootstrap: str, topic: str, group: str, stop_at: int) -> Counter[str]:
     consumer = KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
                              enable_auto_commit=False, max_poll_records=STEP, session_timeout_ms=SESSION_MS,
                              heartbeat_interval_ms=HEARTBEAT_MS)
+    consumer.partitions_for_topic(topic)  # or a poll() may end in the middle of a second join, and forget it (lab05_member)
     while not _at_the_end(consumer) and not (stop_at and zones.total() >= stop_at):
         for records in consumer.poll(timeout_ms=200).values():
             zones.update(json.loads(record.value)["pickup"] for record in records)
