@@ -147,19 +147,23 @@ class LogsMatch(Invariant):
                 if leads:
                     self.watch.commit(truth, header, raw)
             elif header.next_offset > seen.log.start_offset and not truth.agrees(header, raw):
-                if seen.node not in self.watch.keeper.flipped or crc_ok(raw, 0, header):  # else readers will see
-                    self._differs(seen, header.base_offset, current)
+                readers_see = seen.node in self.watch.keeper.flipped and not crc_ok(raw, 0, header)
+                if not readers_see and self._replaces(seen, header.base_offset, current):
+                    seen.cursor.back_to(header.base_offset)
+                    return self.on_replica(seen, why)  # what the new leader has there is what is to be committed now
         if truth.suspects:
             self.watch.keeper.heal(truth)
 
-    def _differs(self, seen: Seen, offset: int, current: bool) -> None:
+    def _replaces(self, seen: Seen, offset: int, current: bool) -> bool:
+        """What differs is told, unless what was committed there is lost with permission: then the answer is yes."""
         truth = seen.truth
         if current and self.watch.permits(truth, offset, f"broker {seen.node} leads with something else there"):
-            return
+            return True
         if not current and truth.lost_from is not None and offset >= truth.lost_from:
-            return  # what was lost, still there; it will be cut off
+            return False  # what was lost, still there; it will be cut off
         known = truth.batches.get(offset)
         what = "nothing begins there" if known is None else f"{len(known)} other bytes"
         text = f"{seen} (LEO {seen.log.end_offset}, HW {seen.core.high_watermark}) differs at offset {offset} from " \
                f"what is committed: {what}"
         self.watch.report("I4" if current else "I5", text, (str(seen), offset))
+        return False
