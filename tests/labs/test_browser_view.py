@@ -199,12 +199,16 @@ def test_a_picture_is_as_wide_as_its_cell(page):
     crown(page)
     scale = """() => { const svg = document.querySelector('.mk-stage svg');
                        return svg && svg.clientWidth / svg.viewBox.baseVal.width; }"""
+    box = "() => document.querySelector('.mk-stage svg').viewBox.baseVal.width"
     for width in (1400, 1100, 1250):
         page.page.set_viewport_size({"width": width, "height": 900})
         until(page, f"() => {{ const found = ({scale})(); return found > 0.98 && found < 1.2; }}")
         look(page, f"view-{width}")
         assert page.page.locator(".mk-stage svg").count() == 1
-    broad = page.page.evaluate("() => document.querySelector('.mk-stage svg').viewBox.baseVal.width")
+        if width == 1100:
+            narrow = page.page.evaluate(box)
+    until(page, f"narrow => ({box})() > narrow", narrow)  # until then it is the narrow one, stretched
+    broad = page.page.evaluate(box)
     page.page.set_viewport_size({"width": 1100, "height": 900})
     until(page, "broad => document.querySelector('.mk-stage svg').viewBox.baseVal.width < broad", broad)
 
