@@ -152,6 +152,7 @@ def test_unknown_states_are_named_once(at: Place) -> None:
 
 @pytest.mark.parametrize(("kind", "resource", "text"), [
     (8, "", "Broker id must not be empty"), (8, "x", "Broker id must be an integer, but it is: x"),
+    (8, "²", "Broker id must be an integer, but it is: ²"),
     (8, "77", "Unexpected broker id, expected {leader} but received 77"), (32, "", "Group name must not be empty"),
     (16, "", "Client metrics subscription name must not be empty")])
 def test_resources_without_a_right_name(at: Place, kind: int, resource: str, text: str) -> None:

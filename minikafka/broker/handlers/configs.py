@@ -103,7 +103,7 @@ def _known(name: str, value: str, source: int) -> Found:
 
 
 def _check_broker(ctx: Context, name: str, alternative: str = "") -> None:
-    if not name.isdigit():
+    if not name.isdecimal():
         raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != ctx.broker.node_id:
         raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.broker.node_id}{alternative} but "

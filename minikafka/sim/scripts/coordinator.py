@@ -40,12 +40,8 @@ async def r48_write_first(story: CoordinatedStory) -> None:
     await story.judge("t")
 
 
-@script("A decision stays", rules="49, 55", stage=CoordinatedStory)
-async def r49_decision_stays(story: CoordinatedStory) -> None:
-    """Once PrepareCommit is in the coordinator's log the transaction is committed, whoever dies. The markers say so to
-    every partition; if some have theirs when the coordinator dies, its successor finds PrepareCommit and sends the
-    others, under its own epoch. Anything else would tear the transaction, or leave it open for ever.
-    """
+async def _writes_to_two_leaders(story: CoordinatedStory) -> Writer:
+    """A transaction on its way in two partitions; their leaders and its coordinator are three brokers."""
     await story.topic("t", 2, 3)
     await story.topic("u", 3, 2)
     await story.coordinator(STATE, 1, 2)
@@ -55,6 +51,16 @@ async def r49_decision_stays(story: CoordinatedStory) -> None:
     p.begin()
     await p.send("a1", "t", to=2)
     await p.send("a2", "u", to=3)
+    return p
+
+
+@script("A decision stays", rules="49, 55", stage=CoordinatedStory)
+async def r49_decision_stays(story: CoordinatedStory) -> None:
+    """Once PrepareCommit is in the coordinator's log the transaction is committed, whoever dies. The markers say so to
+    every partition; if some have theirs when the coordinator dies, its successor finds PrepareCommit and sends the
+    others, under its own epoch. Anything else would tear the transaction, or leave it open for ever.
+    """
+    p = await _writes_to_two_leaders(story)
 
     story.step("p commits; the marker reaches t, that for u is lost, for broker 1 dies")
     story.world.cut(1, 3)
@@ -138,15 +144,7 @@ async def r51_zombie_coordinator(story: CoordinatedStory) -> None:
     way for so long that another coordinator has ended the transaction would end the next one; a leader refuses what
     comes from an older coordinator than the last it has heard of.
     """
-    await story.topic("t", 2, 3)
-    await story.topic("u", 3, 2)
-    await story.coordinator(STATE, 1, 2)
-    story.step("p writes a1 to t and a2 to u in a transaction; broker 1 coordinates it, 2 leads t, 3 leads u")
-    p = Writer(story, "p", home=1)
-    await p.init()
-    p.begin()
-    await p.send("a1", "t", to=2)
-    await p.send("a2", "u", to=3)
+    p = await _writes_to_two_leaders(story)
 
     story.step("p commits; the marker for u is stuck on its way, and broker 1 stands still")
 
