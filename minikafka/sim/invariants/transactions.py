@@ -41,6 +41,7 @@ class TransactionsAreSound(Invariant):
         self._outcomes: dict[tuple[int, int], State] = {}  # of (producer id, epoch), with KIP-890
         self._forgotten: dict[int, None] = {}  # producer ids of which something was lost, with permission
         self._prepared: dict[tuple[int, int, bool], dict[Key, None]] = {}  # (id, epoch, commit) -> partitions
+        self._ahead: set[int] = set()  # producer ids whose transactions cannot have run out of time yet
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
         if header.is_control:
@@ -99,6 +100,7 @@ class TransactionsAreSound(Invariant):
     # --- after healing --------------------------------------------------------------------------------------------
 
     async def at_end(self) -> None:
+        self._ahead = self._begun_in_the_future()
         for text in await self.watch.wait(self._left_open, self._longest() + SLACK):
             self.fail(text)
 
@@ -110,10 +112,22 @@ class TransactionsAreSound(Invariant):
         check = broker.config["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
         return float(check + max(data.timeout_ms for data in self.ids.values())) / 1000
 
+    def _begun_in_the_future(self) -> set[int]:
+        """Producers whose transaction began, by their coordinator's clock, later than now: the clock went back since, and
+        its timeout is as much farther away (as in Apache's, which compares wall clocks too)."""
+        ahead = set()
+        for node in self.cluster.nodes:
+            if (broker := self.cluster.running(node)) is None:
+                continue
+            now, mine = self.cluster.world.hosts[node].env.wall_ms(), broker.transactions
+            ahead |= {data.producer_id for name, data in self.ids.items() if data.state is State.ONGOING
+                      and data.start_ms > now and mine.partition_for(name) in mine.partitions}
+        return ahead
+
     def _left_open(self) -> list[str]:
         half = [f"transactional id {name} (producer {data.producer_id}, epoch {data.epoch}) is still {data.state.value}"
                 for name, data in self.ids.items()
-                if data.state in (State.ONGOING, *PREPARED) and data.producer_id not in self._forgotten]
+                if data.state in (State.ONGOING, *PREPARED) and not self._excused(data.producer_id)]
         # Where records were lost with permission a marker may be among them: then only `kafka-transactions abort` helps.
         leading = [s for s in self.watch.replicas()
                    if s.core.is_leader and self.cluster.leads(s) and not s.truth.was_lost]
@@ -124,4 +138,7 @@ class TransactionsAreSound(Invariant):
     def _first_open(self, seen: Seen) -> int:
         """Where the oldest open transaction begins that somebody must still end; -1 if there is none."""
         return min((entry.txn_first_offset for producer_id, entry in seen.log.producers.entries.items()
-                    if entry.txn_first_offset >= 0 and producer_id not in self._forgotten), default=-1)
+                    if entry.txn_first_offset >= 0 and not self._excused(producer_id)), default=-1)
+
+    def _excused(self, producer_id: int) -> bool:
+        return producer_id in self._forgotten or producer_id in self._ahead
