@@ -63,7 +63,7 @@ def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: f
                 paper.text(at, y + line, text, "soft halo")
                 break
         paper.close()
-    return y + 12 + (1 + second.used) * ROW
+    return y + 12 + min(2, len(chosen.epochs)) * ROW  # whether the second row is used or not: nothing jumps
 
 
 def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
