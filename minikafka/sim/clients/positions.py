@@ -10,15 +10,18 @@ offset, records that we have read are gone: the log was truncated behind our bac
 part is where to go on.
 
 Owns: the positions.
-Invariants: I-POSITIONS-1 an answer that was asked for before a seek moves no position after it (`turn`).
+Invariants: I-POSITIONS-1 an answer that was asked for before a seek, or before the partition was taken away, moves no
+              position after it (`turn`).
             I-POSITIONS-2 after a change of leader nothing is fetched before the position is validated, if it has an epoch.
 Source: org.apache.kafka.clients.consumer.internals.SubscriptionState; KIP-320.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import count
 
 from minikafka.sim.clients.metadata import Leader, Metadata, Tp
 
@@ -32,18 +35,22 @@ class Phase(Enum):
 
 @dataclass(eq=False)
 class Position:
-    """Of one assigned partition."""
+    """Of one assigned partition. Its turns come from `turns`, for all positions of a consumer the same."""
 
+    turns: Iterator[int]
     phase: Phase = Phase.START
     offset: int = -1
     epoch: int = -1  # leader epoch of the last record before `offset`, -1 if unknown
     leader: Leader = Leader(-1, -1)  # for which the position is valid
     strategy: str = ""  # for RESET: "earliest" or "latest"
-    turn: int = 0  # rises whenever the position is set from outside
+    turn: int = 0  # another, never used before, whenever the position is set from outside
     asking: bool = False  # a question about it is under way
     not_before: float = 0.0  # after a failure
     paused: bool = False
     nearer: int = -1  # a follower that the leader sent us to (KIP-392)
+
+    def __post_init__(self) -> None:
+        self.turn = next(self.turns)
 
     @property
     def source(self) -> int:
@@ -52,12 +59,12 @@ class Position:
 
     def go(self, offset: int, epoch: int, leader: Leader) -> None:
         """Go on from here."""
-        self.turn, self.not_before = self.turn + 1, 0.0
+        self.turn, self.not_before = next(self.turns), 0.0
         self.offset, self.epoch, self.leader = offset, epoch, leader
         self.phase = Phase.VALIDATE if epoch >= 0 else Phase.FETCH
 
     def reset(self, strategy: str) -> None:
-        self.turn, self.not_before = self.turn + 1, 0.0
+        self.turn, self.not_before = next(self.turns), 0.0
         self.phase, self.strategy = Phase.RESET, strategy
 
 
@@ -67,10 +74,11 @@ class Positions:
     def __init__(self, metadata: Metadata) -> None:
         self.metadata = metadata
         self.of: dict[Tp, Position] = {}
+        self._turns = count()
 
     def assign(self, tps: list[Tp]) -> None:
         """These and no others; those that stay keep their position."""
-        self.of = {tp: self.of.get(tp) or Position() for tp in tps}
+        self.of = {tp: self.of.get(tp) or Position(self._turns) for tp in tps}
 
     def follow_leaders(self) -> None:
         """A partition has a new leader, as the metadata says: validate before the next fetch (I-POSITIONS-2)."""

@@ -70,6 +70,25 @@ def test_seek_pause_and_small_polls() -> None:
     play(2, story)
 
 
+def test_an_answer_from_before_the_partition_was_taken_away_is_dropped() -> None:
+    """Fails if what was asked for at a position of the assignment before is handed out in this one (seed 7452)."""
+
+    async def story(stage: Stage) -> None:
+        made = await fill(stage, 3)
+        for seeks in range(1, 5):  # one of them is as many as the first position was set
+            consumer = alone(stage)
+            assert values(await read(consumer, len(made))) == made
+            assert await consumer.poll(0.1) == []  # a fetch from the end on waits at the leader
+            consumer.assign([])
+            consumer.assign([TP])
+            for _ in range(seeks):
+                consumer.seek(TP, 0)
+            made += await fill(stage, 1, start=len(made))
+            assert values(await read(consumer, len(made))) == made
+
+    play(1, story)
+
+
 @pytest.mark.parametrize("fault", ["kill", "pause", "stop"])
 def test_it_follows_the_leader(fault: str) -> None:
     """Fails if a record is skipped or read twice around a change of leader, or the new leader is never found."""
