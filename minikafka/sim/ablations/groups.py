@@ -10,7 +10,7 @@ from typing import Any
 from minikafka.broker.group_log import GroupLog
 from minikafka.broker.group_partition import GroupPartition
 from minikafka.core.group import Group
-from minikafka.core.group_messages import Assigned, Store
+from minikafka.core.group_messages import Assigned, Store, Sync
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
@@ -90,3 +90,13 @@ def any_generation() -> AbstractContextManager[object]:
         return stored(self, today, error, now)
 
     return replaced(Group, "stored", of_today)
+
+
+@ablation("58", "an assignment of any generation is taken", falls="two-owners", script="r58_late_assignment")
+def any_sync() -> AbstractContextManager[object]:
+    check = Group._check_sync
+
+    def lenient(self: Group, request: Sync) -> Err:
+        return check(self, replace(request, generation=self.generation))
+
+    return replaced(Group, "_check_sync", lenient)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import minikafka.log.log as log_module
+from minikafka.log import validate
 from minikafka.log.batch import Header
 from minikafka.log.log import Log
 from minikafka.log.producers import ProducerEntry, ProducerStates
@@ -97,3 +98,15 @@ def unmarked_records() -> AbstractContextManager[object]:
           script="r51_zombie_coordinator")
 def any_coordinator_marks() -> AbstractContextManager[object]:
     return replaced(ProducerStates, "_check_coordinator", nothing)
+
+
+@ablation("51", "a leader takes control records from clients", falls="I13 aborted-read torn-txn",
+          script="r51_forged_marker")
+def clients_mark() -> AbstractContextManager[object]:
+    check = validate._check_counts
+
+    def lenient(header: Header, partition: str) -> None:
+        if not header.is_control:
+            check(header, partition)
+
+    return replaced(validate, "_check_counts", lenient)

@@ -175,3 +175,20 @@ async def r51_zombie_coordinator(story: CoordinatedStory) -> None:
     story.step("p aborts")
     await p.end(commit=False)
     await story.judge("t", "u")
+
+
+@script("A marker of one's own", rules="51", stage=CoordinatedStory)
+async def r51_forged_marker(story: CoordinatedStory) -> None:
+    """Whether a transaction is committed, its coordinator decides, for all partitions at once; each learns it by a
+    marker, a control record, which brokers write. A client that could write one would decide for one partition by
+    itself. So a leader takes no control batch from a client, not even from the producer whose transaction it is.
+    """
+    p = await _writes_to_two_leaders(story)
+
+    story.step("p saves itself the way to the coordinator, and writes a commit marker to u")
+    await p.forge("u", commit=True, to=3)
+    story.show("u-0")
+
+    story.step("p thinks better of it, and aborts")
+    await p.end(commit=False)
+    await story.judge("t", "u")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kafka.protocol.consumer import FetchRequest
+
 from minikafka.sim.scripts.ending import OFFSETS, CoordinatedStory
 from minikafka.sim.scripts.member import SESSION, Member
 from minikafka.sim.scripts.reader import UNCOMMITTED
@@ -156,5 +158,53 @@ async def r58_former_assignment(story: CoordinatedStory) -> None:
     b.home = 2
     await story.world.sleep(SESSION)
     await b.enter()
+    b.stop()
+    await story.judge("t", isolation=UNCOMMITTED)
+
+
+@script("An assignment of a former generation", rules="58", stage=CoordinatedStory)
+async def r58_late_assignment(story: CoordinatedStory) -> None:
+    """A leader's assignment that comes late is for members of a generation that is over, and is refused. If the
+    coordinator took it for the present one, there would be two assignments of the same generation: the one that is
+    handed out is the first in the log of the group, and the one that the next coordinator finds there is the last.
+    """
+    await eight_records(story)
+    a, b = Member(story, "a", home=1), Member(story, "b", home=1)
+    story.step("a joins; its assignment, the partition for itself, is stuck on its way")
+    await a.join()
+    stuck = await a.hang(1)
+    story.env.spawn(a.sync([a.id]), "first sync of a")
+    await story.world.sleep(2.0)
+
+    story.step("b joins; a gives up waiting, and joins again over a new connection")
+    joining = story.env.spawn(b.join(), "join of b")
+    await story.world.sleep(1.0)
+    a.reconnect()
+    await a.join()
+    await joining
+
+    story.step("the first assignment arrives; the coordinator's follower copies, but is slow to say so")
+    fetches = story.world.hold(lambda m: m.api is FetchRequest and (m.src, m.dst) == (2, 1))
+    await story.until(lambda: fetches.frames)
+    stuck.release()
+    await story.world.sleep(1.0)
+    fetches.release_one()
+    await story.world.sleep(1.0)
+
+    story.step("a gives the partition to b; the follower says what it has")
+    before = story.end(1, OFFSETS)
+    giving = story.env.spawn(a.sync([b.id]), "second sync of a")
+    await story.until(lambda: story.end(1, OFFSETS) > before)
+    fetches.release()
+    await giving
+    await story.until(lambda: story.end(2, OFFSETS) == story.end(1, OFFSETS))
+
+    story.step("the coordinator dies before b has asked for its share; b asks the next one")
+    a.stop()
+    story.world.kill(1)
+    b.home = 2
+    await story.until(lambda: story.leads(2, OFFSETS))
+    await story.world.sleep(1.0)
+    await b.sync([])
     b.stop()
     await story.judge("t", isolation=UNCOMMITTED)

@@ -14,34 +14,29 @@ from typing import Any
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchRequest
 
-from minikafka.broker.peer import Peer
 from minikafka.protocol.errors import Err
 from minikafka.sim.clients import assignors
+from minikafka.sim.scripts.client import NO_ANSWER, Client
 from minikafka.sim.scripts.story import PATIENCE, Story
 
 GROUP, TOPIC, SESSION = "g", "t", 6.0  # seconds
-NO_ANSWER = "no answer"
 SHARE = (TOPIC, 0)
 
 
-class Member:
+class Member(Client):
     """`home` is the broker that coordinates the group; `instance` makes it a static member."""
 
     def __init__(self, story: Story, name: str, home: int, instance: str | None = None) -> None:
-        self.story, self.name, self.home, self.instance = story, name, home, instance
+        super().__init__(story, name)
+        self.home, self.instance = home, instance
         self.id, self.generation = "", -1
         self.leads, self.others = False, [""]
-        self._peers: dict[int, Peer] = {}
         self._beating: asyncio.Task[None] | None = None
 
     async def _ask(self, request: Any, version: int, timeout: float = PATIENCE) -> Any:
         """The answer, None if there is none."""
-        if self.home not in self._peers:
-            world = self.story.world
-            host, port = dict(zip(world.brokers, world.bootstrap, strict=True))[self.home]
-            self._peers[self.home] = Peer(world.client_env(self.name), self.home, host, port, self.name)
         try:
-            return await self._peers[self.home].request(request, version, timeout)
+            return await self.peer(self.home).request(request, version, timeout)
         except (OSError, TimeoutError):
             return None
 
@@ -89,7 +84,10 @@ class Member:
         request = SyncGroupRequest(
             group_id=GROUP, generation_id=self.generation, member_id=self.id, group_instance_id=self.instance,
             protocol_type="consumer", protocol_name="range", assignments=shares)
+        host = self.host
         answer = await self._ask(request, 5, timeout)
+        if host != self.host and answer is not None:
+            return self.too_late("assignment", Err(answer.error_code))
         mine: list[Any] = []
         if answer is not None and answer.error_code == 0:
             mine = assignors.decode_assignment(answer.assignment) if answer.assignment else []

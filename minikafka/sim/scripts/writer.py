@@ -5,7 +5,7 @@ hangs, under which epoch. It speaks the protocol of today (KIP-890: Produce 12 b
 transaction, EndTxn 5 gives a new epoch) or, with `classic`, the one before: AddPartitionsToTxn first, Produce 11,
 EndTxn 3, and one epoch for all transactions.
 
-Owns: the producer's identity, its sequences, its connections; and what the history says of it.
+Owns: the producer's identity and its sequences; and what the history says of it.
 Invariants: I-STORY-4 a value is one `send` in the history however often it goes out; an end of a transaction likewise.
 Source: TransactionManager, Sender; KIP-98, KIP-890.
 """
@@ -16,7 +16,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.protocol.producer.transaction import (
     AddOffsetsToTxnRequest,
@@ -28,31 +27,19 @@ from kafka.protocol.producer.transaction import (
 from minikafka.broker.peer import Peer
 from minikafka.core.transaction import Identity
 from minikafka.log.batch import build
+from minikafka.log.markers import marker
 from minikafka.protocol.errors import Err
-from minikafka.sim.host import host_name
+from minikafka.sim.scripts.client import NO_ANSWER, Client
 from minikafka.sim.scripts.ending import CoordinatedStory
 from minikafka.sim.scripts.story import PATIENCE
 
-NO_ANSWER = "no answer"
 TRIES = 5
 PAUSE = 0.05  # seconds before a question is put again
 NOT_YET = (Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.COORDINATOR_NOT_AVAILABLE,
            Err.NOT_COORDINATOR)
 
 
-class Stuck:
-    """What a producer has sent to a broker over one connection, and the network keeps."""
-
-    def __init__(self, story: CoordinatedStory, host: str, node: int) -> None:
-        self.story, self.host, self.node = story, host, node
-        story.world.cut(host, node, one_way=True)
-
-    def release(self) -> None:
-        """It arrives."""
-        self.story.world.net.heal(self.host, host_name(self.node))
-
-
-class Writer:
+class Writer(Client):
     """One producer. `home` is the broker that coordinates its transactions; without one it is merely idempotent."""
 
     classic = False  # the protocol before KIP-890; an ablation of rule 52 sets it
@@ -60,7 +47,8 @@ class Writer:
     def __init__(self, story: CoordinatedStory, name: str, home: int | None = None, node: int = 1,
                  id: str | None = None) -> None:
         """`id`: its transactional id, if that is not its name; `node`: who gives an identity to one without a home."""
-        self.story, self.name, self.home, self.node = story, name, home, home or node
+        super().__init__(story, name)
+        self.home, self.node = home, home or node
         self.transactional_id = (id or name) if home is not None else None
         self.who = Identity(-1, -1)
         self.txn: str | None = None  # the transaction's name in the history
@@ -70,8 +58,6 @@ class Writer:
         self._batches: dict[str, bytes] = {}
         self._open: dict[str, Any] = {}  # operations of the history that have no end yet, by value
         self._ending: Any = None
-        self._host = name
-        self._peers: dict[tuple[str, int], Peer] = {}
         story.at_last.append(self._give_up)
 
     def _give_up(self) -> None:
@@ -81,36 +67,17 @@ class Writer:
         self._open.clear()
         self._ending = None
 
-    # --- connections ----------------------------------------------------------------------------------------------
-
-    async def hang(self, node: int) -> Stuck:
-        """From now on nothing arrives at that broker that this producer sends over its present connection."""
-        await self._peer(node).request(MetadataRequest(topics=[]), 12, PATIENCE)  # now there is one
-        return Stuck(self.story, self._host, node)
-
-    def reconnect(self) -> None:
-        """Give up on what is under way, and use new connections, over another path, from now on."""
-        self._host += "'"
-
-    def _peer(self, node: int) -> Peer:
-        key = self._host, node
-        if key not in self._peers:
-            world = self.story.world
-            host, port = dict(zip(world.brokers, world.bootstrap, strict=True))[node]
-            self._peers[key] = Peer(world.client_env(self._host), node, host, port, self.name)
-        return self._peers[key]
+    # --- who am I -------------------------------------------------------------------------------------------------
 
     async def _ask(self, request: Any, version: int, timeout: float = PATIENCE,
                    error: Callable[[Any], int] = lambda answer: int(answer.error_code), to: int | None = None) -> Any:
         """The coordinator's first answer that is one: while it is busy, or loading, it is asked again."""
-        peer = self._peer(to or self.node)
+        peer = self.peer(to or self.node)
         while True:
             answer = await peer.request(request, version, timeout)
             if Err(error(answer)) not in NOT_YET:
                 return answer
             await self.story.env.sleep(PAUSE)
-
-    # --- who am I -------------------------------------------------------------------------------------------------
 
     async def init(self) -> None:
         """Get an identity, of the coordinator or (idempotent) of any broker."""
@@ -154,7 +121,7 @@ class Writer:
             fields |= {"key": key} if key else {}
             self._open[value] = self.story.history.invoke(self.name, "send", **fields)
             self._batches[value] = self._build(value, topic, key, marked and self.home is not None)
-        return self.story.env.spawn(self._send(value, topic, self._peer(to), timeout), f"{self.name} sends {value}")
+        return self.story.env.spawn(self._send(value, topic, self.peer(to), timeout), f"{self.name} sends {value}")
 
     def _build(self, value: str, topic: str, key: str | None, transactional: bool) -> bytes:
         sequence = self._next.get(topic, 0)
@@ -166,21 +133,32 @@ class Writer:
     async def _send(self, value: str, topic: str, leader: Peer, timeout: float) -> str:
         if self.home is not None and self.classic:
             await self.add(topic)
-        named = ProduceRequest.TopicProduceData
-        partition = named.PartitionProduceData(index=0, records=self._batches[value])
-        request = ProduceRequest(transactional_id=self.transactional_id, acks=-1, timeout_ms=int(timeout * 1000),
-                                 topic_data=[named(name=topic, partition_data=[partition])])
-        host = self._host
+        host = self.host
         try:
-            answer = await leader.request(request, 11 if self.classic else 12, timeout)
+            found = await self._produce(self._batches[value], topic, leader, timeout)
         except (OSError, TimeoutError):
             self.story.say(f"{self.name}: no answer for {value}")
             return NO_ANSWER
-        found = answer.responses[0].partition_responses[0]
         error = Err(found.error_code)
-        if host != self._host:
-            return self._too_late(value, error)
+        if host != self.host:
+            return self.too_late(value, error)
         return self._sent(value, error, found.base_offset)
+
+    async def _produce(self, batch: bytes, topic: str, leader: Peer, timeout: float = PATIENCE) -> Any:
+        named = ProduceRequest.TopicProduceData
+        partition = named.PartitionProduceData(index=0, records=batch)
+        request = ProduceRequest(transactional_id=self.transactional_id, acks=-1, timeout_ms=int(timeout * 1000),
+                                 topic_data=[named(name=topic, partition_data=[partition])])
+        answer = await leader.request(request, 11 if self.classic else 12, timeout)
+        return answer.responses[0].partition_responses[0]
+
+    async def forge(self, topic: str, commit: bool, to: int) -> None:
+        """Write the marker of this transaction, as if it were the coordinator's."""
+        batch = marker(*self.who, coordinator_epoch=0, commit=commit, timestamp_ms=self.story.env.wall_ms())
+        found = await self._produce(batch, topic, self.peer(to))
+        error = Err(found.error_code)
+        told = f"acknowledged at offset {found.base_offset}" if error is Err.NONE else error.name
+        self.story.say(f"{self.name}: marker {told}")
 
     async def insist(self, value: str, topic: str) -> None:
         """Send it to whoever leads the topic, again and again until it is acknowledged, or enough is enough."""
@@ -190,11 +168,6 @@ class Writer:
             if await self.send(value, topic, to=leader) == Err.NONE.name:
                 return
             await self.story.env.sleep(1.0)
-
-    def _too_late(self, what: str, error: Err) -> str:
-        """An answer on a connection that was given up: the producer does not hear it, the reader of the story does."""
-        self.story.say(f"(to a connection given up: {what} {'done' if error is Err.NONE else error.name})")
-        return NO_ANSWER
 
     def _sent(self, value: str, error: Err, offset: int) -> str:
         if error is Err.NONE:
@@ -253,15 +226,15 @@ class Writer:
     async def _end(self, asked: Any, commit: bool, word: str, timeout: float) -> str:
         request = EndTxnRequest(transactional_id=self.transactional_id, producer_id=self.who.producer_id,
                                 producer_epoch=self.who.epoch, committed=commit)
-        host = self._host
+        host = self.host
         try:
             answer = await self._ask(request, 3 if self.classic else 5, timeout)
         except (OSError, TimeoutError):
             self.story.say(f"{self.name}: no answer to {word}")
             return NO_ANSWER
         error = Err(answer.error_code)
-        if host != self._host:
-            return self._too_late(word, error)
+        if host != self.host:
+            return self.too_late(word, error)
         self.story.say(f"{self.name}: {word} {'done' if error is Err.NONE else error.name}")
         if self._ending is asked:
             self._ending = None
