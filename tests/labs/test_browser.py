@@ -33,15 +33,14 @@ def test_a_student_runs_lab_0_from_top_to_bottom(tmp_path):
         assert "brokers alive: []" in page.words("clean")
         assert page.page.evaluate(FONT) == "16px"
 
-        page.page.wait_for_function("() => document.querySelector('.mk-bar').hidden", timeout=60_000)  # nothing left to break
+        page.page.wait_for_function("() => document.querySelector('.mk-bar').hidden")  # nothing left to break
         after = page.page.evaluate(LEADER)
         page.page.focus(".mk-slider")
         page.page.keyboard.press("Home")
         page.page.keyboard.press("f")  # the first fault is the kill of the leader
-        page.page.wait_for_function(f"() => {SAYS}.includes('killed')", timeout=60_000)
+        page.page.wait_for_function(f"() => {SAYS}.includes('killed')")
         page.page.keyboard.press("ArrowLeft")
-        page.page.wait_for_function(f"after => ![undefined, after].includes({LEADER.removeprefix('() => ')})", arg=after,
-                                    timeout=60_000)
+        page.page.wait_for_function(f"after => ![undefined, after].includes({LEADER.removeprefix('() => ')})", arg=after)
         page.page.evaluate("document.querySelector('.mk-view').scrollIntoView({block: 'start'})")
         page.picture("lab-00-back")
         assert page.strangers == set() and page.complaints == []

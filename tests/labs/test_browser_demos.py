@@ -1,7 +1,6 @@
 """The demos' page in a real Chromium, driven by its keys, as an instructor does."""
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -10,15 +9,9 @@ import pytest
 
 from minikafka.lab.demos import demo
 from minikafka.lab.demos.page import Theatre, server
+from tests.view.page import MARKS, PATIENCE, chromium
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
-
-pytestmark = [
-    pytest.mark.browser, pytest.mark.timeout(180),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)"),
-]
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +28,15 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(params=[("light", 1280, 720), ("dark", 1024, 768)], ids=["light wide", "dark tall"])
 def page(address: str, browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     scheme, width, height = request.param
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height})
+    context.set_default_timeout(PATIENCE)
     opened = context.new_page()
     wrong: list[str] = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))

@@ -36,7 +36,6 @@ CROWN = """() => document.querySelector('.mk-stage [data-part="partition"] [data
 ISR = """() => document.querySelector('.mk-stage [data-part="isr"]')?.dataset.isr.match(/\\d+/g)?.length"""
 SAYS = "document.querySelector('.mk-slider').getAttribute('aria-valuetext')"
 START_CELL = f"id => {{ window.ended = false; ({RUN_CELL})(id).then(() => {{ window.ended = true; }}); }}"
-PATIENCE = 60_000
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
 
 
 def until(page: Page, condition: str, argument: object = None) -> None:
-    page.page.wait_for_function(condition, arg=argument, timeout=PATIENCE)
+    page.page.wait_for_function(condition, arg=argument)
 
 
 def crown(page: Page) -> str:
@@ -59,12 +58,12 @@ def crown(page: Page) -> str:
 
 
 def order(page: Page, broker: str, name: str) -> None:
-    page.page.click(f'.mk-broker[data-broker="{broker}"] button[data-order="{name}"]', timeout=PATIENCE)
+    page.page.click(f'.mk-broker[data-broker="{broker}"] button[data-order="{name}"]')
 
 
 def process(page: Page, broker: str, state: str) -> None:
     """Wait until the control bar shows this state of a broker."""
-    page.page.wait_for_selector(f'.mk-broker[data-broker="{broker}"][data-process="{state}"]', timeout=PATIENCE)
+    page.page.wait_for_selector(f'.mk-broker[data-broker="{broker}"][data-process="{state}"]')
 
 
 def look(page: Page, name: str) -> None:
@@ -112,7 +111,7 @@ def test_errors_and_menus_stay_in_the_widget(page):
     """Fails if an order that cannot be carried out is silent, or if the menu's orders do nothing."""
     assert page.run("start") and page.run("view"), page.errors()
     crown(page)
-    page.page.click('.mk-broker[data-broker="2"] summary', timeout=PATIENCE)
+    page.page.click('.mk-broker[data-broker="2"] summary')
     page.picture("view-menu")
     page.page.click('.mk-broker[data-broker="2"] .mk-menu button[data-order="hold"]')
     process(page, "2", "held")
@@ -139,7 +138,7 @@ def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
     until(page, "() => document.body.dataset.jpThemeLight === 'false'")
     look(page, "view-dark")
     assert page.run("projector")
-    page.page.wait_for_selector('.mk-view[data-size="projector"] svg', timeout=PATIENCE)
+    page.page.wait_for_selector('.mk-view[data-size="projector"] svg')
     look(page, "view-projector-dark")
     page.page.evaluate(THEME, "JupyterLab Light")
     until(page, "() => document.body.dataset.jpThemeLight === 'true'")
@@ -152,7 +151,7 @@ def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
     bundles = [set(o["data"]) for cell in saved.cells for o in cell.outputs if "data" in o]
     assert bundles == [{"text/html", "text/plain"}] * 2
     page.reload()
-    page.page.wait_for_selector(".jp-OutputArea img", timeout=PATIENCE)
+    page.page.wait_for_selector(".jp-OutputArea img")
     assert "model not found" not in page.page.content()
     page.picture("view-reloaded")
 
@@ -186,7 +185,7 @@ def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(tmp_p
             written.cells[0].source += "  # by somebody else"
             nbformat.write(written, folder / "project" / "labs" / "90-view.ipynb")
         with jupyter(folder, "90") as address, browser(folder, address, width=1000) as page:
-            page.page.wait_for_selector(".jp-OutputArea img", timeout=PATIENCE)
+            page.page.wait_for_selector(".jp-OutputArea img")
             until(page, "() => document.querySelector('.jp-OutputArea img').naturalWidth > 0")
             page.picture(f"view-saved-{opened}")
             assert "model not found" not in page.page.content() and page.complaints == []
@@ -226,4 +225,4 @@ def test_a_reload_while_the_kernel_lives_goes_on(page):
     page.page.keyboard.press("Home")
     until(page, f"former => [undefined, former].includes({CROWN.removeprefix('() => ')})", former)
     assert page.run("stop")
-    page.page.wait_for_selector(".jp-OutputArea img", timeout=PATIENCE)  # and the page that was loaded again is told of the end
+    page.page.wait_for_selector(".jp-OutputArea img")  # and the page that was loaded again is told of the end

@@ -13,7 +13,7 @@ from minikafka.lab.picture.paper import Label
 from minikafka.lab.picture.svg import to_svg
 from tests.picture.frames import FRAMES
 from tests.picture.test_svg import PAPERS, clashes
-from tests.view.page import CHROMIUM, FLAGS, MARKS
+from tests.view.page import MARKS, PATIENCE, chromium
 
 pytestmark = MARKS
 BOXES = """() => [...document.querySelectorAll('svg text')].map(text => {
@@ -27,13 +27,10 @@ SPILL = """() => { const svg = document.querySelector('svg').getBoundingClientRe
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        try:
-            yield browser.new_page()
-        finally:
-            browser.close()
+    with chromium() as browser:
+        opened = browser.new_page()
+        opened.set_default_timeout(PATIENCE)
+        yield opened
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -21,6 +21,7 @@ import pytest
 
 from minikafka.lab.__main__ import arguments, notebook
 
+PATIENCE = 120_000  # milliseconds that a page may take for anything; a busy machine needs 30 s for a screenshot
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -94,7 +95,7 @@ class Page:
         self.settle()
 
     def settle(self) -> None:
-        self.page.wait_for_function(SETTLED, timeout=60_000)
+        self.page.wait_for_function(SETTLED)
         self.page.evaluate(READY)
 
     def reload(self) -> None:
@@ -136,13 +137,26 @@ class Page:
 
 
 @contextmanager
+def chromium() -> Iterator[Any]:
+    """A Chromium for pages of one's own."""
+    from playwright.sync_api import sync_playwright
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@contextmanager
 def browser(folder: Path, address: str, width: int = 1400, height: int = 1000) -> Iterator[Page]:
     """A Chromium with a new profile, open on a notebook."""
     from playwright.sync_api import sync_playwright
     with sync_playwright() as driver:
         context = driver.chromium.launch_persistent_context(
-            str(folder / "profile"), executable_path=CHROMIUM, headless=True, args=FLAGS,
+            str(folder / "profile"), executable_path=CHROMIUM, headless=True, args=FLAGS, timeout=PATIENCE,
             viewport={"width": width, "height": height})
+        context.set_default_timeout(PATIENCE)
         try:
             yield Page(context, address)
         finally:
