@@ -4,7 +4,8 @@
     python -m minikafka chaos --minutes 5 --engine apache   Apache's
     python -m minikafka chaos --check FILE                  the history of an earlier campaign, or of anything else
 
-Owns: the options, what is printed, the row in tests/seeds/ledger.tsv. The exit status is 1 if anything was violated.
+Owns: the options, what is printed, the row in tests/seeds/ledger.tsv. The exit status is 1 if anything was
+violated, 2 for a command that asks for what there is not.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from minikafka.history import History, check
 
 from . import search
 from .campaign import Campaign, Outcome
+from .nemesis import rounds
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
@@ -29,13 +32,16 @@ HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; a 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; returns the exit status."""
     options = _parser().parse_args(arguments)
-    if options.check:
-        report = check(History.load(options.check))
-        print(json.dumps(report.json()) if options.json else report)
-        return int(report.valid is not True)
+    only = [word for word in options.faults.split(",") if word]
+    try:
+        if options.check:
+            return _check(options)
+        rounds(options.engine, only)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
     commit = checked_out() if options.ledger else ""
     say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
-    only = [word for word in options.faults.split(",") if word]
     outcome = Campaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
     print(json.dumps(outcome.json()) if options.json else told(outcome))
     if options.ledger:
@@ -47,19 +53,32 @@ def main(arguments: Sequence[str]) -> int:
     return int(not outcome.good)
 
 
+def _check(options: argparse.Namespace) -> int:
+    report = check(History.load(options.check))
+    print(json.dumps(report.json()) if options.json else report)
+    return int(report.valid is not True)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m minikafka chaos", description="Live campaigns under real clients.")
-    parser.add_argument("--minutes", type=float, default=2.0, help="of breaking things; healing and reading come after")
+    parser.add_argument("--minutes", type=_positive, default=2.0, help="of breaking things; healing and reading come after")
     parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of faults")
     parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds so named: kill, cut, disk, ...")
-    parser.add_argument("--rate", type=float, default=25.0, help="records a second of each of the four producers")
+    parser.add_argument("--rate", type=_positive, default=25.0, help="records a second of each of the four producers")
     parser.add_argument("--json", action="store_true", help="one line for machines")
     parser.add_argument("--ledger", action="store_true", help=f"add a row to {LEDGER.relative_to(ROOT)}")
     parser.add_argument("--keep", action="store_true", help="keep data, trace and history even if all is well")
     parser.add_argument("--check", metavar="FILE", help="only judge a saved history")
     return parser
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"more than nothing, not {text}")
+    return number
 
 
 def told(outcome: Outcome) -> str:

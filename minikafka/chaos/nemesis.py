@@ -11,7 +11,7 @@ Invariants: I-CHAOS-3 after every round all that was broken is mended, and the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from minikafka import Cluster
@@ -20,6 +20,21 @@ from minikafka.history import History
 
 PATIENCE = 60.0  # seconds until a mended cluster serves again
 COORDINATORS = ("__consumer_offsets", "__transaction_state")
+
+ANYWHERE = {"kill_one": 9, "kill_and_chase": 6, "kill_again": 4, "kill_all": 2, "pause_one": 2, "pause_and_kill": 2,
+            "stop_one": 1}  # rounds, and how often one is chosen
+INSIDE = {"cut_off": 2, "cut_one_way": 1, "hold_and_kill": 2, "new_disk": 1, "full_disk": 1}  # in our brokers only
+
+
+def rounds(engine: str, only: Sequence[str] = ()) -> dict[str, int]:
+    """What this engine's brokers can be put through; with `only`, rounds in whose name one of these words is.
+
+    Raises ValueError where a word is in none.
+    """
+    able = ANYWHERE | (INSIDE if engine == "minikafka" else {})
+    if unknown := [word for word in only if not any(word in name for name in able)]:
+        raise ValueError(f"no faults named {', '.join(unknown)} for {engine}; there are {', '.join(able)}")
+    return {name: weight for name, weight in able.items() if not only or any(word in name for word in only)}
 
 
 class Nemesis:
@@ -32,23 +47,15 @@ class Nemesis:
                  only: Sequence[str] = ()) -> None:
         self.cluster, self.history, self.rng, self.topics = cluster, history, rng, topics
         self.count: Counter[str] = Counter()
-        links = 2 if cluster._engine.link_faults else 0
-        rounds: list[tuple[Callable[[], None], int]] = [
-            (self.kill_one, 9), (self.kill_and_chase, 6), (self.kill_again, 4), (self.kill_all, 2), (self.pause_one, 2),
-            (self.pause_and_kill, 2), (self.stop_one, 1), (self.cut_off, links), (self.cut_one_way, links // 2),
-            (self.hold_and_kill, links), (self.new_disk, links // 2), (self.full_disk, links // 2)]
-        self.rounds = [(fault, weight) for fault, weight in rounds
-                       if not only or any(word in fault.__name__ for word in only)]
-        if not any(weight for _, weight in self.rounds):
-            raise ValueError(f"there is no such fault here: {', '.join(only)}")
+        self.rounds = rounds(cluster.engine, only)
 
     def round(self) -> None:
         """One fault or a short sequence, then its mending."""
-        fault = self.rng.choices([fault for fault, _ in self.rounds], [weight for _, weight in self.rounds])[0]
-        fault()
+        name = self.rng.choices(list(self.rounds), list(self.rounds.values()))[0]
+        getattr(self, name)()
         self.cluster.mend()
         self.say("mend")
-        self.recover(everything=fault == self.new_disk or self.rng.random() < 0.4)
+        self.recover(everything=name == "new_disk" or self.rng.random() < 0.4)
 
     def recover(self, everything: bool) -> None:
         """Wait until all partitions are led and two replicas (or all of them) are in sync. Raises NotReady."""

@@ -22,6 +22,8 @@ from functools import partial
 from pathlib import Path
 
 from minikafka.sim import coverage as chaos
+from minikafka.sim import faults as cluster_faults
+from minikafka.sim import raft_campaign
 from minikafka.sim.raft_campaign import RaftRun, run_raft_seed
 from minikafka.sim.swarm import Run, run_seed
 
@@ -39,13 +41,19 @@ class Outcome:
     seed: int
     violations: list[str]
     coverage: Counter[str] = field(default_factory=Counter)
-    options: str = ""  # what the replay needs besides the seed
+    faults: Sequence[str] | None = None  # only of these kinds
 
     def line(self) -> str:
         """One line for a failing seed, with the command that runs it again."""
         more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
-        command = f"python -m minikafka sim replay {self.seed}{' --raft' if self.kind == 'raft' else ''}{self.options}"
-        return f"seed {self.seed}: {self.violations[0]}{more}   {command}"
+        return f"seed {self.seed}: {self.violations[0]}{more}   {replay_command(self.kind, self.seed, self.faults)}"
+
+
+def replay_command(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> str:
+    """What runs this seed again, with these of its faults."""
+    only = f" --faults {','.join(faults)}" if faults is not None else ""
+    only += f" --keep {','.join(map(str, keep)) or 'none'}" if keep is not None else ""
+    return f"python -m minikafka sim replay {seed}{' --raft' if kind == 'raft' else ''}{only}"
 
 
 def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> Outcome:
@@ -53,14 +61,20 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
     if kind == "raft":
         raft = run_raft_seed(seed, faults, keep)
         return Outcome(kind, seed, [f"{raft.violation[0]} at {raft.time:.3f} s: {raft.violation[1]}"]
-                       if raft.violation else [], raft.coverage)  # fmt: skip
+                       if raft.violation else [], raft.coverage, faults)  # fmt: skip
     cluster = run_seed(seed, faults, keep)
-    return Outcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage)
+    cluster.coverage["faults"] = len(cluster.plan)
+    return Outcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage, faults)
 
 
-def count_faults(kind: str, seed: int) -> int:
-    """How many faults the seed's plan has."""
-    return len(RaftRun(seed).plan if kind == "raft" else Run.plan_of(seed))
+def plan_of(kind: str, seed: int) -> Sequence[raft_campaign.Fault | cluster_faults.Fault]:
+    """All faults of a seed, in the order that numbers them."""
+    return RaftRun(seed).plan if kind == "raft" else Run.plan_of(seed)
+
+
+def fault_kinds(kind: str) -> tuple[str, ...]:
+    """The names of all faults that a seed may have."""
+    return raft_campaign.FAULTS if kind == "raft" else (*cluster_faults.KINDS, *cluster_faults.LATER_KINDS)
 
 
 def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[Outcome]:
@@ -96,6 +110,7 @@ class Campaign:
 
     kind: str
     first: int
+    faults: Sequence[str] | None = None  # only of these kinds
     seeds: int = 0
     failed: list[Outcome] = field(default_factory=list)
     coverage: Counter[str] = field(default_factory=Counter)
@@ -117,17 +132,22 @@ class Campaign:
     def report(self) -> str:
         rate = self.seeds / self.seconds if self.seconds else 0.0
         lines = [chaos.layout(self.coverage), *self.lacking()]
+        if self.faults is None and self.seeds < chaos.ENOUGH:
+            lines.append(f"fewer than {chaos.ENOUGH} seeds: not judged by what they met")
         return "\n".join([*lines, f"{self.kind}: {self.seeds} seeds from {self.first} on, {len(self.failed)} with "
                           f"violations, {self.seconds:.1f} s, {rate:.1f} seeds/s"])  # fmt: skip
 
     def lacking(self) -> list[str]:
-        return chaos.lacking(self.kind, self.coverage, self.seeds)
+        """What was met too little of to believe in the outcome. Of some kinds of faults alone only that there were any."""
+        if self.faults is None:
+            return chaos.lacking(self.kind, self.coverage, self.seeds)
+        return [] if self.coverage["faults"] else [f"no {' or '.join(self.faults)} in the plans of these seeds"]
 
 
 def campaign(kind: str, first: int, count: int, jobs: int = 1, faults: Sequence[str] | None = None,
              tell: Callable[[str], object] = print) -> Campaign:
     """Run `count` seeds from `first` on; tells of every failing one at once."""
-    result, began = Campaign(kind, first), time.monotonic()
+    result, began = Campaign(kind, first, faults), time.monotonic()
     for outcome in outcomes(kind, range(first, first + count), jobs, faults):
         result.add(outcome)
         if outcome.violations:

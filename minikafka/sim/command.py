@@ -1,6 +1,7 @@
 """`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, tell stories, switch rules off.
 
-Owns: the commands and their options; 0 if all is well, 1 if something was found, or if too little happened to find it.
+Owns: the commands and their options; 0 if all is well, 1 if something was found, or if too little happened to find it,
+2 for a command that asks for what there is not.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from minikafka.sim import campaign as campaigns
 from minikafka.sim.ablations.command import add_arguments as add_ablate
@@ -21,29 +24,37 @@ from minikafka.sim.swarm import Run
 PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
 
 
+class Mistaken(Exception):
+    """The command asks for something that there is not."""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit status."""
     options = _parser().parse_args(arguments)
-    return int(options.run(options))
+    try:
+        return int(options.run(options))
+    except Mistaken as error:
+        print(error, file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m minikafka sim", description="The simulator's campaigns.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="a campaign: many seeds, each with faults of its own")
-    run.add_argument("--seeds", type=int, default=100, help="how many")
+    run.add_argument("--seeds", type=_some, default=100, metavar="N", help="how many")
     run.add_argument("--from", type=int, default=0, dest="first", metavar="SEED", help="the first of them")
-    run.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    run.add_argument("--jobs", type=_some, default=os.cpu_count() or 1, metavar="N", help="processes")
     run.add_argument("--ledger", action="store_true", help=f"add the outcome to {campaigns.LEDGER.name}")
     run.set_defaults(run=_run)
     replay = commands.add_parser("replay", help="run one seed again; write its trace and history")
     replay.add_argument("seed", type=int)
-    replay.add_argument("--keep", type=_numbers, metavar="N,N,...", help="only these of its faults")
-    replay.add_argument("--out", default="build/sim", help="folder for the trace and the history")
+    replay.add_argument("--keep", type=_places, metavar="N,N,...", help="only these of its faults, or none of them: `none`")
+    replay.add_argument("--out", default="build/sim", type=Path, help="folder for the trace and the history")
     replay.set_defaults(run=_replay)
     smaller = commands.add_parser("shrink", help="leave out faults of a failing seed as long as it fails alike")
     smaller.add_argument("seed", type=int)
-    smaller.add_argument("--trials", type=int, default=200)
+    smaller.add_argument("--trials", type=_some, default=200, metavar="N", help="how often the seed is run at most")
     smaller.set_defaults(run=_shrink)
     for command in (run, replay, smaller):
         command.add_argument("--raft", action="store_true", help="the quorum alone instead of whole clusters")
@@ -57,44 +68,73 @@ def _words(text: str) -> list[str]:
     return [word for word in text.split(",") if word]
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(word) for word in _words(text)]
+def _some(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _places(text: str) -> list[int]:
+    words = [] if text == "none" else _words(text)
+    if not all(word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"numbers of faults, as `replay` lists them, or `none`, not {text!r}")
+    return [int(word) for word in words]
 
 
 def _kind(options: argparse.Namespace) -> str:
     return "raft" if options.raft else "cluster"
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Are there such faults? Else the seeds would run without any, and all would be well."""
+    kinds = campaigns.fault_kinds(_kind(options))
+    if unknown := [kind for kind in options.faults or () if kind not in kinds]:
+        raise Mistaken(f"no faults of the kind {', '.join(unknown)}; there are {', '.join(kinds)}")
+
+
 def _run(options: argparse.Namespace) -> int:
     """In parts, so that the ledger has what was done if the campaign is broken off."""
+    _check(options)
+    if options.ledger and options.faults:
+        raise Mistaken("the ledger has whole campaigns: --faults leaves out a part")
     kind = _kind(options)
-    found = campaigns.Campaign(kind, options.first)
+    found = campaigns.Campaign(kind, options.first, options.faults)
     while found.seeds < options.seeds:
         count = min(PART[kind] if options.ledger else options.seeds, options.seeds - found.seeds)
         part = campaigns.campaign(kind, options.first + found.seeds, count, options.jobs, options.faults,
                                   lambda line: print(line, flush=True))
-        if options.ledger and not options.faults:
+        if options.ledger:
             campaigns.write_ledger(part, kind)
         found.join(part)
     print(found.report())
     return 1 if found.failed or found.lacking() else 0
 
 
+# --- one seed -------------------------------------------------------------------------------------------------------
+
+
 def _replay(options: argparse.Namespace) -> int:
-    if options.raft:
-        return _replay_raft(options)
+    _check(options)
+    plan = campaigns.plan_of(_kind(options), options.seed)
+    if beyond := [place for place in options.keep or () if place >= len(plan)]:
+        raise Mistaken(f"seed {options.seed} has {len(plan)} faults, numbered from 0 on: there is no {beyond[0]}")
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Mistaken(f"no folder {options.out} can be made: {error.strerror}") from error
+    return _replay_raft(options, plan) if options.raft else _replay_cluster(options, plan)
+
+
+def _replay_cluster(options: argparse.Namespace, plan: Sequence[Any]) -> int:
     run = Run(options.seed, options.faults, options.keep)
     result = run.execute()
-    folder = Path(options.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    trace, history = folder / f"{options.seed}.trace.jsonl", folder / f"{options.seed}.history.jsonl"
+    trace, history = (options.out / f"{options.seed}.{what}.jsonl" for what in ("trace", "history"))
     with trace.open("w") as file:
         file.writelines(json.dumps(event, default=str) + "\n" for event in result.events)
     result.history.save(history)
     print(f"{trace}: {len(result.events)} events, hash {result.trace_hash[:16]}\n{history}: {len(result.history)} events")
     print(f"config {run.config}\nwork {' '.join(work.name for work in run.work)}")
-    for place, fault in enumerate(run.plan):
-        print(f"  {place:3}  {fault}")
+    _tell_faults(plan, run.plan)
     for loss in result.losses:
         print(f"permitted: {loss}")
     for violation in result.violations:
@@ -103,23 +143,28 @@ def _replay(options: argparse.Namespace) -> int:
     return 1 if result.violations else 0
 
 
-def _replay_raft(options: argparse.Namespace) -> int:
+def _replay_raft(options: argparse.Namespace, plan: Sequence[Any]) -> int:
     run = RaftRun(options.seed, options.faults, options.keep)
     lines: list[str] = []
     run.world.listener = lambda now, node, text: lines.append(f"{now:9.4f}  {node}  {text}")
     result = run.execute()
-    folder = Path(options.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"raft-{options.seed}.trace"
+    path = options.out / f"raft-{options.seed}.trace"
     path.write_text("\n".join([str(run.settings), *lines]) + "\n")
     print(f"{path}: {len(lines)} lines")
-    for place, fault in enumerate(run.plan):
-        print(f"  {place:3}  {fault}")
+    _tell_faults(plan, run.plan)
     print(f"{result.violation[0]} at {result.time:.3f} s: {result.violation[1]}" if result.violation else "no violation")
     return 1 if result.violation else 0
 
 
+def _tell_faults(plan: Sequence[Any], struck: Sequence[Any]) -> None:
+    """Those that struck, under the numbers that --keep takes: their places in the seed's whole plan."""
+    for place, fault in enumerate(plan):
+        if fault in struck:
+            print(f"  {place:3}  {fault}")
+
+
 def _shrink(options: argparse.Namespace) -> int:
+    _check(options)
     kind = _kind(options)
     first = campaigns.run_one(kind, options.seed, options.faults)
     if not first.violations:
@@ -128,11 +173,12 @@ def _shrink(options: argparse.Namespace) -> int:
     wanted = first.violations[0].split()[0]
 
     def fails(keep: list[int]) -> bool:
-        again = campaigns.run_one(kind, options.seed, options.faults, keep)
+        again = campaigns.run_one(kind, options.seed, keep=keep)
         return any(text.split()[0] == wanted for text in again.violations)
 
-    kept = shrink(range(campaigns.count_faults(kind, options.seed)), fails, options.trials)
-    listed = ",".join(map(str, kept))
-    print(f"{wanted} still fails with {len(kept)} faults: {first.violations[0]}")
-    print(f"python -m minikafka sim replay {options.seed}{' --raft' if options.raft else ''} --keep {listed or '-1'}")
+    plan = campaigns.plan_of(kind, options.seed)
+    struck = [place for place, fault in enumerate(plan) if options.faults is None or fault.kind in options.faults]
+    kept = shrink(struck, fails, options.trials)
+    print(f"{wanted} still fails with {len(kept)} of {len(struck)} faults: {first.violations[0]}")
+    print(campaigns.replay_command(kind, options.seed, keep=kept))
     return 0

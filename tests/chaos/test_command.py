@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.chaos.campaign import Outcome
+from minikafka.chaos.campaign import Campaign, Outcome
 from minikafka.chaos.command import HEAD, told, write_ledger
+from minikafka.chaos.nemesis import ANYWHERE, INSIDE, Nemesis, rounds
 from minikafka.history import check
 from tests.history.kit import Told
 
@@ -48,3 +53,36 @@ def test_a_campaign_is_a_row_of_the_ledger(tmp_path: Path) -> None:
     head, *rows = (line.split("\t") for line in (tmp_path / "new" / "ledger.tsv").read_text().splitlines())
     assert head == list(HEAD)
     assert rows == [["abc", "live", "seed 7", "12", "0"], ["abc", "live", "seed 7", "12", "2"]]
+
+
+def test_rounds_are_chosen_by_words_of_their_names() -> None:
+    """Fails if a round is never chosen, has no code, or is one that the engine cannot be put through."""
+    assert rounds("minikafka") == ANYWHERE | INSIDE and rounds("apache") == ANYWHERE
+    assert rounds("apache", ["pause", "stop"]).keys() == {"pause_one", "pause_and_kill", "stop_one"}
+    assert all(callable(getattr(Nemesis, name)) for name in rounds("minikafka"))
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ("--minutes 0", "more than nothing"), ("--minutes -1", "more than nothing"), ("--rate 0", "more than nothing"),
+    ("--faults kill,nosuch", "no faults named nosuch for minikafka; there are kill_one"),
+    ("--faults cut --engine apache", "no faults named cut for apache"), ("--check nowhere", "nowhere"),
+    (f"--check {__file__}", "is no event of a history")])
+def test_what_there_is_not_is_refused(asked: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if such a campaign starts brokers, ends in a traceback, or finds that all is well."""
+    try:
+        status = main(["chaos", *asked.split()])
+    except SystemExit as left:
+        status = left.code
+    out, error = capsys.readouterr()
+    assert (status, out) == (2, "") and said in error
+
+
+def test_minutes_begin_when_the_cluster_serves() -> None:
+    """I-CHAOS-6. Fails if a cluster that took long to start is praised for a campaign in which nothing was broken."""
+    campaign = Campaign(minutes=0.001)
+    campaign.begun, campaign.rng = time.monotonic() - 3600, Random(0)
+    campaign.workers = [SimpleNamespace(renew=lambda: None, alive_at=float("inf"))]
+    nemesis = SimpleNamespace(count=Counter())
+    nemesis.round = lambda: nemesis.count.update(kill=1)
+    campaign._break(None, nemesis)
+    assert nemesis.count["kill"] > 0

@@ -109,6 +109,9 @@ def test_a_failing_seed_is_one_line_with_its_replay() -> None:
     """Fails when the line does not name the invariant, or the command does not name the seed and its world."""
     line = Outcome("raft", 7, ["I7 at 1.000 s: two leaders", "I8 at 2.000 s: lost"]).line()
     assert line == "seed 7: I7 at 1.000 s: two leaders (and 1 more)   python -m minikafka sim replay 7 --raft"
+    assert Outcome("cluster", 7, ["I7"], faults=["cut", "kill"]).line().endswith("sim replay 7 --faults cut,kill")
+    assert campaigns.replay_command("raft", 7, keep=[1, 3]) == "python -m minikafka sim replay 7 --raft --keep 1,3"
+    assert campaigns.replay_command("cluster", 7, keep=[]) == "python -m minikafka sim replay 7 --keep none"
 
 
 def test_the_ledger_and_the_kept_seeds(tmp_path: Path) -> None:
@@ -132,3 +135,64 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["shrink", "3", "--raft"]) == 2
     assert command.main(["replay", "2", "--keep", "0,1", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "2.history.jsonl").exists() and "0 violations" in capsys.readouterr().out
+
+
+def test_a_replay_numbers_faults_as_keep_takes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if the numbers that a replay prints are others than those by which its faults were kept."""
+    plan = campaigns.plan_of("raft", 4)
+    kind = plan[3].kind
+    for chosen, struck in ((["--keep", "1,3"], [1, 3]), (["--keep", "none"], []),
+                           (["--faults", kind], [place for place, fault in enumerate(plan) if fault.kind == kind])):
+        assert command.main(["replay", "4", "--raft", "--out", str(tmp_path), *chosen]) == 0
+        told = capsys.readouterr().out.splitlines()[1:-1]
+        assert told == [f"  {place:3}  {plan[place]}" for place in struck]
+
+
+def test_shrinking_a_part_of_the_plan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if faults that were left out come back into the smaller plan, or its replay is another than what failed."""
+    plan = campaigns.plan_of("raft", 4)
+    kinds = [plan[1].kind, plan[3].kind]
+    wanted = {1, 3}
+
+    def run(kind: str, seed: int, faults: list[str] | None = None, keep: list[int] | None = None) -> Outcome:
+        struck = [n for n, fault in enumerate(plan) if (faults is None or fault.kind in faults) and (keep is None or n in keep)]
+        return Outcome(kind, seed, ["I8 at 1.000 s: lost"] if wanted <= set(struck) else ["I7 at 0.100 s: another"])
+
+    monkeypatch.setattr(campaigns, "run_one", run)
+    assert command.main(["shrink", "4", "--raft", "--faults", ",".join(kinds)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    among = sum(fault.kind in kinds for fault in plan)
+    assert said == [f"I8 still fails with 2 of {among} faults: I8 at 1.000 s: lost",
+                    "python -m minikafka sim replay 4 --raft --keep 1,3"]
+
+
+def test_only_some_kinds_of_faults() -> None:
+    """Fails if a campaign of some kinds is blamed for what it was told to leave out, or believed where no fault struck."""
+    some = campaigns.campaign("raft", 0, 60, faults=["crash"])
+    assert some.lacking() == [] and 0 < some.coverage["faults"] and not some.coverage["cuts"]
+    none = Campaign("cluster", 0, ["flip_bit"], seeds=10)
+    assert none.lacking() == ["no flip_bit in the plans of these seeds"]
+    assert "not judged" in Campaign("raft", 0, seeds=10).report()
+    assert "not judged" not in some.report()
+
+
+WRONG = {
+    "run --seeds 0": "from 1 on", "run --seeds -3": "from 1 on", "run --jobs 0": "from 1 on",
+    "run --faults kill,nosuch": "no faults of the kind nosuch; there are kill, powerloss",
+    "run --raft --faults kill": "no faults of the kind kill; there are crash, fuse",
+    "run --ledger --faults kill": "the ledger has whole campaigns",
+    "replay 4 --raft --keep 1,999": "there is no 999", "replay 4 --raft --keep a": "numbers of faults",
+    "replay 4 --raft --out /dev/null/x": "/dev/null/x", "shrink 4 --raft --faults nosuch": "nosuch",
+    "shrink 4 --trials 0": "from 1 on",
+}
+
+
+@pytest.mark.parametrize("asked", WRONG)
+def test_what_there_is_not_is_refused(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a slip of the pen runs seeds without any fault, and finds that all is well."""
+    try:
+        status = command.main(asked.split())
+    except SystemExit as left:
+        status = left.code
+    out, error = capsys.readouterr()
+    assert (status, out) == (2, "") and WRONG[asked] in error
