@@ -195,8 +195,8 @@ class RaftRun:
         self.world.coverage["cuts"] += 1
         for src, dst in links:
             if src != dst:
-                self.world.cut(src, dst)
-                self.world.at(lasts, self.world.join, src, dst)
+                self.world.net.cut(src, dst)
+                self.world.at(lasts, self.world.net.join, src, dst)
 
     def _slow_disk(self, target: int, fault: Fault) -> None:
         self.world.nodes[target].disk_delay = fault.detail[0]
@@ -271,9 +271,7 @@ class RaftRun:
         world, self.healed = self.world, True
         world.settings.loss = world.settings.reorder = 0.0
         world.settings.max_entries = 100
-        for link in list(world._cuts):
-            while world._cuts[link] > 0:
-                world.join(*link)
+        world.net.join_all()
         for id, node in world.nodes.items():
             node.disk_delay, node.fuse = 0.0, None
             world.resume(id)
@@ -286,9 +284,9 @@ class RaftRun:
             world.retired[id] = None
         if not world.run(world.now + HEAL_WITHIN, self._agreed):
             raise RaftViolation("I15", self._disagreement())
-        if world.unanswered(world.now - 1.0):
+        if world.net.unanswered(world.now - 1.0):
             world.run(world.now + 4.0)  # who still waits for a slow disk gets the time
-        late = world.unanswered(world.now - 5.0)
+        late = world.net.unanswered(world.now - 5.0)
         if late:
             raise RaftViolation("I14", f"node {late[0].dst} never answered {late[0].request}")
 

@@ -2,10 +2,9 @@
 
 Nothing but the core runs here, so hundreds of schedules fit in the time of one whole cluster's. As in the shell, a node
 takes one event at a time and executes its effects left to right; a Persist or a Flush takes a while, during which
-events queue up, and in which a crash may come. Requests travel on connections: a process that dies breaks them, a cut
-holds them up or breaks them, and an answer that comes after its time is up meets nobody.
+events queue up, and in which a crash may come.
 
-Owns: the time, the processes, the messages under way. The disks are raft_disk.py's, the faults raft_campaign.py's.
+Owns: the time and the processes. The links are raft_net.py's, the disks raft_disk.py's, the faults raft_campaign.py's.
 Invariants: I-RWORLD-1 everything that happens follows from the seed and the calls: no clock, no order of a set.
             I-RWORLD-2 a process that is dead or paused executes nothing.
 """
@@ -15,7 +14,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -25,24 +23,19 @@ from minikafka.core.raft_messages import (
     AppendLeaderChange,
     AppendSnapshot,
     Effect,
-    Fetch,
-    FetchAnswer,
     Flush,
     HighWatermark,
     LoadSnapshot,
     Persist,
     Reply,
-    Response,
     RoleChanged,
     Send,
-    SnapshotAnswer,
     Truncate,
 )
 from minikafka.sim.raft_disk import RaftDisk
-from minikafka.sim.raft_node import Asked, RaftNode, Settings, times
+from minikafka.sim.raft_net import RaftNet
+from minikafka.sim.raft_node import RaftNode, Settings, times
 from minikafka.sim.raft_oracle import RaftOracle
-
-REQUEST_TIMEOUT, FETCH_GRACE, SWEEP_EVERY = 2.0, 0.5, 0.25
 
 
 class RaftWorld:
@@ -64,12 +57,7 @@ class RaftWorld:
         self.appended = 0
         self._heap: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
-        self._arrives: dict[tuple[int, int], float] = {}
-        self._cuts: Counter[tuple[int, int]] = Counter()
-        self._held: dict[tuple[int, int], list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
-        self._asked: dict[tuple[int, int, int], Asked] = {}  # (node, life, id): requests that wait for an answer
-        self._tokens: dict[Asked, None] = {}  # requests that were taken by a process and not answered by it
-        self.at(SWEEP_EVERY, self._sweep)
+        self.net = RaftNet(self)
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -135,12 +123,7 @@ class RaftWorld:
         node.inbox.clear()
         node.loading = []
         node.armed = float("inf")
-        self._tokens = {asked: None for asked in self._tokens if asked.dst != id}
-        for key, asked in list(self._asked.items()):
-            if asked.src == id:
-                del self._asked[key]
-            elif asked.dst == id:
-                self.at(self._latency(), self._fail, key)
+        self.net.died(id)
 
     def wipe(self, id: int) -> None:
         """A node without a vote gets an empty disk."""
@@ -310,107 +293,16 @@ class RaftWorld:
         if self.listener is not None:
             self.listener(self.now, node.id, text)
 
-    # --- network ---------------------------------------------------------------------------------------------------
-
-    def _send(self, node: RaftNode, effect: Send) -> None:
-        self.oracle.speaks(node)
-        request, to = effect.request, self.nodes[effect.to]
-        timeout = REQUEST_TIMEOUT * self.settings.pace
-        if isinstance(request, Fetch):
-            self.oracle.fetches(node, request)
-            timeout = max(timeout, request.max_wait + FETCH_GRACE * self.settings.pace)
-        asked = Asked(node.id, to.id, effect.id, request, (node.life, to.life), self.now + timeout)
-        self._asked[node.id, node.life, effect.id] = asked
-        if to.core is None:
-            self.at(self._latency(), self._fail, (node.id, node.life, effect.id))
-        else:
-            self._transmit(node.id, to.id, self._deliver, asked)
-
-    def _reply(self, node: RaftNode, effect: Reply) -> None:
-        self.oracle.speaks(node)
-        asked, answer = effect.token, effect.response
-        assert isinstance(asked, Asked)
-        self._tokens.pop(asked, None)
-        log, most = node.disk, self.settings.max_entries
-        if isinstance(answer, FetchAnswer) and answer.records_from is not None:
-            assert answer.records_from >= log.start_offset, "what was deleted cannot be read"
-            sent: Any = tuple(log.entries[answer.records_from : answer.records_from + most])
-            answer = replace(answer, records=sent, records_from=None)
-        elif isinstance(answer, SnapshotAnswer) and not answer.error:
-            piece: Any = log.snapshots[answer.snapshot][answer.position : answer.position + most]
-            answer = replace(answer, data=piece)
-        if answer.error:
-            self.coverage[answer.error.name] += 1
-        self._transmit(node.id, asked.src, self._answer, asked, answer)
-
-    def _latency(self) -> float:
-        low, high = self.settings.latency
-        return low + (high - low) * self.rng.random()
-
-    def _transmit(self, src: int, dst: int, fn: Callable[..., None], *args: Any) -> None:
-        """In order, as on one connection, but for those that travel on another; lost ones break theirs."""
-        if self._cuts[src, dst] > 0:
-            self._held.setdefault((src, dst), []).append((fn, args))
-            return
-        arrives = self.now + self._latency()
-        if self.settings.loss and self.rng.random() < self.settings.loss:
-            asked = args[0]
-            self.coverage["lost"] += 1
-            self.at(arrives - self.now, self._fail, (asked.src, asked.lives[0], asked.id))
-            return
-        if self.settings.reorder and self.rng.random() < self.settings.reorder:
-            arrives += 10 * self._latency()
-        else:
-            arrives = self._arrives[src, dst] = max(arrives, self._arrives.get((src, dst), 0.0) + 1e-9)
-        self.at(arrives - self.now, fn, *args)
-
-    def _deliver(self, asked: Asked) -> None:
-        node = self.nodes[asked.dst]
-        if node.core is not None and node.life == asked.lives[1]:
-            self._tokens[asked] = None
-            self.post(node, node.core.on_request, asked, asked.request)
-
-    def _answer(self, asked: Asked, answer: Response) -> None:
-        node = self.nodes[asked.src]
-        if self._asked.pop((asked.src, asked.lives[0], asked.id), None) is not None and node.core is not None:
-            self.post(node, node.core.on_response, asked.id, answer)
-
-    def _fail(self, key: tuple[int, int, int]) -> None:
-        asked = self._asked.pop(key, None)
-        if asked is not None:
-            node = self.nodes[asked.src]
-            if node.core is not None and node.life == asked.lives[0]:
-                self.post(node, node.core.on_failure, asked.id)
-
-    def _sweep(self) -> None:
-        """The time of some requests is up."""
-        for key in [key for key, asked in self._asked.items() if asked.expires <= self.now]:
-            self.coverage["timed out"] += 1
-            self._fail(key)
-        self.at(SWEEP_EVERY, self._sweep)
-
-    def cut(self, src: int, dst: int) -> None:
-        """One way: what is sent arrives when the link is there again, if somebody is still there to take it."""
-        self._cuts[src, dst] += 1
-
-    def join(self, src: int, dst: int) -> None:
-        self._cuts[src, dst] -= 1
-        if self._cuts[src, dst] <= 0:
-            for fn, args in self._held.pop((src, dst), []):
-                self._transmit(src, dst, fn, *args)
-
     # --- questions -------------------------------------------------------------------------------------------------
 
     def leaders(self) -> list[RaftNode]:
         return [n for n in self.nodes.values() if n.core is not None and n.core.epoch_start_offset is not None]
 
-    def unanswered(self, since: float) -> list[Asked]:
-        """Requests that a process took before `since`, and that it has not answered (I-RAFT-9)."""
-        return [asked for asked in self._tokens if asked.expires < since]
-
     _do: dict[type, Callable[[RaftWorld, RaftNode, Any], None]] = {
-        Append: _append, AppendLeaderChange: _append_leader_change, Truncate: _truncate, Send: _send, Reply: _reply,
-        AppendSnapshot: _append_snapshot, LoadSnapshot: _load_snapshot, HighWatermark: _commit, RoleChanged: _role,
+        Append: _append, AppendLeaderChange: _append_leader_change, Truncate: _truncate, HighWatermark: _commit,
+        AppendSnapshot: _append_snapshot, LoadSnapshot: _load_snapshot, RoleChanged: _role,
+        Send: lambda world, node, effect: world.net.send(node, effect),
+        Reply: lambda world, node, effect: world.net.reply(node, effect),
     }  # fmt: skip
 
 

@@ -34,7 +34,7 @@ async def a9_figure_8(story: QuorumStory) -> None:
     story.until(lambda: not story.leads(1))
     story.stand(1)
     story.until(lambda: story.leads(1) and story.end(2) == 2)
-    story.world.cut(1, 2)
+    story.world.net.cut(1, 2)
     story.passes(0.1)
     story.show()
     story.step("1 loses its power; 3 is back, and wins epoch 4 with the vote of 2")

@@ -74,12 +74,12 @@ class QuorumStory(Teller):
 
     def cut(self, a: int, b: int) -> None:
         """Nothing arrives between the two until they are joined."""
-        self.world.cut(a, b)
-        self.world.cut(b, a)
+        self.world.net.cut(a, b)
+        self.world.net.cut(b, a)
 
     def join(self, a: int, b: int) -> None:
-        self.world.join(a, b)
-        self.world.join(b, a)
+        self.world.net.join(a, b)
+        self.world.net.join(b, a)
 
     def restart(self, id: int) -> None:
         """The process is killed and started: it has forgotten that a leader lives, and may help another."""
