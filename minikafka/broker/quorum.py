@@ -1,11 +1,11 @@
-"""The quorum's shell: the metadata log, the network and the disk around the Raft core.
+"""The quorum's shell: the order of events and effects around the Raft core, and what the rest of the broker sees of it.
 
 One task takes one event at a time (a request, an answer, a timer, records to append), gives it to the core, and
 executes the effects left to right before it takes the next. While it waits for the disk, events queue up, and appends
 with them: they are written and flushed together afterwards (group commit).
 
-Owns: the order of events and effects, the connections to the other voters, the way of committed records to this broker.
-The files are metadata_log.py's.
+Owns: the order of events and effects, the records to append, the way of committed records to this broker. The files are
+metadata_log.py's, the requests and answers quorum_network.py's.
 Invariants: I-QRM-1 one event at a time: no event sees a log or a ballot that is half way through another's effects.
             I-QRM-2 `on_commit` sees every committed batch once, in order; `committed(offset)` returns after it.
             I-QRM-3 `on_leadership(True, epoch)` comes after everything below the epoch's start was given to `on_commit`
@@ -23,10 +23,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker import quorum_wire as wire
-from minikafka.broker.api import CloseConnection
 from minikafka.broker.env import Timer
 from minikafka.broker.metadata_log import FOLDER, MetadataLog
-from minikafka.broker.peer import Peer
+from minikafka.broker.quorum_network import QuorumNetwork
 from minikafka.broker.snapshotter import Snapshotter
 from minikafka.core.raft import Raft
 from minikafka.core.raft_messages import (
@@ -34,9 +33,6 @@ from minikafka.core.raft_messages import (
     AppendLeaderChange,
     AppendSnapshot,
     Effect,
-    Fetch,
-    FetchAnswer,
-    FetchSnapshot,
     Flush,
     HighWatermark,
     LoadSnapshot,
@@ -44,18 +40,16 @@ from minikafka.core.raft_messages import (
     Reply,
     RoleChanged,
     Send,
-    SnapshotAnswer,
     SnapshotId,
     Times,
     Truncate,
 )
 from minikafka.core.raft_roles import Leader
-from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
 
-FETCH_GRACE_S = 0.5  # a long poll may be answered this much after its time
 HAND_OVER_S = 1.0  # a stopping leader waits this long for the others to hear of it
 
 
@@ -78,8 +72,8 @@ class Quorum:
         self._waiting: deque[tuple[int, Future[None]]] = deque()
         self._watchers: list[Future[None]] = []
         self.leader_listeners: list[Callable[[int], None]] = []  # told the leader's id whenever it may have changed
-        self._peers: dict[tuple[int, bool], Peer] = {}
-        self._running = False
+        self.running = False  # takes events and requests
+        self.network = QuorumNetwork(self)
         self._execute: dict[type, Callable[[Any], None]] = {
             Append: lambda effect: self.log.append_received(effect.records),
             AppendLeaderChange: lambda effect: self.log.append_leader_change(effect),
@@ -87,8 +81,8 @@ class Quorum:
             AppendSnapshot: lambda e: self.log.snapshots.append_piece(e.snapshot, e.position, e.data),
             HighWatermark: self._commit,
             RoleChanged: self._role_changed,
-            Send: self._send,
-            Reply: self._reply,
+            Send: self.network.send,
+            Reply: self.network.reply,
         }
 
     # --- life ------------------------------------------------------------------------------------------------------
@@ -100,27 +94,26 @@ class Quorum:
         voters, ballot = tuple(sorted(self.broker.voters)), self.log.read_ballot()
         self.raft = Raft(self.node_id, voters, self.log, _times(config), self.env.rng("raft"), ballot)
         self.snapshotter = Snapshotter(self)
-        self._running = True
+        self.running = True
         self.post(self._load_latest)
         self.post(self.raft.start)
         self._task = self.env.spawn(self._run(), "quorum")
 
     async def stop(self) -> None:
         """Hand over leadership, if it is ours and somebody is there to take it, and close the log."""
-        if not self._running:
+        if not self.running:
             return
         self.post(self.raft.resign)
         deadline = self.env.now() + HAND_OVER_S
         while not self.raft.has_handed_over and self.env.now() < deadline:
             await self._change_or(deadline)
-        self._running = False
+        self.running = False
         self._wake()
         await self._task
         for timer in (self._timer, self._lingering):
             if timer is not None:
                 timer.cancel()
-        for peer in self._peers.values():
-            peer.close()
+        self.network.close()
         self.log.close()
 
     async def _change_or(self, deadline: float) -> None:
@@ -134,7 +127,7 @@ class Quorum:
     @property
     def leader_id(self) -> int:
         """The node that leads the quorum, and is the active controller, as far as we know; -1 if none."""
-        return self.raft.leader_id if self._running else -1
+        return self.raft.leader_id if self.running else -1
 
     @property
     def epoch(self) -> int:
@@ -186,40 +179,6 @@ class Quorum:
             return None
         return wire.describe(role, self.epoch, self.raft.high_watermark, self.env.now(), self.env.wall_ms())
 
-    async def handle_fetch(self, ctx: Any, request: Any) -> Any:
-        """Fetch of __cluster_metadata, from voters and observers."""
-        try:
-            fetch = wire.decode_fetch(request, self.broker.cluster_id)
-        except KafkaError as error:
-            return wire.encode_fetch_refusal(error.code)
-        answer, records = await self._ask(fetch)
-        return wire.encode_fetch_response(answer, records)
-
-    async def handle_fetch_snapshot(self, ctx: Any, request: Any) -> Any:
-        """FetchSnapshot, from voters and observers that are behind our log."""
-        try:
-            fetch = wire.decode_fetch_snapshot(request, self.broker.cluster_id)
-        except KafkaError as error:
-            return wire.encode_fetch_snapshot_refusal(error.code)
-        answer, piece = await self._ask(fetch)
-        return wire.encode_fetch_snapshot_response(answer, piece)
-
-    async def handle(self, ctx: Any, request: Any) -> Any:
-        """Vote, BeginQuorumEpoch, EndQuorumEpoch."""
-        try:
-            message = wire.decode_request(request, self.node_id, self.broker.cluster_id)
-        except KafkaError as error:
-            return wire.encode_refusal(request, error.code)
-        answer, _ = await self._ask(message)
-        return wire.encode_response(request, answer)
-
-    async def _ask(self, request: Any) -> Any:
-        if not self._running:
-            raise CloseConnection("the quorum is not running")
-        token = self.env.future()
-        self.post(self.raft.on_request, token, request)
-        return await token
-
     # --- events ----------------------------------------------------------------------------------------------------
 
     def post(self, event: Callable[..., list[Effect]], *args: Any) -> None:
@@ -232,13 +191,13 @@ class Quorum:
             _resolve(self._wakeup)
 
     async def _run(self) -> None:
-        while self._running:
-            while self._inbox and self._running:
+        while self.running:
+            while self._inbox and self.running:
                 event, args = self._inbox.popleft()
                 await self._perform(event(*args, self.env.now()))
             self._set_timer()
             self._wakeup = self.env.future()
-            if self._running and not self._inbox:
+            if self.running and not self._inbox:
                 await self._wakeup
             self._wakeup = None
 
@@ -247,7 +206,7 @@ class Quorum:
             self._timer.cancel()
         deadline = self.raft.next_deadline()
         self._timer = None
-        if deadline is not None and self._running:
+        if deadline is not None and self.running:
             self._timer = self.env.later(deadline - self.env.now(), self.post, self.raft.on_tick)
 
     async def _perform(self, effects: list[Effect]) -> None:
@@ -312,42 +271,6 @@ class Quorum:
         self.applied = snapshot.end_offset
         self.snapshotter.restart()
         self._tell_watchers()
-
-    # --- effects: the network --------------------------------------------------------------------------------------
-
-    def _send(self, send: Send) -> None:
-        self.env.spawn(self._request(send), f"quorum request to {send.to}")
-
-    async def _request(self, send: Send) -> None:
-        message, version = wire.encode_request(send.request, send.to, self.broker.cluster_id)
-        timeout = self.broker.config["controller.quorum.request.timeout.ms"] / 1000
-        is_fetch = isinstance(send.request, Fetch | FetchSnapshot)
-        if isinstance(send.request, Fetch):
-            timeout = max(timeout, send.request.max_wait + FETCH_GRACE_S)
-        try:
-            peer = self._peer(send.to, is_fetch)
-            answer = wire.decode_response(await peer.request(message, version, timeout))
-        except (OSError, TimeoutError, KafkaError, ProtocolError):
-            self.post(self.raft.on_failure, send.id)
-        else:
-            self.post(self.raft.on_response, send.id, answer)
-
-    def _peer(self, node_id: int, is_fetch: bool) -> Peer:
-        """Fetches wait at the leader, and nothing overtakes on a connection: they have one of their own."""
-        key = (node_id, is_fetch)
-        if key not in self._peers:
-            self._peers[key] = self.broker.new_peer(node_id, f"raft-{self.node_id}")
-        return self._peers[key]
-
-    def _reply(self, reply: Reply) -> None:
-        records, answer = b"", reply.response
-        if isinstance(answer, FetchAnswer) and answer.records_from is not None:
-            records = self.log.read(answer.records_from)
-        elif isinstance(answer, SnapshotAnswer) and not answer.error:
-            records = self.log.snapshots.read_piece(answer.snapshot, answer.position, wire.MAX_BYTES)
-        token: Any = reply.token
-        if not token.done():
-            token.set_result((reply.response, records))
 
     # --- effects: leadership ---------------------------------------------------------------------------------------
 

@@ -52,11 +52,10 @@ class Node:
 
     def kill(self) -> None:
         """As kill -9 does it: no goodbye, no flush."""
-        self.broker.quorum._running = False
+        self.broker.quorum.running = False
         self.env.cancel_tasks()
         self.broker.internal.close()
-        for peer in self.broker.quorum._peers.values():
-            peer.close()
+        self.broker.quorum.network.close()
         for lock in self.env.fs._locks:
             os.close(lock)  # a process that ends lets go of its folders
 
@@ -235,9 +234,9 @@ def test_a_message_of_another_cluster_or_for_another_voter_is_refused(tmp_path: 
         topics = [data(topic_name="__cluster_metadata", partitions=[part])]
         strangers = ("other", 1, Err.INCONSISTENT_CLUSTER_ID), ("live-test", 2, Err.INVALID_VOTER_KEY)
         for cluster, voter, error in strangers:
-            answer = await shell.handle(None, VoteRequest(cluster_id=cluster, voter_id=voter, topics=topics))
+            answer = await shell.network.handle(None, VoteRequest(cluster_id=cluster, voter_id=voter, topics=topics))
             assert answer.error_code == error
-        answer = await shell.handle(None, BeginQuorumEpochRequest(cluster_id="live-test", voter_id=1, topics=[],
+        answer = await shell.network.handle(None, BeginQuorumEpochRequest(cluster_id="live-test", voter_id=1, topics=[],
                                                                   leader_endpoints=[]))
         assert answer.error_code == Err.INVALID_REQUEST
         assert shell.epoch < 9

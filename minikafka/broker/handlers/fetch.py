@@ -53,7 +53,7 @@ class Wanted(NamedTuple):
 def fetch(ctx: Context, request: Any) -> Any:
     """Answer at once if that is possible, else return what will."""
     if ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics):
-        return ctx.broker.quorum.handle_fetch(ctx, request)
+        return ctx.broker.quorum.network.handle_fetch(ctx, request)
     return Fetch(ctx, request).serve()
 
 

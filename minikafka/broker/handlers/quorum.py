@@ -25,22 +25,22 @@ _FORWARD_S = 5.0
 
 @handles(VoteRequest, on=(INTERNAL,))
 async def vote(ctx: Context, request: Any) -> Any:
-    return await ctx.broker.quorum.handle(ctx, request)
+    return await ctx.broker.quorum.network.handle(ctx, request)
 
 
 @handles(BeginQuorumEpochRequest, on=(INTERNAL,))
 async def begin_quorum_epoch(ctx: Context, request: Any) -> Any:
-    return await ctx.broker.quorum.handle(ctx, request)
+    return await ctx.broker.quorum.network.handle(ctx, request)
 
 
 @handles(EndQuorumEpochRequest, on=(INTERNAL,))
 async def end_quorum_epoch(ctx: Context, request: Any) -> Any:
-    return await ctx.broker.quorum.handle(ctx, request)
+    return await ctx.broker.quorum.network.handle(ctx, request)
 
 
 @handles(FetchSnapshotRequest, on=(INTERNAL,))
 async def fetch_snapshot(ctx: Context, request: Any) -> Any:
-    return await ctx.broker.quorum.handle_fetch_snapshot(ctx, request)
+    return await ctx.broker.quorum.network.handle_fetch_snapshot(ctx, request)
 
 
 @handles(DescribeQuorumRequest, on=(CLIENTS, INTERNAL))
