@@ -65,7 +65,7 @@ class LogCleaner:
         return broker_value(self.manager.broker.image, self.manager.config, "log.cleaner." + name)
 
     def _write(self) -> None:
-        with self.manager.points_lock:
+        with self.manager.checkpoints.lock:
             checkpoint.write(self.env.fs, self._path, dict(self.clean_until))
 
     def truncated(self, partition: Partition) -> None:
@@ -138,7 +138,7 @@ class LogCleaner:
         """I-CLEANER-1."""
         if partition.log.recovery_point < end:
             await partition.flush()
-        await self.manager.write_points()
+        await self.manager.checkpoints.write_points()
 
     async def _work(self, partition: Partition, cleaning: Cleaning) -> bool:
         before = partition.log.size

@@ -1,15 +1,13 @@
 """Every partition this broker is a replica of: opened, given its role by the metadata, closed.
 
-Owns: the hosted partitions by name, the log folder, the timers over all partitions (ISR, retention, checkpoints), who is
-told of changes of role.
+Owns: the hosted partitions by name, the log folder, the timers over all partitions (ISR, retention), who is told of
+changes of role. What is written down of the logs, and when, is checkpoints.py's.
 Invariants
   I-REP-1  nothing is made of metadata before this process's own registration has been replayed: what stands before it
            in the log is the past, and acting on it could delete logs that live again later.
   I-REP-2  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
   I-REP-3  listeners hear of a change of role after it is complete, in the order of the metadata.
   I-REP-4  a failed disk is the end of the broker: it says so, answers KAFKA_STORAGE_ERROR, and ends (rule 67).
-  I-REP-5  a recovery point that a truncation lowered is on disk before anything is appended behind it: else recovery
-           would not look at what is appended there (LogManager.truncateTo).
 What Kafka does differently: several log folders, of which one may fail; delayed deletion.
 Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublisher.
 """
@@ -17,16 +15,17 @@ Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublish
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from minikafka.broker.alter_isr import AlterIsr
+from minikafka.broker.checkpoints import Checkpoints
 from minikafka.broker.cleaner import LogCleaner
 from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.fetcher import Fetchers
-from minikafka.broker.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir, Offsets
+from minikafka.broker.log_dir import LogDir
 from minikafka.broker.partition import Partition
 from minikafka.broker.producer_ids import ProducerIds
 from minikafka.core.configs import log_config, topic_value
@@ -63,10 +62,9 @@ class ReplicaManager:
         self._listeners: dict[str, list[OnRole]] = {}
         self._leading: dict[Partition, int] = {}
         self._configs: dict[str, LogConfig] = {}                   # by topic, as of the image: many partitions, one answer
-        self._caught_up = False
+        self.caught_up = False                                     # our own registration has been replayed (I-REP-1)
         self._closed = False
-        self._checkpointing = False
-        self.points_lock = self.env.lock()                         # around writing recovery and clean points
+        self.checkpoints = Checkpoints(self)
         self.cleaner = LogCleaner(self)
         self._max_lag = self.config["replica.lag.time.max.ms"] / 1000
         self.check_every = self._max_lag / 2
@@ -86,8 +84,8 @@ class ReplicaManager:
         self.next_check = self.env.now() + self.check_every
         self._every(self.check_every, self._check_isr)
         self._every(config["log.retention.check.interval.ms"] / 1000, self._retain)
-        self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self._checkpoint_watermarks)
-        self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self._checkpoint_logs)
+        self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self.checkpoints.watermarks_are_due)
+        self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self.checkpoints.points_are_due)
         self.cleaner.start()
 
     def close(self) -> None:
@@ -95,15 +93,11 @@ class ReplicaManager:
         self._closed = True
         self.fetchers.close()
         self.cleaner.close()
-        logs = [p.log for p in self._hosted()] + list(self._opened.values())
         if any(p.failed for p in self.partitions.values()):
             return
-        for each in logs:
+        for each in [*(p.log for p in self.hosted()), *self._opened.values()]:
             each.close()                               # flushes
-        if not self._checkpointing:
-            for name, offsets in self._watermarks().items():
-                self.dir.write(name, offsets)
-        self._write_points()
+        self.checkpoints.close()
         self.dir.write_clean_marker(self.broker.lifecycle.broker_epoch)
 
     def _every(self, seconds: float, fn: Callable[[], None]) -> None:
@@ -155,19 +149,24 @@ class ReplicaManager:
                 raise KafkaError(error)
         return info
 
-    def _hosted(self) -> Iterator[Partition]:
-        return iter(list(self.partitions.values()))
+    def hosted(self) -> list[Partition]:
+        """The partitions here, as of now."""
+        return list(self.partitions.values())
+
+    def logs(self) -> list[tuple[tuple[str, int], Log]]:
+        """The logs here, also of partitions that the metadata has not claimed yet."""
+        return [*self._opened.items(), *((key, p.log) for key, p in list(self.partitions.items()))]
 
     # --- metadata -------------------------------------------------------------------------------------------------
 
     def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
         """Follow the image after a batch of committed records."""
-        if changes.configs or changes.deleted or not self._caught_up:
+        if changes.configs or changes.deleted or not self.caught_up:
             self._configs.clear()
-        if not self._caught_up:
+        if not self.caught_up:
             if not self._registered(image):
                 return
-            self._caught_up = True
+            self.caught_up = True
             for state in list(image.partitions()):
                 self._apply(state)
             self._discard_strays()
@@ -244,20 +243,13 @@ class ReplicaManager:
         self._opened.clear()
 
     def _remove_folder(self, topic: str, index: int, gone: Log) -> None:
-        """Also from the checkpoints: a later topic of that name must not begin where this one did, nor believe committed
-        what was so in this one. (Kafka leaves the high watermark there until the next checkpoint.)"""
-        for noted in (self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts):
-            noted.pop((topic, index), None)
         self._opened.pop((topic, index), None)
-        if gone.start_offset > 0 or gone.recovery_point > 0:
-            self._write_points()
-        if gone.end_offset > 0:
-            self._note_watermarks()
+        self.checkpoints.removed(topic, index, gone)
         aside = self.dir.set_aside(topic, index, self.env.uuid())
         self.env.spawn(self.env.blocking(self.env.fs.rmtree, aside), f"delete {topic}-{index}")
 
     def _reconfigure(self) -> None:
-        for partition in self._hosted():
+        for partition in self.hosted():
             partition.log.config = self._log_config(partition.topic)
             partition.core.min_insync = self._min_insync(partition.topic)
             if partition.is_leader and (shown := self.shown_settings(partition)) != partition.shown:
@@ -301,10 +293,10 @@ class ReplicaManager:
             return
         log.critical("%s: the disk under %s has failed, this broker shuts down", partition.name, self.dir.path,
                      exc_info=error)
-        for each in self._hosted():
+        for each in self.hosted():
             each.failed = True
             self.fetchers.drop(each)
-        for each in self._hosted():
+        for each in self.hosted():
             each.waiters.wake(each)
             self._tell_role(each)
         # A moment for the answers on their way; then loudly.
@@ -346,71 +338,19 @@ class ReplicaManager:
 
     def _tick(self) -> None:
         now = self.env.now()
-        for partition in self._hosted():
+        for partition in self.hosted():
             if partition.is_leader:
                 partition.stopwatches.look(now)
                 partition.run(partition.core.on_tick(now))
 
     def _retain(self) -> None:
         now_ms = self.env.wall_ms()
-        for partition in self._hosted():
+        for partition in self.hosted():
             if not partition.failed:
                 partition.retain(now_ms)
 
-    def _watermarks(self) -> dict[str, Offsets]:
-        hosted = {key: each.high_watermark for key, each in list(self.partitions.items())}
-        return {HIGH_WATERMARKS: self.dir.high_watermarks | hosted}
-
-    def _log_points(self) -> dict[str, Offsets]:
-        logs = list(self._opened.items()) + [(key, p.log) for key, p in list(self.partitions.items())]
-        return {RECOVERY_POINTS: {key: each.recovery_point for key, each in logs},
-                LOG_STARTS: {key: each.start_offset for key, each in logs if each.start_offset > 0}}
-
-    def _checkpoint_watermarks(self) -> None:
-        self._in_background(self._write_watermarks)
-
-    def _checkpoint_logs(self) -> None:
-        self._in_background(self._flush_and_write_points)
-
-    def _in_background(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """One such job at a time: they write the same files."""
-        if self._caught_up and not self._checkpointing:
-            self._checkpointing = True
-            self.env.spawn(self._finish(job), "checkpoint")
-
-    async def _finish(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        try:
-            await job()
-        finally:
-            self._checkpointing = False
-
-    async def _write_watermarks(self) -> None:
-        await self.env.blocking(self._note_watermarks)
-
-    def _note_watermarks(self) -> None:
-        with self.points_lock:
-            for name, offsets in self._watermarks().items():
-                self.dir.write(name, offsets)
-
-    async def _flush_and_write_points(self) -> None:
-        """Make finished segments durable, so that a crash need not read them again, and note how far that is."""
-        for partition in self._hosted():
-            if not partition.failed and partition.log.recovery_point < partition.log.active.base_offset:
-                await partition.flush()
-        await self.write_points()
-
-    async def write_points(self) -> None:
-        """Write recovery points and log starts; once it returns they are on disk."""
-        await self.env.blocking(self._write_points)
-
-    def _write_points(self) -> None:
-        """Also from a thread: what is written is what holds once the lock is taken, so nothing stale can come last."""
-        with self.points_lock:
-            for name, offsets in self._log_points().items():
-                self.dir.write(name, offsets)
-
     def truncated(self, partition: Partition, lowered: bool) -> None:
-        """The end of the partition's log is gone; waits for the disk if its recovery point is lower now (I-REP-5)."""
+        """The end of the partition's log is gone; waits for the disk if its recovery point is lower now (I-POINTS-2)."""
         self.cleaner.truncated(partition)
         if lowered:
-            self._write_points()
+            self.checkpoints.note_points()

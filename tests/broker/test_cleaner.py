@@ -116,7 +116,7 @@ def _at_work(cleaner: Any) -> bool:
 
 def test_a_lowered_recovery_point_is_on_disk_at_once() -> None:
     """Fails if what is appended after a truncation could be taken for recovered after a crash; also if a checkpoint
-    that was under way is finished with the old point (I-REP-5)."""
+    that was under way is finished with the old point (I-POINTS-2)."""
     async def story(w: Replicas) -> None:
         for value in (b"a", b"b", b"c"):
             assert (await w.send(value)).error_code == 0
@@ -125,9 +125,9 @@ def test_a_lowered_recovery_point_is_on_disk_at_once() -> None:
         partition, manager = w.partition(node), w.brokers[node].replicas
         await w.until(lambda: partition.log.end_offset == 3)
         await w.world.call(node, partition.flush())
-        await w.world.call(node, manager.write_points())
+        await w.world.call(node, manager.checkpoints.write_points())
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 3
-        under_way = manager.env.spawn(manager.write_points(), "checkpoint")
+        under_way = manager.env.spawn(manager.checkpoints.write_points(), "checkpoint")
         await w.client.sleep(0)
         partition.run([Truncate(1)])
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 1
