@@ -10,12 +10,13 @@ was expected) or Unknown (cannot be judged). So a deleted or copied cell cannot 
         raise Wrong("you said 50, it is 47", excerpt=events, replay="python -m minikafka sim run --seeds 1 --from 6")
 
 Invariants
-  I-LAB-3  an error in a student's function is a FAIL with the error's own text, and never stops the notebook
+  I-LAB-3  an error in a student's function is a FAIL with the error's own text and line, and never stops the notebook
   I-LAB-4  an exercise that still stands at todo() is UNKNOWN and shows the hint
 """
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -108,4 +109,12 @@ def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
     except AssertionError as wrong:
         return Verdict(exercise, Outcome.FAIL, str(wrong) or "not what was expected")
     except Exception as error:  # the student's own code may raise anything
-        return Verdict(exercise, Outcome.FAIL, f"your code raised {type(error).__name__}: {error}")
+        return Verdict(exercise, Outcome.FAIL, f"your code raised {type(error).__name__}: {error}", where(error, answer))
+
+
+def where(error: Exception, answer: Any) -> tuple[str, ...]:
+    """The line of the student's own cell in which an error came up; nothing if it came up elsewhere."""
+    functions = answer if isinstance(answer, tuple) else (answer,)
+    cells = {function.__code__.co_filename for function in functions if hasattr(function, "__code__")}
+    steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename in cells]
+    return (f"in {steps[-1].name}, line {steps[-1].lineno} of its cell: {steps[-1].line}",) if steps else ()

@@ -56,7 +56,8 @@ def test_an_instructor_runs_freezes_steps_and_resets(page):
     """Fails if space does not run to the next moment, if the picture stands, if an arrow skips, or if `r` does not go back."""
     first = page.inner_html("#picture")
     page.keyboard.press(" ")
-    page.wait_for_function("document.getElementById('state').textContent === 'frozen' && play.moments[1].t <= t + 1e-6 && !drawing")
+    page.wait_for_function("document.getElementById('state').textContent === 'frozen'"
+                           " && play.moments[1].t <= t + 1e-6 && !drawing")
     assert "leader only" in page.inner_text("#caption") and page.inner_html("#picture") != first
     at = clock(page)
     page.keyboard.press("ArrowLeft")

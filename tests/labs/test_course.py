@@ -5,6 +5,7 @@ import re
 import statistics
 import subprocess
 from collections import defaultdict
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import nbformat
@@ -148,6 +149,23 @@ def test_every_exercise_stands_in_a_cell_of_its_own(lab):
     calls = [re.findall(r"\bcheck\(\s*[\"'](\d+\.\d+)", cell.source) for cell in solved]
     assert [len(call) for call in calls] == [1] * len(calls)
     assert len({call[0] for call in calls}) == len(calls)
+
+
+@every_lab
+def test_no_solution_stands_in_the_next_cell(lab):
+    """Fails if a student's copy shows most of a line of a solution in another cell, as what "comes after" an exercise may."""
+    copy = [re.sub(r"\s", "", cell.source) for cell in student_notebook(lab).cells if cell.cell_type == "code"]
+    for line in solutions(lab):
+        for shown in copy:
+            same = SequenceMatcher(None, line, shown, autojunk=False).find_longest_match()
+            assert same.size < max(20, 0.6 * len(line)), (line, shown[same.b:same.b + same.size])
+
+
+def solutions(lab):
+    """The lines of all solutions, without spaces and `return`."""
+    for cell in code(lab):
+        for part in re.findall(r"(?s)### BEGIN SOLUTION[^\n]*\n(.*?)### END SOLUTION", cell.source):
+            yield from (re.sub(r"^return|\s", "", line.strip()) for line in part.splitlines())
 
 
 @every_lab

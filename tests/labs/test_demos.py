@@ -18,6 +18,7 @@ from minikafka.lab.demos.command import main
 from minikafka.lab.demos.d1 import must_see, story
 from minikafka.lab.demos.page import Theatre, server
 from minikafka.lab.demos.runner import check, record
+from minikafka.lab.picture.theme import WIDTHS
 from tools.notebooks.build import ROOT
 
 
@@ -138,8 +139,24 @@ def test_the_page_plays_a_scene(address):
     assert forth > scene["begin"] == back
 
 
+def test_letters_are_as_large_as_the_place_allows(address):
+    """Fails if a picture is drawn as wide as on a large screen and then made small, if it is higher than its place, or if it
+    grows and shrinks in the course of a scene.
+    """
+    times = [moment["t"] for moment in json.loads(get(f"{address}/scene.json?demo=D1&scene=0"))["moments"]]
+    widths = {}
+    for shape in (1.2, 1.4, 2.5):
+        boxes = [ElementTree.fromstring(get(f"{address}/frame.svg?demo=D1&scene=0&t={t}&shape={shape}")).get("viewBox", "")
+                 for t in times]
+        sizes = [tuple(map(float, box.split()[2:])) for box in boxes]
+        (widths[shape],) = {wide for wide, _ in sizes}
+        assert max(high for _, high in sizes) <= widths[shape] / shape * 1.05 or shape == 2.5
+    assert widths[1.2] < widths[1.4] < widths[2.5] == WIDTHS["projector"]
+
+
 @pytest.mark.parametrize("path", ["/nothing", "/scene.json?demo=D99", "/frame.svg?demo=D1&scene=0&t=x",
-                                  "/frame.svg?demo=D1&scene=0&t=1&theme=pink", "/scene.json?demo=D1&scene=7"])
+                                  "/frame.svg?demo=D1&scene=0&t=1&theme=pink", "/scene.json?demo=D1&scene=7",
+                                  "/frame.svg?demo=D1&scene=0&t=1&shape=wide"])
 def test_what_is_not_there_is_a_404(address, path):
     """Fails if a wrong question ends a request without an answer."""
     with pytest.raises(urllib.error.HTTPError) as refused:

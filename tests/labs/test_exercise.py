@@ -1,6 +1,8 @@
 """minikafka.lab: exercises, hints, verdicts."""
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from minikafka.lab import check, exercise, hint, hints, todo
@@ -41,6 +43,17 @@ def test_a_check_never_stops_the_notebook(answer, outcome, why):
     verdict = check("99.1", answer)
     assert verdict.outcome is outcome and why in verdict.why
     assert why.replace("'", "&#x27;") in verdict._repr_html_() and outcome.value in repr(verdict)
+
+
+def slips():
+    return json.loads("{")
+
+
+@pytest.mark.parametrize("answer, told", [
+    (slips, 'in slips, line 49 of its cell: return json.loads("{")'), (no_cluster, ""), (5, "")])
+def test_an_error_is_told_with_the_line_of_the_student(answer, told):
+    """I-LAB-3. Fails if one must look for the line oneself, or is shown one of the library's or the check's."""
+    assert check("99.1", answer).excerpt == ((told,) if told else ())
 
 
 @pytest.mark.parametrize("answer", [lambda: 4, nothing_yet])

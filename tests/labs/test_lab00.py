@@ -99,6 +99,8 @@ def test_a_kill_is_what_makes_the_crown_move_and_the_promises_wait():
     assert moved and killed.failed == []
     assert killed.slowest > SESSION - HEARTBEAT - 0.1 and killed.slowest > calm.slowest
     assert len(set(killed.acknowledged)) == len(killed.acknowledged)
+    gone = killed.acknowledged[7]
+    assert killed.lost({*killed.acknowledged, (0, 10_000)} - {gone}) == [gone]
 
 
 def test_the_numbers_of_the_text():

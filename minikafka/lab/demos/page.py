@@ -3,7 +3,7 @@
     /                       the page itself (page.html): keys, captions, the vote, the speaker's notes
     /demos.json             the demos: question, answers, notes, scenes
     /scene.json?demo&scene  one recording: begin, end, moments (recorded when first asked for)
-    /frame.svg?demo&scene&t&theme
+    /frame.svg?demo&scene&t&theme&shape   shape: how many times wider than high the picture's place is
     /step.json?demo&scene&t&by     the time of the next or previous event
 
 Owns: the recordings, each made once; one lock, for a recording is read by one request at a time.
@@ -26,9 +26,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from minikafka.lab.demos.demo import Demo
 from minikafka.lab.demos.runner import Recording, record
+from minikafka.lab.picture.theme import SCREENS, WIDTHS
 
 PAGE = Path(__file__).parent / "page.html"
 LOOPBACK = "127.0.0.1"
+PLACE = 1300.0  # pixels of the picture's place on a projector of 1920
 THEMES = ("auto", "light", "dark")
 Query = dict[str, str]
 Answer = tuple[str, bytes]  # content type, body
@@ -40,6 +42,7 @@ class Theatre:
     def __init__(self, demos: Sequence[Demo]) -> None:
         self.demos = {demo.name: demo for demo in demos}
         self._recordings: dict[tuple[str, int], Recording] = {}
+        self._heights: dict[tuple[str, int], float] = {}
         self._lock = threading.RLock()
         self.paths: dict[str, Callable[[Query], Answer]] = {
             "/": self._page, "/demos.json": self._list, "/scene.json": self._scene, "/frame.svg": self._frame,
@@ -51,6 +54,16 @@ class Theatre:
             if (demo, scene) not in self._recordings:
                 self._recordings[demo, scene] = record(self.demos[demo].scenes[scene])
             return self._recordings[demo, scene]
+
+    def pixels(self, demo: str, scene: int, shape: float) -> float:
+        """For which width to draw, so that letters are as large as a place of this shape allows: the paper's width is chosen
+        by its height, and that by the scene's tallest moment, so that nothing grows and shrinks as the scene goes on.
+        """
+        from minikafka.lab.picture.svg import draw
+        if (demo, scene) not in self._heights:
+            found = self.recording(demo, scene)
+            self._heights[demo, scene] = max(draw(found.run.at(m.t), "projector", PLACE)[1] for m in found.moments)
+        return self._heights[demo, scene] * shape * SCREENS["projector"] / WIDTHS["projector"]
 
     def prepare(self) -> None:
         """Record everything beforehand, so that no class waits."""
@@ -87,7 +100,9 @@ class Theatre:
             raise ValueError(f"no theme {theme!r}")
         frame = found.run.at(t)
         told = replace(frame, marks=tuple(mark for mark in frame.marks if mark.t <= t))  # not a word about what is to come
-        return "image/svg+xml; charset=utf-8", to_svg(told, theme=theme, size="projector").encode()
+        which = query["demo"], int(query.get("scene", "0"))
+        wide = self.pixels(*which, float(query["shape"])) if "shape" in query else None
+        return "image/svg+xml; charset=utf-8", to_svg(told, theme=theme, size="projector", pixels=wide).encode()
 
     def _step(self, query: Query) -> Answer:
         found = self._asked(query)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from kafka import KafkaProducer
@@ -37,6 +38,10 @@ class Fleet:
     def kept(self, partition: int) -> int:
         """How many records of a partition are acknowledged by now."""
         return sum(place[0] == partition for place in list(self.acknowledged))
+
+    def lost(self, found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """What was acknowledged and is not among the places `found`."""
+        return sorted(set(self.acknowledged) - set(found))
 
     def stop(self) -> None:
         """Ends after a whole round of all trucks, and waits until every record has its answer."""
