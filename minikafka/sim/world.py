@@ -49,6 +49,7 @@ class World(Breakable):
                  racks: Sequence[str] | None = None) -> None:
         keep_log_lines()
         self.seed = seed
+        self._chance: dict[str, Random] = {}
         self.loop = SimLoop(seed)
         self.net = SimNetwork(self.loop, self.rng("net"))
         self.events: list[Event] = []
@@ -56,7 +57,6 @@ class World(Breakable):
         self.after_step = self.loop.timeline.after_step
         self.crashes: list[tuple[int, BaseException]] = []  # brokers that died by themselves, and of what
         self._numbers: dict[tuple[int, int], int] = {}
-        self._chance: dict[str, Random] = {}
         self._clients: dict[str, SimEnv] = {}
         self.settings = {**FEW_PARTITIONS, **internal_topics(brokers), **PRESETS[preset], **as_text(config or {})}
         self.hosts: dict[int, Host] = {}
@@ -117,9 +117,9 @@ class World(Breakable):
 
     def rng(self, name: str) -> Random:
         """The stream of chance of that name."""
-        if name not in (known := self.__dict__.setdefault("_chance", {})):
-            known[name] = Random(f"{self.seed}:{name}")
-        return known[name]
+        if name not in self._chance:
+            self._chance[name] = Random(f"{self.seed}:{name}")
+        return self._chance[name]
 
     def client_env(self, name: str = CLIENTS) -> SimEnv:
         """The Env of a client's host. All clients run in the process that `run` runs; `name` is for cuts."""

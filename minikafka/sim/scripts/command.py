@@ -20,22 +20,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Tell what was asked for; 1 if there is no such story or ablation."""
+    """Tell what was asked for; 2 if there is no such story or ablation."""
     from minikafka.sim.ablations.ablation import load as load_ablations
     ablations = load_ablations()
     if options.without is not None and options.without not in ablations:
         print(f"no ablation {options.without}: there are {' '.join(ablations)}", file=sys.stderr)
-        return 1
+        return 2
     if not options.which and options.without is None:
         print("\n".join(layout(("story", "rules", "title"), [(s.name, s.rules, s.title) for s in load().values()])))
         return 0
-    names = options.which or [ablations[options.without].script or ""]
-    stories = [story for name in names for story in _meant(name)]
-    for story in stories:
+    names = options.which or [ablations[options.without].script or options.without]
+    if unknown := [name for name in names if not _meant(name)]:
+        print(f"no story {' '.join(unknown)}: there are {' '.join(load())}", file=sys.stderr)
+        return 2
+    for story in [story for name in names for story in _meant(name)]:
         off = ablations[options.without].patch() if options.without is not None else None
         print(tell(story, options.seed, off).text)
-    return 0 if stories else 1
+    return 0
 
 
 def _meant(name: str) -> list[Script]:
-    return [story for key, story in load().items() if name and (key == name or key.startswith(name + "_"))]
+    return [story for key, story in load().items() if key == name or key.startswith(name + "_")]

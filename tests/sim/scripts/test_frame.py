@@ -140,4 +140,4 @@ def test_the_command_tells_by_the_beginning_of_a_name(capsys: pytest.CaptureFixt
     assert [story.name for story in command._meant("a1")] == ["a1_hw_truncation"]
     assert command.run(parser.parse_args([])) == 0
     assert "a10_vote_amnesia" in capsys.readouterr().out
-    assert command.run(parser.parse_args(["nothing"])) == 1
+    assert command.run(parser.parse_args(["nothing"])) == 2
