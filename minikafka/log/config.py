@@ -54,8 +54,7 @@ class LogConfig:
 
     def compression_level(self, codec: int) -> int | None:
         """The level of the topic's own compression.type; None for codecs without."""
-        levels = (self.compression_gzip_level, None, self.compression_lz4_level, self.compression_zstd_level)
-        return levels[codec - 1] if codec else None
+        return (None, self.compression_gzip_level, None, self.compression_lz4_level, self.compression_zstd_level)[codec]
 
     @property
     def log_append_time(self) -> bool:

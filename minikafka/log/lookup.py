@@ -22,7 +22,7 @@ Found = tuple[int, int, int]  # offset, timestamp in ms, leader epoch
 def first_at_or_after(segments: list[Segment], timestamp: int, start_offset: int) -> Found | None:
     """The first record with an offset of at least `start_offset` whose timestamp is at least `timestamp`."""
     for segment in segments:
-        if segment.max_timestamp >= timestamp and segment.next_offset > start_offset:
+        if segment.max_timestamp >= timestamp:
             found = _search(segment, timestamp, start_offset)
             if found:
                 return found

@@ -192,6 +192,16 @@ def test_a_snappy_block_that_claims_gigabytes_costs_nothing() -> None:
         compression.decompress(2, compression.XERIAL_HEADER + struct.pack(">i", len(claim)) + claim)
 
 
+@pytest.mark.parametrize("size", [-1, -4, -25, 26, 1 << 30])
+def test_a_snappy_block_of_a_wrong_size_is_an_error(size: int) -> None:
+    """Fails if a block that claims to end before it begins, or behind the batch, is read in some other way, or without
+    end."""
+    block = compression.compress(2, b"x" * 400)[len(compression.XERIAL_HEADER) + 4 :]
+    assert len(block) == 25
+    with pytest.raises(compression.DecompressionError):
+        compression.decompress(2, compression.XERIAL_HEADER + struct.pack(">i", size) + block)
+
+
 def test_bytes_after_a_gzip_stream_are_accepted_as_kafka_does() -> None:
     """Fails if trailing bytes make a gzip batch an error."""
     assert compression.decompress(1, gzip.compress(b"records") + b"trailing") == b"records"

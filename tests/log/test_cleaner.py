@@ -229,6 +229,7 @@ def test_empty_marker_of_a_silent_producer_keeps_its_epoch() -> None:
         clean(log, now)
     [left] = [Header.parse(batch) for batch in stored(log) if Header.parse(batch).is_control]
     assert (left.count, left.producer_epoch, left.base_offset) == (0, 5, 1)
+    assert log.max_timestamp_offset() == (2, NOW, 0)
     for name in [n for n in fs.names if n.endswith(".snapshot")]:
         del fs.names[name]
     again = open_log(fs.after_kill(), COMPACT, recovery_point=log.recovery_point)

@@ -97,6 +97,18 @@ def test_follower_copies_bytes() -> None:
     assert max(segment.size for segment in follower.segments) <= max(1200, max(map(len, batches)))
 
 
+def test_indexes_made_while_appending_are_those_that_recovery_makes() -> None:
+    """Fails if a follower, which appends many batches at once, notes a batch at another's place or not at all."""
+    fs = MemFs()
+    leader, follower = uneven(40)[0], open_log(fs, replace(CONFIG, segment_bytes=1 << 20))
+    follower.append_follower(b"".join(stored(leader)))
+    follower.close()
+    again = open_log(fs.after_kill(), follower.config)
+    made, remade = follower.active, again.active
+    assert made.index.values == remade.index.values and made.index.keys == remade.index.keys and len(made.index) > 9
+    assert made.time_index.values == remade.time_index.values and made.time_index.keys == remade.time_index.keys
+
+
 def test_follower_refuses_what_does_not_continue() -> None:
     """Fails if repetitions or damaged bytes get into a replica, or batches in the wrong order."""
     leader = open_log(MemFs())
@@ -189,6 +201,29 @@ def test_timestamps() -> None:
     assert log.max_timestamp_offset() == (times.index(max(times)), max(times), 2)
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_timestamps_at_every_border(restart: bool) -> None:
+    """Fails if a lookup is off by one at the log's start, at the last record of a batch or at the highest time of a
+    batch or segment; if of equal highest times the first is not the one that is told; or if a clean stop forgets the
+    highest time of a segment."""
+    fs = MemFs()
+    log = open_log(fs)
+    times = [NOW + 50 - number // 3 % 20 * 2 - (number % 3 > 0) for number in range(120)]
+    for number in range(0, 120, 3):
+        rows = [(b"key", b"x" * 20, [], time) for time in times[number : number + 3]]
+        log.append_leader(build(rows, timestamp_ms=0), 2, NOW)
+    assert len(log.segments) > 3 and times[0] == max(times) == times[60]
+    if restart:
+        log.close()
+        log = open_log(fs, clean=True)
+    for start in range(70):
+        log.advance_start(start)
+        for wanted in range(NOW + 8, NOW + 52):
+            at = next((i for i in range(start, 120) if times[i] >= wanted), None)
+            assert log.offset_for_timestamp(wanted) == (None if at is None else (at, times[at], 2)), (start, wanted)
+    assert log.max_timestamp_offset() == (0, times[0], 2)
+
+
 def test_no_timestamp_to_be_found() -> None:
     """Fails if an empty log, or one whose records carry no timestamp, invents one."""
     log = open_log(MemFs())
@@ -219,6 +254,28 @@ def test_retention_by_size_keeps_at_least_that_much() -> None:
     with pytest.raises(KafkaError):
         log.read(0, 1, log.end_offset)
     assert stored(open_log(log.fs.after_kill())) == stored(log)  # type: ignore[attr-defined]
+
+
+def test_retention_by_size_is_exact() -> None:
+    """Fails if a segment stays without which the log would have just retention.bytes; if 0, which is not -1, keeps
+    anything; or if -1 takes anything."""
+    log = open_log(MemFs(), replace(CONFIG, retention_bytes=-1))
+    fill(log, 60)
+    assert log.delete_old_segments(NOW, log.end_offset) == 0
+    log.config = replace(CONFIG, retention_bytes=log.size - log.segments[0].size)
+    assert log.delete_old_segments(NOW, log.end_offset) == 1
+    log.config = replace(CONFIG, retention_bytes=0)
+    assert log.delete_old_segments(NOW, log.end_offset) > 1 and log.size == 0
+
+
+def test_records_deleted_to_the_end_leave_the_active_segment() -> None:
+    """Fails if DeleteRecords up to the end of the log leaves old segments behind, or stops the deletion for good."""
+    log = open_log(MemFs())
+    fill(log, 30)
+    log.advance_start(log.end_offset)
+    before = len(log.segments)
+    assert log.delete_old_segments(NOW, log.end_offset) == before - 1 > 0
+    assert (len(log.segments), log.start_offset, log.end_offset) == (1, 60, 60)
 
 
 def test_retention_by_time_takes_the_active_segment_too() -> None:
@@ -309,6 +366,25 @@ def test_flush_beside_appends_and_truncation() -> None:
     assert log.recovery_point == log.end_offset and second.files == first.files
     first.sync()
     log.finish_flush(first)
+
+
+@pytest.mark.parametrize("more", [0, 20])
+def test_a_flush_that_overtakes_another_does_its_work_too(more: int) -> None:
+    """Fails if a flush counts although epochs, or names of files, are left to an earlier one that is not done yet, or
+    its own are forgotten over those."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 20, epoch=1)
+    if more:
+        log.flush()
+    log.start_flush()  # its fsyncs take their time
+    fill(log, more, epoch=2, first=20)
+    second = log.start_flush()
+    second.sync()
+    log.finish_flush(second)
+    epochs = fs.names[f"{PATH}/leader-epoch-checkpoint"]
+    assert log.recovery_point == log.end_offset and epochs.durable == bytes(epochs.data) != b""
+    assert len(log.segments) > 1 and all(fs.durable_names[path] is file for path, file in fs.names.items())
 
 
 def test_flush_of_an_active_segment_is_one_fsync() -> None:

@@ -10,7 +10,7 @@ from minikafka.log import Log, build
 from minikafka.log.batch import MAX_SEQUENCE
 from minikafka.log.config import DAY_MS
 from minikafka.protocol.errors import Err, KafkaError
-from tests.log.kit import NOW, idempotent, open_log, producers, stored
+from tests.log.kit import NOW, idempotent, open_log, producers, some_batch, stored
 from tests.log.memfs import MemFs
 
 PID = 4711
@@ -82,6 +82,13 @@ def test_unknown_producer_may_start_anywhere() -> None:
     assert append(open_log(MemFs()), 1234) == 0
 
 
+def test_producer_without_an_epoch_is_not_held_to_sequences() -> None:
+    """Fails if an id with epoch -1, which Kafka takes, is held to more than Kafka holds it to."""
+    log = open_log(MemFs())
+    assert [append(log, 7, epoch=-1), append(log, 3, epoch=-1), append(log, 5, epoch=0)] == [0, 2, 4]
+    assert refused(log, 3, epoch=0) == Err.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
 def test_replication_and_coordinators_are_not_held_to_sequences() -> None:
     """Fails if a follower refuses what its leader accepted, or a coordinator needs sequences (rule 45)."""
     log, follower = open_log(MemFs()), open_log(MemFs())
@@ -138,13 +145,15 @@ def test_truncation_takes_state_back() -> None:
 
 
 def test_idle_producers_are_forgotten() -> None:
-    """Fails if state of producers that never come back grows for ever, or is dropped too early."""
+    """Fails if state of producers that never come back grows for ever, or is dropped too early: while a transaction is
+    open its producer is needed, however long ago it began."""
     log = open_log(MemFs())
+    log.append_leader(some_batch(0, transactional=True, producer_id=PID + 1, producer_epoch=0, base_sequence=0), 0, NOW)
     append(log, 0)
     log.producers.expire(NOW + DAY_MS - 1, DAY_MS)
-    assert PID in log.producers.entries
+    assert list(log.producers.entries) == [PID + 1, PID]
     log.producers.expire(NOW + DAY_MS, DAY_MS)
-    assert log.producers.entries == {}
+    assert list(log.producers.entries) == [PID + 1]
 
 
 def test_transaction_marker_ends_the_transaction() -> None:

@@ -71,6 +71,29 @@ def test_flipped_byte_ends_the_log_at_its_batch() -> None:
         assert stored(log) == written[:1], at - start
 
 
+@pytest.mark.parametrize(("byte", "bit"), [(0, 0x80), (0, 1), (1, 1), (2, 1), (3, 1), (4, 0x80)])
+def test_an_offset_too_far_away_ends_the_log(byte: int, bit: int) -> None:
+    """Fails if a bit that flipped in the offset of the last batch, which no checksum covers, passes for a gap wider than
+    a segment can be."""
+    fs, written, *_ = history(3)
+    torn = fs.after_kill()
+    torn.names[LOG_FILE].data[sum(map(len, written[:2])) + byte] ^= bit
+    log = open_log(torn)
+    assert stored(log) == written[:2] and log.end_offset == 4
+
+
+def test_leftovers_are_removed() -> None:
+    """Fails if half-written files, or indexes whose log is gone, stay in the folder for ever."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 5)
+    log.close()
+    before = set(fs.names)
+    for name in ("leader-epoch-checkpoint.tmp", f"{0:020d}.log.deleted", f"{99:020d}.index", f"{99:020d}.timeindex"):
+        fs.open(f"{PATH}/{name}")
+    assert open_log(fs, clean=True).end_offset == 10 and set(fs.names) == before
+
+
 def test_recovery_is_idempotent() -> None:
     """Fails if recovering a recovered log changes a byte of any file."""
     fs, *_ = history(30)
@@ -131,7 +154,8 @@ def test_derived_files_are_rebuilt(suffix: str, damage: str, clean: bool) -> Non
     assert producers(log, whole=False) == {pid: (*s[:3], s[3][-1:]) for pid, s in states[-1].items()}
 
 
-@pytest.mark.parametrize("content", [None, b"", b"0\n7\n0 0\n", b"nonsense", b"0\n2\n3 9\n2 12\n"])
+@pytest.mark.parametrize("content", [None, b"", b"0\n7\n0 0\n", b"nonsense", b"0\n2\n3 9\n2 12\n",
+                                     b"0\n2\n0 0\n0 8\n", b"0\n2\n0 8\n1 8\n", b"0\n2\n0 8\n1 0\n"])
 def test_lost_epoch_checkpoint_is_read_off_the_batches(content: bytes | None) -> None:
     """Fails if a torn leader-epoch-checkpoint leaves the cache empty or is taken at its word."""
     fs, _, _, epochs = history(30)
@@ -176,11 +200,12 @@ def test_segments_below_the_recovery_point_are_not_walked() -> None:
     with_producers(log, 60)
     log.flush()
     assert log.recovery_point == log.end_offset
-    first, torn = log.segments[0], fs.after_kill()
-    torn.names[first.path(".log")].data[70] ^= 1  # a flushed segment: nobody looks, as in Kafka
-    again = open_log(torn, recovery_point=log.recovery_point)
-    assert again.end_offset == log.end_offset
-    assert open_log(torn.after_kill(), recovery_point=0).end_offset == 0
+    for flushed, after in ((log.segments[0], log.segments[1]), (log.segments[-2], log.active)):
+        torn = fs.after_kill()
+        torn.names[flushed.path(".log")].data[70] ^= 1  # nobody looks, as in Kafka
+        for point in (after.base_offset, log.recovery_point):
+            assert open_log(torn.after_kill(), recovery_point=point).end_offset == log.end_offset
+        assert open_log(torn.after_kill(), recovery_point=0).end_offset == flushed.base_offset
 
 
 ACTIONS = st.lists(
@@ -345,6 +370,23 @@ def test_epochs_that_a_kill_left_are_flushed_after_recovery() -> None:
     log = open_log(killed, recovery_point=flushed)
     log.flush()
     assert log.recovery_point > flushed and killed.names[name].durable == bytes(killed.names[name].data) != b""
+
+
+def test_epochs_whose_first_batches_are_gone_outlive_a_damaged_index() -> None:
+    """Fails if, after a clean stop, the batches of a segment that is walked again are believed rather than the
+    checkpoint: compaction takes batches, and an epoch would seem to begin where the first that is left does."""
+    leader, fs = open_log(MemFs()), MemFs()
+    fill(leader, 4, epoch=1)
+    fill(leader, 4, epoch=2, first=4)
+    log = open_log(fs)
+    for batch in stored(leader)[:4]:
+        log.append_follower(batch)
+    log.epochs.assign(2, 8)
+    log.append_follower(stored(leader)[6])  # the first two of epoch 2 are compacted
+    log.close()
+    del fs.names[LOG_FILE.replace(".log", ".index")].data[-3:]
+    again = open_log(fs, clean=True)
+    assert (again.end_offset, again.epochs.entries) == (14, [(1, 0), (2, 8)])
 
 
 def test_epochs_of_an_undone_truncation_are_not_believed() -> None:

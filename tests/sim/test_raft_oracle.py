@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from minikafka.core.raft_messages import Ballot, Fetch, SnapshotId
+from minikafka.core.raft_roles import Leader
 from minikafka.sim.raft_node import RaftNode, Settings
 from minikafka.sim.raft_oracle import RaftViolation
 from minikafka.sim.raft_world import RaftWorld
@@ -27,6 +28,14 @@ class Stage:
         self.ballot(node, Ballot(epoch))
         self.world.start(node.id)
         self.oracle.persisted(node)
+        return node
+
+    def lead(self, node: RaftNode, epoch: int) -> RaftNode:
+        """The node leads that epoch, from the end of its log on."""
+        core = self.boot(node, epoch).core
+        assert core is not None
+        core.role = Leader(len(node.disk.entries), (1, 2, 3), node.id, fetch_timeout=2.0, deadline=9.0, begin_at=0.0)
+        self.oracle.leads(node, epoch)
         return node
 
     def ballot(self, node: RaftNode, ballot: Ballot) -> None:
@@ -84,6 +93,11 @@ def leads_without(s: Stage) -> None:
     s.oracle.leads(s.third, 2)
 
 
+def a_later_leader_lacks_what_is_committed_now(s: Stage) -> None:
+    s.lead(s.third, 2)
+    s.committed(A)
+
+
 def differs(s: Stage) -> None:
     s.write(A)
     s.oracle.appended(s.node, 0)
@@ -138,6 +152,10 @@ def snapshots_of_another_epoch(s: Stage) -> None:
     s.snapshot(SnapshotId(1, 2), A)
 
 
+def loads_a_snapshot_while_it_leads(s: Stage) -> None:
+    s.oracle.loads(s.lead(s.node, 1))
+
+
 def recovers_beside_its_snapshot(s: Stage) -> None:
     s.committed(A, B)
     s.snapshot(SnapshotId(1, 1), A)
@@ -156,6 +174,8 @@ SPEAKS: dict[Callable[[Stage], None], str] = {
     epoch_goes_back: "I7: the epoch on disk of node 1 went back", votes_twice: "I7: node 1 voted twice in epoch 1",
     speaks_first: "I7: node 1 acts on", fetches_unflushed: "I8: node 1 fetches at 1: not flushed",
     two_lead: "I7: two leaders in epoch 1: 1 and 2", leads_without: "I8: node 3 leads epoch 2 without",
+    a_later_leader_lacks_what_is_committed_now: "I8: node 3 leads epoch 2 without",
+    loads_a_snapshot_while_it_leads: "I8: node 1 loads a snapshot while it leads",
     differs: "I8: node 3 has another record at 0 of epoch 1", epochs_fall: "I8: epochs go back in the log of node 1 at 1",
     truncates_committed: "I8: node 1 truncates to 1", watermark_stays: "I8: the high watermark of node 1 goes from 1 to 1",
     watermark_above: "I8: the high watermark 2 of node 1 is above its log",
@@ -181,6 +201,17 @@ def votes_again(s: Stage) -> None:
         s.oracle.persisted(s.node)
 
 
+def votes_after_it_heard_of_the_epoch(s: Stage) -> None:
+    for ballot in (Ballot(1), Ballot(1, voted=2)):
+        s.ballot(s.node, ballot)
+        s.oracle.persisted(s.node)
+
+
+def speaks_of_what_is_on_its_disk(s: Stage) -> None:
+    s.oracle.speaks(s.boot(s.node, 7))
+    s.oracle.speaks(s.second)  # an answer on its way when the process died
+
+
 def fetches_flushed(s: Stage) -> None:
     s.write(A, to=(s.node,))
     s.oracle.fetches(s.node, Fetch(1, 1, 1, 1, -1, 0.5))
@@ -197,6 +228,22 @@ def truncates_what_it_alone_has(s: Stage) -> None:
     s.oracle.truncates(s.node, 1)
 
 
+def truncates_what_was_never_committed(s: Stage) -> None:
+    s.write(A, to=(s.third,))
+    s.committed(C, epoch=2)
+    s.oracle.truncates(s.boot(s.third, 2), 0)
+
+
+def a_later_leader_has_what_is_committed_now(s: Stage) -> None:
+    s.write(A, to=(s.third,))
+    s.lead(s.third, 2)
+    s.committed(A)
+
+
+def loads_a_snapshot_as_a_follower(s: Stage) -> None:
+    s.oracle.loads(s.boot(s.node, 1))
+
+
 def truncates_before_it_heard_of_the_epoch(s: Stage) -> None:
     s.committed(A, epoch=5)
     s.write(A, to=(s.third,))
@@ -210,8 +257,10 @@ def commits_on_two_of_three(s: Stage) -> None:
     s.oracle.recovered(s.node)
 
 
-SILENT = [votes_again, fetches_flushed, a_deposed_leader_lacks_what_came_later, truncates_what_it_alone_has,
-          truncates_before_it_heard_of_the_epoch, commits_on_two_of_three]
+SILENT = [votes_again, votes_after_it_heard_of_the_epoch, speaks_of_what_is_on_its_disk, fetches_flushed,
+          a_deposed_leader_lacks_what_came_later, a_later_leader_has_what_is_committed_now, loads_a_snapshot_as_a_follower,
+          truncates_what_it_alone_has, truncates_what_was_never_committed, truncates_before_it_heard_of_the_epoch,
+          commits_on_two_of_three]
 
 
 @pytest.mark.parametrize("story", SILENT, ids=lambda story: story.__name__)

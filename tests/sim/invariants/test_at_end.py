@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -71,28 +72,46 @@ def test_i14_a_lost_wakeup() -> None:
         await kit.world.sleep(3.0)
 
     kit = ended(tamper)
-    assert ids(kit) == {"I14"} and "waits for what has happened" in texts(kit)[0]
+    assert ids(kit) == {"I14"}
+    for kind in ("DelayedFetch", "DelayedProduce"):
+        assert any(f"a {kind} waits for what has happened" in text for text in texts(kit)), texts(kit)
 
 
-@pytest.mark.parametrize("what", ["tasks", "files"])
+@pytest.mark.parametrize("what", ["tasks", "files", "connections"])
 def test_i14_something_grows(what: str) -> None:
-    """Fails if a broker at rest may gather tasks, or files."""
+    """Fails if a broker at rest may gather tasks, files or connections."""
     async def tamper(kit: Kit) -> None:
-        host = kit.world.hosts[kit.followers()[0]]
+        node = kit.followers()[0]
+        host, (name, port) = kit.world.hosts[node], dict(zip(kit.world.brokers, kit.world.bootstrap, strict=True))[node]
+        env = kit.env if what == "connections" else host.env
 
         async def leak() -> None:
             for number in range(100):
                 if what == "tasks":
-                    host.env.spawn(host.env.sleep(1000), "leaked")
+                    env.spawn(env.sleep(1000), "leaked")
+                elif what == "files":
+                    env.fs.open(f"/data/leaked-{number}.tmp")
                 else:
-                    host.env.fs.open(f"/data/leaked-{number}.tmp")
-                await host.env.sleep(0.5)
+                    await env.connect(name, port, asyncio.Protocol, node)
+                await env.sleep(0.5)
 
-        with host.loop.entered():
-            host.env.spawn(leak(), "leak")
+        with env.loop.entered():
+            env.spawn(leak(), "leak")
 
     kit = ended(tamper)
     assert ids(kit) == {"I14"} and what in texts(kit)[0] and "grow" in texts(kit)[0]
+
+
+def test_i14_too_many_tasks() -> None:
+    """Fails if a broker may gather tasks under load and keep them at rest."""
+    async def tamper(kit: Kit) -> None:
+        host = kit.world.hosts[kit.followers()[0]]
+        with host.loop.entered():
+            for _ in range(200):
+                host.env.spawn(host.env.sleep(1000), "leaked")
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I14"} and "are plenty" in texts(kit)[0]
 
 
 # --- I15 ------------------------------------------------------------------------------------------------------------
@@ -105,6 +124,20 @@ def test_i15_a_follower_never_comes_back() -> None:
 
     kit = ended(tamper)
     assert "I15" in ids(kit) and any("t-0 has" in text for text in texts(kit))
+
+
+def test_i15_nobody_is_where_he_should_be() -> None:
+    """Fails if there may be no controller, a broker may not serve, or not host what it should."""
+    async def tamper(kit: Kit) -> None:
+        node = kit.followers()[0]
+        kit.world.controller = lambda: None
+        kit.world.hosts[node].serving = False
+        del kit.world.hosts[node].broker.replicas.partitions["t", 0]
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I15"} and len(kit.watch.violations) == 3
+    for said in ("there is no controller", "does not serve", "t-0 is not hosted by ["):
+        assert any(said in text for text in texts(kit)), texts(kit)
 
 
 def test_i15_with_a_minority_that_is_dead_for_good() -> None:
@@ -140,6 +173,18 @@ def test_i16_a_byte_of_a_follower_changes() -> None:
     """Fails if replicas are not read again at the end: the byte was right when it was written."""
     kit = ended(flip)
     assert "I16" in ids(kit) and any("is not what was committed there" in text for text in texts(kit))
+
+
+def test_i16_the_end_of_a_followers_file_is_gone() -> None:
+    """Fails if a log may say that it is longer than its bytes, or recovery may end before it."""
+    async def tamper(kit: Kit) -> None:
+        log = kit.world.hosts[kit.followers()[0]].disk.names[LOG]
+        assert log is not None
+        del log.content[-10:]
+
+    kit = ended(tamper)
+    assert any("its bytes end at 19, HW is 20" in text for text in texts(kit)), texts(kit)
+    assert any("recovery ends at 19, LEO is 20" in text for text in texts(kit)), texts(kit)
 
 
 def test_i16_damage_that_the_run_itself_has_done_is_left_out() -> None:

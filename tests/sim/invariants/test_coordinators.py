@@ -11,9 +11,11 @@ from kafka.protocol.consumer import OffsetCommitRequest
 
 from minikafka.broker.groups import OFFSETS_TOPIC
 from minikafka.broker.transactions import TRANSACTION_TOPIC
+from minikafka.core.transaction import Identity
 from minikafka.core.transaction_state import STATUS, State
 from minikafka.log.batch import build
 from minikafka.log.markers import marker
+from minikafka.log.producers import UNGUARDED
 from minikafka.protocol import group_records as groups
 from minikafka.protocol import transaction_records as txns
 from minikafka.protocol.errors import Err, KafkaError
@@ -83,6 +85,38 @@ def test_i12_a_generation_falls() -> None:
         home.log.append([group(6, ("t", 0))])
 
     assert of_groups(tamper) == ["I12"]
+
+
+@pytest.mark.parametrize("lie", [False, True])
+@pytest.mark.parametrize("commit", [False, True])
+def test_i12_offsets_of_a_transaction(commit: bool, lie: bool) -> None:
+    """Fails if a coordinator may show the offsets of a transaction that was aborted, or hide those of one that was
+    committed; or if one that tells the truth is suspected."""
+    async def story(kit: Kit) -> None:
+        home = await coordinator(kit)
+        value = groups.offset_value(7, -1, "", kit.env.wall_ms())
+        home.write_pending_offsets("g", {("t", 0): value}, Identity(4711, 0), UNGUARDED)
+        end = marker(4711, 0, 0, commit, kit.env.wall_ms())
+        home.log.write(end, lambda _: home.offsets.settle(4711, commit is not lie))
+        await kit.world.until(lambda: not home.offsets.pending)
+        await kit.watch.at_end()
+
+    assert Kit(without=("I13",)).run(story) == (["I12"] if lie else [])
+
+
+def test_i14_a_coordinator_that_is_not_woken() -> None:
+    """Fails if a coordinator may wait for a record that is committed."""
+    async def story(kit: Kit) -> None:
+        home = await coordinator(kit)
+        waiters = home.log.partition.waiters
+        tell, waiters.wake = waiters.wake, lambda moved: None
+        home.log.append([group(7, ("t", 0))])
+        await kit.world.sleep(1.0)
+        waiters.wake = tell
+        await kit.world.sleep(3.0)
+
+    kit = Kit()
+    assert kit.run(story) == ["I14"] and any("a GroupLog waits for what has happened" in str(v) for v in kit.watch.violations)
 
 
 def test_i12_two_owners_of_a_partition() -> None:
@@ -156,6 +190,32 @@ def test_i13_two_outcomes_of_one_epoch() -> None:
     kit = of_transactions(tamper)
     assert [v.id for v in kit.watch.violations] == ["I13"]
     assert "PrepareCommit, then PrepareAbort" in kit.watch.violations[0].text
+
+
+def test_i13_a_marker_for_a_partition_of_another_transaction() -> None:
+    """Fails if what was prepared for some partitions may be marked in any."""
+    async def story(kit: Kit) -> None:
+        await transact(kit, 4)
+        for state in (State.ONGOING, State.PREPARE_COMMIT):
+            state_log(kit).append([decision(state)])
+        await kit.world.sleep(1.0)
+        kit.partition(kit.leader()).append(marker(4711, 3, 0, True, kit.env.wall_ms()), -1, "coordinator")
+        await kit.world.sleep(1.0)
+
+    kit = Kit()
+    assert kit.run(story) == ["I13"] and "prepared for other partitions" in kit.watch.violations[0].text
+
+
+@pytest.mark.parametrize("last", [State.ONGOING, State.PREPARE_ABORT])
+def test_i13_a_transaction_is_never_ended(last: State) -> None:
+    """Fails if a coordinator may forget a transaction that has run out of time, or one that it has decided."""
+    def tamper(kit: Kit) -> None:
+        for state in dict.fromkeys((State.ONGOING, last)):
+            state_log(kit).append([decision(state)])
+
+    kit = of_transactions(tamper, at_end=True)
+    assert [v.id for v in kit.watch.violations] == ["I13"]
+    assert f"transactional id forged (producer 4711, epoch 3) is still {last.value}" in kit.watch.violations[0].text
 
 
 def test_i13_a_state_that_cannot_follow() -> None:
