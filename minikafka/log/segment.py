@@ -127,7 +127,7 @@ class Segment:
 
     def _continues(self, header: Header, position: int) -> bool:
         gap = header.base_offset - self.next_offset
-        fits = 0 <= header.last_offset_delta and header.last_offset - self.base_offset <= MAX_RELATIVE
+        fits = header.last_offset - self.base_offset <= MAX_RELATIVE
         return header.magic == 2 and fits and (gap == 0 or (gap > 0 and not self._contradicted(header, position)))
 
     def _contradicted(self, header: Header, position: int) -> bool:

@@ -412,6 +412,7 @@ def test_a_segment_is_closed_in_time_to_be_compacted() -> None:
     segment.jitter.ms is not taken off segment.ms, or is the same for all."""
     lagging = LogConfig(cleanup_policy="compact", max_compaction_lag_ms=5000)
     assert (lagging.roll_ms, replace(lagging, cleanup_policy="delete").roll_ms) == (5000, lagging.segment_ms)
+    assert replace(lagging, segment_ms=3000).roll_ms == 3000
     log = open_log(MemFs(), lagging)
     for at in (0, 5000, 5001, 10_001, 10_002):
         log.append_leader(build([(b"k", b"v")], timestamp_ms=NOW + at), 0, NOW + at)

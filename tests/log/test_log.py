@@ -208,7 +208,7 @@ def test_timestamps_at_every_border(restart: bool) -> None:
     highest time of a segment."""
     fs = MemFs()
     log = open_log(fs)
-    times = [NOW + 50 - number // 3 % 20 * 2 - (number % 3 > 0) for number in range(120)]
+    times = [NOW + 50 - number // 6 % 10 * 4 - (number % 3 > 0) for number in range(120)]
     for number in range(0, 120, 3):
         rows = [(b"key", b"x" * 20, [], time) for time in times[number : number + 3]]
         log.append_leader(build(rows, timestamp_ms=0), 2, NOW)
