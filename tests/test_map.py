@@ -33,3 +33,12 @@ def test_the_fidelity_table_names_tests_that_exist() -> None:
     named = re.findall(r"`(tests/[^`]+)`", (ROOT / "minikafka" / "README.md").read_text())
     assert len(named) > 15
     assert [pattern for pattern in named if not list(ROOT.glob(pattern))] == []
+
+
+def test_the_simulators_order_names_all_of_it() -> None:
+    """Fails when a module of the simulator is new, or gone, and whoever reads it in the order given does not meet it."""
+    folder = ROOT / "minikafka" / "sim"
+    told = (folder / "__init__.py").read_text()
+    there = {f"{path.name}/" if path.is_dir() else path.name for path in folder.glob("[!_]*")}
+    named = re.findall(r"(?<![\w/])[a-z_]+(?:\.py|/)(?= |[;:,]|$)", told, re.M)
+    assert sorted(named) == sorted(there)

@@ -3,13 +3,13 @@
     with Cluster(brokers=3) as c:
         c.kill(1); c.wait(lambda: c.leader("flights", 0) != 1); c.restart(1)
 
-Owns the processes, the standing faults and the folder (a temporary one is removed at the end). Every public method may
-be called from any thread.
+Owns the folder (a temporary one is removed at the end), and who else belongs to a cluster: its processes and the faults
+that stand (nodes.py), its time (clock.py), its trace. Every public method may be called from any thread.
 
 Invariants
     I-CLUSTER-1  Ready is a condition asked over the wire (every broker registered and unfenced in the eyes of every
                  broker, and a controller leads), never a sleep.
-    I-CLUSTER-2  A broker that ends unasked makes the next call raise BrokerDied with its last log lines, once.
+    I-CLUSTER-2  A broker that ends unasked makes the next call raise BrokerDied (I-NODES-1).
     I-CLUSTER-3  `close` and the end of this process, however it comes, end every broker (process.py).
 """
 
@@ -19,8 +19,8 @@ import os
 import shutil
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,11 +29,12 @@ from . import wire
 from .checkpoint import CheckpointWatcher
 from .clock import Clock
 from .errors import BrokerDied, ClusterError, NotReady, NotSupported
-from .faults import CLIENTS, FaultBook, Peer
+from .faults import CLIENTS, Peer
 from .folder import temporary_folder
+from .nodes import Nodes
 from .plan import Node, Plan, new_plan, open_plan
 from .poll import Poller
-from .process import Child, Launcher
+from .process import Child
 from .settings import as_text, internal_topics, make_engine, preset_values
 from .trace import Trace, TraceWriter
 from .watch import watch
@@ -76,9 +77,8 @@ class Cluster:
         if racks is not None:
             self.plan.place(racks)
         self._prepare(folder)
-        self._launcher = Launcher(folder.name)
         try:
-            self._start(self.plan.nodes.values())
+            self._nodes.start(self.plan.nodes.values())
             self._await_ready(self.plan.brokers)
         except BaseException:
             self._end()
@@ -94,15 +94,13 @@ class Cluster:
         """What exists without any process: the bookkeeping, and the cluster's own part of the trace."""
         self.folder = folder
         self.plan.trace.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.RLock()
-        self._children: dict[int, Child] = {}
-        self._reported: set[int] = set()
-        self._faults = FaultBook()
         self._closed = False
         self._poller: Poller | None = None
         self._clock = Clock(self._check)
         number = len(list(self.plan.trace.glob("cluster.*.trace"))) + 1
         self._writer = TraceWriter(self.plan.trace / f"cluster.{number:04}.trace")
+        self._nodes = Nodes(self.plan, self._engine, self._writer)
+        self._faults = self._nodes.faults
 
     # --- what there is ------------------------------------------------------------------------------------------
 
@@ -123,8 +121,8 @@ class Cluster:
     @property
     def alive(self) -> list[int]:
         """The ids of brokers whose process runs and is not paused."""
-        with self._lock:
-            return [n for n in self.ids if (c := self._children.get(n)) is not None and c.alive and not c.paused]
+        alive = self._nodes.alive
+        return [broker for broker in self.ids if broker in alive]
 
     def address(self, broker: int) -> str:
         """host:port of one broker's listener for clients."""
@@ -137,7 +135,7 @@ class Cluster:
         if leaders:
             return max(leaders, key=lambda leader: leader[1])[0]
         led = self.trace.last("raft", role="leader")
-        return led["b"] if led and self._runs(led["b"]) else None
+        return led["b"] if led and self._nodes.runs(led["b"]) else None
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
         """The id of a partition's leader; None if it has none, or no living broker knows the partition."""
@@ -198,31 +196,31 @@ class Cluster:
     def pause(self, node: int) -> None:
         """SIGSTOP: it keeps its connections and its memory, and does nothing."""
         with self._fault("pause", node):
-            self._running(node).pause()
+            self._nodes.running(self._node(node).id).pause()
 
     def resume(self, node: int) -> None:
         """SIGCONT."""
         with self._fault("resume", node):
-            self._running(node).resume()
+            self._nodes.running(self._node(node).id).resume()
 
     def restart(self, *nodes: int) -> None:
         """Start nodes that ended, together (running ones are stopped first); returns when all are registered and unfenced.
 
         A quorum that lost its majority comes back only if enough of its voters start together.
         """
-        with self._lock:
+        with self._nodes.lock:
             for node in nodes:
-                if self._runs(node):
+                if self._nodes.runs(node):
                     self.stop(node)
             for node in nodes:
                 with self._fault("restart", node):
-                    self._start([self._node(node)])
+                    self._nodes.start([self._node(node)])
         self._await_ready([self._node(node) for node in nodes])
 
     def wipe(self, broker: int) -> None:
         """Empty the data folder of a broker that does not run: a new disk. The metadata folder stays."""
         with self._fault("wipe", broker):
-            if self._runs(broker):
+            if self._nodes.runs(broker):
                 raise ClusterError(f"broker {broker} is running: kill or stop it before its disk is wiped")
             data = self._node(broker).data
             shutil.rmtree(data)
@@ -232,17 +230,17 @@ class Cluster:
         """Undo what was broken: heal all faults, resume what is paused, restart what ended."""
         if self._engine.link_faults:
             self.heal()
-        for node, child in list(self._children.items()):
+        for node, child in list(self._nodes.children.items()):
             if child.paused and child.alive:
                 self.resume(node)
-        self.restart(*(node for node, child in self._children.items() if not child.alive))
+        self.restart(*(node for node, child in self._nodes.children.items() if not child.alive))
 
     def add_broker(self, rack: str | None = None) -> int:
         """One more broker, which does not vote; returns its id when it is ready."""
-        with self._lock:
+        with self._nodes.lock:
             node = self.plan.add_broker(rack)
             with self._fault("add_broker", node.id):
-                self._start([node])
+                self._nodes.start([node])
         self._await_ready([node])
         return node.id
 
@@ -327,7 +325,7 @@ class Cluster:
         """End every process; a temporary folder goes too. Raises BrokerDied if a broker had died unnoticed."""
         if self._closed:
             return
-        deaths = self._deaths()
+        deaths = self._nodes.deaths()
         self._end()
         if deaths:
             raise BrokerDied("\n".join(deaths))
@@ -346,7 +344,7 @@ class Cluster:
         return f"<Cluster engine={self.engine} {state} bootstrap={self.bootstrap}>"
 
     def _end(self) -> None:
-        with self._lock:
+        with self._nodes.lock:
             if self._closed:
                 return
             self._closed = True
@@ -354,7 +352,7 @@ class Cluster:
         if self._poller is not None:
             self._poller.close()
         self._writer.close()
-        self._end_processes()
+        self._nodes.end(gently=not self._temporary)
         self._tell_views()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -367,29 +365,7 @@ class Cluster:
         if (views := sys.modules.get("minikafka.lab.view.registry")) is not None:
             views.cluster_closed(self)
 
-    def _end_processes(self) -> None:
-        """Stop brokers whose data will be read again with care, kill the others."""
-        running = [child for child in self._children.values() if child.alive]
-        for child in running:
-            child.asked_to_end = True
-            if not self._temporary and not child.paused:
-                child.process.send_signal(signal.SIGTERM)
-        for child in running:
-            if self._temporary or not child.end(signal.SIGTERM, timeout=10.0):
-                child.kill()
-        self._launcher.close()
-
     # --- inside -------------------------------------------------------------------------------------------------
-
-    def _start(self, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            self._engine.prepare(self.plan, node)
-            command, environment = self._engine.command(self.plan, node)
-            child = self._launcher.start(command, node.log, environment)
-            self._children[node.id] = child
-            self._reported.discard(node.id)
-            for told in self._faults.page(node.id).commands():
-                child.tell(told)
 
     def _await_ready(self, brokers: list[Node]) -> None:
         """Wait until these brokers serve, and every running broker counts them among the living (I-CLUSTER-1)."""
@@ -397,7 +373,7 @@ class Cluster:
         try:
             self._clock.wait(lambda: self._is_ready(wanted), READY_WITHIN)
         except NotReady as late:
-            logs = "\n".join(f"--- node {n}:\n{self.log(n, 8)}" for n in self._children)
+            logs = "\n".join(f"--- node {n}:\n{self.log(n, 8)}" for n in self._nodes.children)
             raise NotReady(f"{late}\n{logs}") from None
 
     def _is_ready(self, wanted: set[int]) -> bool:
@@ -422,32 +398,23 @@ class Cluster:
             if not self._engine.link_faults:
                 raise NotSupported(f"{name}() works inside our own brokers; engine {self.engine!r} offers kill, stop, "
                                    "pause, resume, restart, wipe and add_broker")
-            for node, command in change(*args):
-                if self._runs(node):
-                    self._children[node].tell(command)
+            self._nodes.tell(change(*args))
 
-    def _fault(self, name: str, *args: Any) -> _Fault:
+    @contextmanager
+    def _fault(self, name: str, *args: Any) -> Iterator[None]:
+        """Around a fault: nobody else starts or ends a process meanwhile, and the trace is told that it happened."""
         self._check()
-        return _Fault(self._lock, lambda: self._writer("fault", fault=name, args=args))
+        with self._nodes.lock:
+            yield
+            self._writer("fault", fault=name, args=args)
 
     def _check(self) -> None:
         """Raise for a closed cluster, a death that nobody asked for, an error of a fault set by `at`."""
         if self._closed:
             raise ClusterError("this cluster is closed")
-        if deaths := self._deaths():
+        if deaths := self._nodes.deaths():
             raise BrokerDied("\n".join(deaths))
         self._clock.raise_error()
-
-    def _deaths(self) -> list[str]:
-        with self._lock:
-            new = [n for n, child in self._children.items() if child.died and n not in self._reported]
-            self._reported.update(new)
-            for node in new:
-                self._writer("exit", broker=node, how=self._children[node].how_it_ended())
-            # A full disk ends a broker: asked for by the fault, if not by name.
-            unasked = [n for n in new if self._faults.page(n).disk_budget is None]
-            return [f"node {n} died ({self._children[n].how_it_ended()}). The end of its log:\n"
-                    f"{self._children[n].last_lines()}" for n in unasked]
 
     def _node(self, node: int) -> Node:
         if node not in self.plan.nodes:
@@ -458,29 +425,4 @@ class Cluster:
         return peer if peer == CLIENTS else self._node(peer).id  # type: ignore[arg-type]
 
     def _child(self, node: int) -> Child:
-        return self._children[self._node(node).id]
-
-    def _runs(self, node: int) -> bool:
-        return node in self._children and self._children[node].alive
-
-    def _running(self, node: int) -> Child:
-        if not self._child(node).alive:
-            raise ClusterError(f"node {node} is not running")
-        return self._child(node)
-
-
-class _Fault:
-    """Holds the cluster's lock while a fault is carried out, and tells the trace that it happened."""
-
-    def __init__(self, lock: threading.RLock, say: Callable[[], None]) -> None:
-        self._lock, self._say = lock, say
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._say()
-        finally:
-            self._lock.release()
+        return self._nodes.children[self._node(node).id]

@@ -6,7 +6,6 @@ own and raise NotSupported here.
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from . import wire
@@ -64,9 +63,6 @@ class RemoteCluster(Cluster):
 
     def _node(self, node: int) -> Any:
         raise NotSupported(f"node {node} of {self._given} is somebody else's process: no faults and no logs from here")
-
-    def _end_processes(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _discover(addresses: str) -> dict[int, str]:

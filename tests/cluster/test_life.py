@@ -75,7 +75,7 @@ def own(engine: str) -> Cluster:
 def test_an_unasked_death_is_raised_once_with_the_log(own: Cluster) -> None:
     """Fails if a broker can vanish unnoticed, or one death is reported for ever (I-CLUSTER-2)."""
     os.kill(own.pid(1), signal.SIGKILL)
-    own._children[1].process.wait()
+    own._nodes.children[1].process.wait()
     with pytest.raises(BrokerDied, match="node 1 died \\(signal SIGKILL\\)"):
         own.sleep(0)
     assert own.alive == []
@@ -87,7 +87,7 @@ def test_an_unasked_death_is_raised_once_with_the_log(own: Cluster) -> None:
 def test_close_raises_for_a_death_that_nobody_noticed(own: Cluster) -> None:
     """Fails if a test could pass though its broker had died at its end."""
     os.kill(own.pid(1), signal.SIGKILL)
-    own._children[1].process.wait()
+    own._nodes.children[1].process.wait()
     with pytest.raises(BrokerDied):
         own.close()
     with pytest.raises(ClusterError, match="closed"):

@@ -1,0 +1,90 @@
+"""The processes of a cluster's nodes: started under the faults that stand, told of new ones, ended.
+
+Owns: a handle for every node that was ever started, the thread that starts them, the book of standing faults, and which
+deaths were reported.
+
+Invariants
+    I-NODES-1  A death that nobody asked for is reported once, with the end of the node's log.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .engine import Engine
+from .errors import ClusterError
+from .faults import FaultBook
+from .plan import Node, Plan
+from .process import Child, Launcher
+
+LEAVE_WITHIN = 10.0  # seconds for a controlled shutdown at the cluster's end, if its data is kept
+
+
+class Nodes:
+    """Of one cluster; `lock` is held while any of them is started or ended."""
+
+    def __init__(self, plan: Plan, engine: Engine, say: Callable[..., None]) -> None:
+        self.plan, self.engine, self._say = plan, engine, say
+        self.lock = threading.RLock()
+        self.faults = FaultBook()
+        self.children: dict[int, Child] = {}
+        self._launcher = Launcher(plan.folder.name)
+        self._reported: set[int] = set()
+
+    @property
+    def alive(self) -> list[int]:
+        """The ids of nodes whose process runs and is not paused."""
+        with self.lock:
+            return [node for node, child in self.children.items() if child.alive and not child.paused]
+
+    def runs(self, node: int) -> bool:
+        return node in self.children and self.children[node].alive
+
+    def running(self, node: int) -> Child:
+        if not self.children[node].alive:
+            raise ClusterError(f"node {node} is not running")
+        return self.children[node]
+
+    def start(self, nodes: Iterable[Node]) -> None:
+        """Start processes; each begins under the faults that stand for it (I-FAULT-1)."""
+        for node in nodes:
+            self.engine.prepare(self.plan, node)
+            command, environment = self.engine.command(self.plan, node)
+            child = self._launcher.start(command, node.log, environment)
+            self.children[node.id] = child
+            self._reported.discard(node.id)
+            for told in self.faults.page(node.id).commands():
+                child.tell(told)
+
+    def tell(self, commands: Iterable[tuple[int, dict[str, Any]]]) -> None:
+        """Tell those nodes that run."""
+        for node, command in commands:
+            if self.runs(node):
+                self.children[node].tell(command)
+
+    def deaths(self) -> list[str]:
+        """What is to be said of nodes that ended since the last time, though nobody asked them to."""
+        with self.lock:
+            new = [n for n, child in self.children.items() if child.died and n not in self._reported]
+            self._reported.update(new)
+            for node in new:
+                self._say("exit", broker=node, how=self.children[node].how_it_ended())
+            # A full disk ends a broker: asked for by the fault, if not by name.
+            unasked = [n for n in new if self.faults.page(n).disk_budget is None]
+            return [f"node {n} died ({self.children[n].how_it_ended()}). The end of its log:\n"
+                    f"{self.children[n].last_lines()}" for n in unasked]
+
+    def end(self, gently: bool) -> None:
+        """End all of them; `gently`: their data will be read again."""
+        running = [child for child in self.children.values() if child.alive]
+        for child in running:
+            child.asked_to_end = True
+            if gently and not child.paused:
+                child.process.send_signal(signal.SIGTERM)
+        for child in running:
+            if not gently or not child.end(signal.SIGTERM, LEAVE_WITHIN):
+                child.kill()
+        self._launcher.close()
