@@ -35,6 +35,12 @@ THREADS = "print(sorted(t.name for t in threading.enumerate() if t.name == 'view
 CROWN = """() => document.querySelector('.mk-stage [data-part="partition"] [data-part="crown"]')?.dataset.broker"""
 ISR = """() => document.querySelector('.mk-stage [data-part="isr"]')?.dataset.isr.match(/\\d+/g)?.length"""
 SAYS = "document.querySelector('.mk-slider').getAttribute('aria-valuetext')"
+LANES_IN_SIGHT = """() => {
+    document.querySelector('.mk-view[data-size="projector"]').scrollIntoView({block: 'start'});
+    const lanes = [...document.querySelectorAll('.mk-view[data-size="projector"] [data-part="lane"]')];
+    return lanes.length === 3 && lanes[0].getBoundingClientRect().bottom < innerHeight
+        && !document.getElementById('jupyterlab-splash');
+}"""
 START_CELL = f"id => {{ window.ended = false; ({RUN_CELL})(id).then(() => {{ window.ended = true; }}); }}"
 
 
@@ -67,6 +73,7 @@ def process(page: Page, broker: str, state: str) -> None:
 
 
 def look(page: Page, name: str) -> None:
+    until(page, "() => !document.getElementById('jupyterlab-splash')")  # it covers the page while a theme is put on
     page.page.evaluate("document.querySelector('.mk-view').scrollIntoView({block: 'start'})")
     page.picture(name)
 
@@ -143,6 +150,9 @@ def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
     page.page.evaluate(THEME, "JupyterLab Light")
     until(page, "() => document.body.dataset.jpThemeLight === 'true'")
     look(page, "view-projector-light")
+    page.page.set_viewport_size({"width": 1280, "height": 720})
+    until(page, LANES_IN_SIGHT)
+    look(page, "view-projector-720")
     assert page.run("threads") and page.words("threads").strip() == "['view-painter']"
     assert page.run("stop") and page.run("threads") and page.words("threads").strip() == "[]"
     page.page.evaluate(SAVE)

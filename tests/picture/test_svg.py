@@ -274,4 +274,6 @@ def test_in_a_full_strip_trouble_stays_first_and_then_the_topic_that_is_looked_a
     rows = (*others, *own, replace(row, name="z-0", level=Level.BAD))
     shown = [each.get("data-partition") for each in parts(tree(replace(frame, rows=rows)), "row")]
     assert shown[-7:] == [each.name for each in rows[-7:]]
+    on_a_projector = parts(tree(replace(frame, rows=rows), size="projector"), "row")  # one row, and the lanes are in sight
+    assert len({each[0].get("y") for each in on_a_projector}) == 1 and on_a_projector[-1].get("data-partition") == "z-0"
     assert 7 < len(shown) < len(rows) and set(shown[:-7]) <= {each.name for each in others}

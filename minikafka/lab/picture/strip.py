@@ -17,8 +17,8 @@ TILE = 196      # least pixels of a tile
 TILES = 24      # at most that many; the others are counted
 
 
-def draw_strip(paper: Paper, frame: Frame, y: float) -> float:
-    """Tiles below y if there is more than one partition; returns where they end."""
+def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES) -> float:
+    """Tiles below y if there is more than one partition, in so many rows at most; returns where they end."""
     if not _wanted(frame):
         return y
     columns = min(int((paper.width - 2 * SIDE + GAP) // (TILE + GAP)), len(frame.rows))
@@ -26,13 +26,14 @@ def draw_strip(paper: Paper, frame: Frame, y: float) -> float:
     wide = min(wide, 330)
     topic = frame.chosen.topic if frame.chosen else None
     name = f"{topic}-{frame.chosen.index}" if frame.chosen else None
-    shown, left_out = _shown(frame.rows, topic, name, TILES - TILES % columns)
+    shown, left_out = _shown(frame.rows, topic, name, min(TILES - TILES % columns, rows * columns))
     for place, row in enumerate(shown):
         x, top = SIDE + place % columns * (wide + GAP), y + place // columns * (HIGH + GAP)
         _draw_tile(paper, row, row.name == name, round(x, 1), top, wide)
     y += -(-len(shown) // columns) * (HIGH + GAP)
     if left_out:
-        paper.text(SIDE, y + 12, f"and {words.count(left_out)} more partitions, none of them in more trouble", "soft")
+        others = "1 more partition, not" if left_out == 1 else f"{words.count(left_out)} more partitions, none of them"
+        paper.text(SIDE, y + 12, f"and {others} in more trouble", "soft")
         y += 24
     return y + 4
 

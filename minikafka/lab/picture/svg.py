@@ -25,7 +25,7 @@ from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.head import draw_head
 from minikafka.lab.picture.lanes import LANE, draw_partition
 from minikafka.lab.picture.paper import Paper, escape
-from minikafka.lab.picture.strip import draw_strip
+from minikafka.lab.picture.strip import TILES, draw_strip
 from minikafka.lab.picture.theme import WIDTHS, fitting, style
 from minikafka.lab.picture.timeline import draw_timeline
 
@@ -64,7 +64,7 @@ def draw(frame: Frame, size: str = "page", pixels: float | None = None) -> tuple
     paper = Paper(WIDTHS[size] if pixels is None else fitting(size, pixels))
     brief = size == "projector"
     y = draw_head(paper, frame, 12, not brief or not _all_in_lanes(frame))
-    y = draw_strip(paper, frame, y + 6)
+    y = draw_strip(paper, frame, y + 6, 1 if brief else TILES)
     if frame.chosen is not None:
         y = draw_partition(paper, frame.chosen, frame.flows, y + 4, LANE - 8 if brief else LANE)
     y = draw_brief(paper, frame, y + 8) if brief else draw_cards(paper, frame, y + 12)

@@ -9,6 +9,7 @@ const DOWN = ["killed", "stopped"];
 const SHAPES = {running: "", killed: "✕", stopped: "■", paused: "‖", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
 const ACK_EVERY = 5000;
 const STEP = 10, RESTS = 150;  // pixels of width that make a difference; milliseconds
+const LINES = 1080;  // of the screen that a projector's picture is made for
 
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -243,11 +244,13 @@ function pointer(stage, ask) {
 
 // A picture may be shown twice (a new view of a cell's output); each tells whether it can be seen, how wide it is, and when
 // it is gone. While one drags an edge the picture that is there is stretched; it is drawn for the new width when that rests.
+// A projector's letters are a share of its height: drawn as for 1080 lines, a screen of 720 would show the head and no crown.
 function watchSight(stage, model) {
   const view = Math.random().toString(36).slice(2);
   let inSight = true, told = "", timer = 0;
+  const lines = () => model.get("fixed").size === "projector" ? LINES / innerHeight : 1;
   const tell = () => {
-    const on = inSight && !document.hidden, wide = Math.round(stage.clientWidth / STEP) * STEP;
+    const on = inSight && !document.hidden, wide = Math.round(stage.clientWidth * lines() / STEP) * STEP;
     if (told === `${on} ${wide}` || on && !wide) return;
     told = `${on} ${wide}`;
     model.send({do: "visible", view, on, wide});
@@ -258,12 +261,14 @@ function watchSight(stage, model) {
   sight.observe(stage);
   size.observe(stage);
   document.addEventListener("visibilitychange", tell);
+  addEventListener("resize", later);
   return () => {
     model.send({do: "visible", view, on: null});
     clearTimeout(timer);
     sight.disconnect();
     size.disconnect();
     document.removeEventListener("visibilitychange", tell);
+    removeEventListener("resize", later);
   };
 }
 
