@@ -18,7 +18,6 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
-from minikafka.log import Log
 
 if TYPE_CHECKING:
     from minikafka.broker.replicas import ReplicaManager
@@ -71,21 +70,25 @@ class Checkpoints:
     def note_watermarks(self) -> None:
         with self.lock:
             hosted = {key: each.high_watermark for key, each in list(self.manager.partitions.items())}
-            self.dir.write(HIGH_WATERMARKS, self.dir.high_watermarks | hosted)
+            self.dir.high_watermarks |= hosted  # those of logs that are not partitions yet stay
+            self.dir.write(HIGH_WATERMARKS, self.dir.high_watermarks)
 
     def note_points(self) -> None:
         with self.lock:
             logs = self.manager.logs()
-            self.dir.write(RECOVERY_POINTS, {key: each.recovery_point for key, each in logs})
-            self.dir.write(LOG_STARTS, {key: each.start_offset for key, each in logs if each.start_offset > 0})
+            self.dir.recovery_points = {key: each.recovery_point for key, each in logs}
+            self.dir.log_starts = {key: each.start_offset for key, each in logs if each.start_offset > 0}
+            self.dir.write(RECOVERY_POINTS, self.dir.recovery_points)
+            self.dir.write(LOG_STARTS, self.dir.log_starts)
 
-    def removed(self, topic: str, index: int, gone: Log) -> None:
-        """I-POINTS-3."""
-        for noted in (self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts):
-            noted.pop((topic, index), None)
-        if gone.start_offset > 0 or gone.recovery_point > 0:
+    def removed(self, topic: str, index: int) -> None:
+        """I-POINTS-3. What counts is what the files say, not the log that is gone: that may have been cut since."""
+        with self.lock:
+            watermark, point, start = (noted.pop((topic, index), 0) for noted in (
+                self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts))
+        if point or start:
             self.note_points()
-        if gone.end_offset > 0:
+        if watermark:
             self.note_watermarks()
 
     def close(self) -> None:

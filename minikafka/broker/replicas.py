@@ -211,7 +211,7 @@ class ReplicaManager:
         if found is not None and found.topic_id not in (None, topic_id):
             log.warning("%s-%d: the folder holds topic id %s, not %s: discarded", topic, index, found.topic_id, topic_id)
             found.close()
-            self._remove_folder(topic, index, found)
+            self._remove_folder(topic, index)
             found = None
         opened = found or self._open_log(topic, index, topic_id)
         opened.config = self._log_config(topic)
@@ -231,7 +231,7 @@ class ReplicaManager:
         partition.retire()
         self._tell_role(partition)
         partition.log.close()
-        self._remove_folder(topic, index, partition.log)
+        self._remove_folder(topic, index)
 
     def _discard_strays(self) -> None:
         """Logs that the metadata does not know: their topics were deleted while this broker was away."""
@@ -239,12 +239,12 @@ class ReplicaManager:
             log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
             self.env.trace("removed", tp=f"{topic}-{index}")
             stray.close()
-            self._remove_folder(topic, index, stray)
+            self._remove_folder(topic, index)
         self._opened.clear()
 
-    def _remove_folder(self, topic: str, index: int, gone: Log) -> None:
+    def _remove_folder(self, topic: str, index: int) -> None:
         self._opened.pop((topic, index), None)
-        self.checkpoints.removed(topic, index, gone)
+        self.checkpoints.removed(topic, index)
         aside = self.dir.set_aside(topic, index, self.env.uuid())
         self.env.spawn(self.env.blocking(self.env.fs.rmtree, aside), f"delete {topic}-{index}")
 

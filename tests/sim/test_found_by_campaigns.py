@@ -112,6 +112,32 @@ def test_a_deposed_leader_follows_from_within_a_batch() -> None:
     world.close()
 
 
+def test_a_replica_that_was_cut_to_nothing_leaves_no_high_watermark_to_its_successor() -> None:
+    """Fails when a deleted partition stays in the checkpoint of high watermarks because its log was empty by then: a loss
+    that the settings permit had cut it since the checkpoint was written (seed 7982)."""
+    async def story(world: World) -> None:
+        await world.start()
+        admin, producer = Admin(*clients(world)), Producer(*clients(world))
+        await admin.create_topic("t", 1, 3)
+        for number in range(5):
+            await producer.send("t", f"old {number}")
+        broker = world.broker(2)
+        assert broker is not None
+
+        def noted() -> int | None:
+            return checkpoint.read(broker.env.fs, f"{broker.replicas.dir.path}/{HIGH_WATERMARKS}").get(("t", 0))
+
+        await world.until(lambda: noted() == 5)
+        broker.replicas.get("t", 0).log.truncate(0)
+        await admin.delete_topic("t")
+        await world.until(lambda: ("t", 0) not in broker.replicas.partitions)
+        assert noted() is None
+
+    world = World(3)
+    world.run(story(world))
+    world.close()
+
+
 def test_a_coordinator_that_loads_settles_each_transaction_by_its_own_marker() -> None:
     """Fails when a coordinator that finds its high watermark behind the log lets the marker of an earlier transaction
     settle the offsets of a later one of the same producer, which is still open."""
