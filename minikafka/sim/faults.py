@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from minikafka.protocol.errors import KafkaError
 from minikafka.sim import damage
 from minikafka.sim.client_process import ClientProcess
 from minikafka.sim.host import host_name
@@ -191,7 +192,7 @@ class Striker:
     async def _stop_quietly(self, node: int) -> None:
         try:
             await self.world.stop(node)
-        except (ConnectionError, OSError):
+        except (OSError, KafkaError):
             pass  # it died on its way
 
     def _wipe(self, node: int) -> Any:

@@ -72,7 +72,7 @@ class Host:
             try:
                 self.broker = Broker(self.env, self.config)
             except Exception as error:
-                self._die_of(error)
+                self.die_of(error)
                 return
             self.loop.create_task(self.broker.start(), name="start").add_done_callback(self._started)
 
@@ -86,16 +86,16 @@ class Host:
         if start.cancelled():
             return
         if (error := start.exception()) is not None:
-            self._die_of(error)
+            self.die_of(error)
         else:
             self.serving = True
 
     def _crashed(self, crashed: asyncio.Future[None]) -> None:
         error = crashed.exception()
         assert error is not None
-        self._die_of(error)
+        self.die_of(error)
 
-    def _die_of(self, error: BaseException) -> None:
+    def die_of(self, error: BaseException) -> None:
         if self.state is DEAD:
             return
         self.error = error

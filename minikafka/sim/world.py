@@ -220,12 +220,19 @@ class World(Breakable):
                 raise RuntimeError(f"node {node} died at its start") from error
 
     async def stop(self, node: int) -> None:
-        """A controlled shutdown; returns when the process has ended. ConnectionError if it is killed meanwhile."""
+        """A controlled shutdown; returns when the process has ended. ConnectionError if it is killed meanwhile; it
+        dies of what goes wrong at its end (a full disk: OSError, KafkaError)."""
         host = self.hosts[node]
         assert host.state is RUNNING, f"node {node} is {host.state}"
         self._fault("stop", node=node)
-        if host.broker is not None:
-            await self.call(node, host.broker.stop())
+        try:
+            if host.broker is not None:
+                await self.call(node, host.broker.stop())
+        except ConnectionError:
+            raise
+        except Exception as error:
+            host.die_of(error)
+            raise
         host.end()
 
     # --- the trace --------------------------------------------------------------------------------------------

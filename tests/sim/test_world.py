@@ -14,7 +14,7 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.broker.partition import Partition
 from minikafka.broker.peer import Peer
 from minikafka.log.batch import batches, build, records
-from minikafka.protocol.errors import Err
+from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.internal import BrokerHeartbeatRequest
 from minikafka.sim.hold import Message
 from minikafka.sim.world import World
@@ -379,6 +379,21 @@ def test_a_full_disk_ends_the_broker_and_room_brings_it_back() -> None:
         assert [n for n, _ in w.crashes] == [full]
         await w.mend()
         await w.until(lambda: w.values(full) == [b"a", b"b"])
+    play(story, died=True)
+
+
+def test_a_shutdown_that_finds_no_room_is_a_death() -> None:
+    """Fails if a broker whose shutdown could not write goes on as a ghost that nobody may start again (seed 8150)."""
+    async def story(w: Shop) -> None:
+        await w.send(b"a")
+        node = next(n for n in w.nodes if n not in (w.leader, w.controller()))
+        gone = ("broker", node, "stopped")  # the controller let it go; what is left is to write everything down
+        w.listeners.append(lambda e: (e["k"], e["b"], e.get("state")) == gone and w.fill_disk(node))
+        with pytest.raises((OSError, KafkaError), match="no space"):
+            await w.stop(node)
+        assert w.hosts[node].state == "dead" and [n for n, _ in w.crashes] == [node]
+        await w.mend()
+        assert await w.send(b"b") == 1
     play(story, died=True)
 
 
