@@ -239,7 +239,7 @@ class World(Breakable):
 
     def trace_hash(self) -> str:
         """What two runs of the same story have in common, to the last byte sent and the last callback run."""
-        state = repr((self.events, self.net.digest, self.loop.timeline.steps, self.now(), self.rng("net").random()))
+        state = repr((self.events, self.net.digest, self.loop.timeline.steps, self.now(), self.net.rng.getstate()))
         return hashlib.sha256(state.encode()).hexdigest()
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from minikafka.sim.swarm import run_seed
+from minikafka.sim.world import World
 from tests.sim.test_world import Shop
 
 FAULTS = ("kill", "powerloss", "pause", "cut", "slow", "reset", "wipe")
@@ -74,3 +75,21 @@ def test_the_same_seed_gives_the_same_trace(what: Callable[[int], str], seed: in
 def test_another_seed_gives_another_trace() -> None:
     """Fails if the hash is blind to what happened."""
     assert trace_hash(11) != trace_hash(12)
+
+
+def test_the_hash_sees_a_single_draw_and_takes_none() -> None:
+    """Fails if the hash is of a stream that nobody draws from, or if asking for it changes what comes after."""
+    world = World(7)
+    before = world.trace_hash()
+    assert world.trace_hash() == before == World(7).trace_hash()
+    world.net.random()
+    assert world.trace_hash() != before
+
+
+def test_one_draw_more_changes_no_other_stream() -> None:
+    """I-WORLD-2. Fails if streams of chance share their numbers, or one name means two streams."""
+    drawn, still = World(7), World(7)
+    drawn.rng("one").random()
+    assert drawn.rng("other").random() == still.rng("other").random() != still.rng("one").random()
+    assert drawn.rng("one") is drawn.rng("one") and drawn.rng("net") is drawn.net.rng
+    assert World(8).rng("other").random() != World(7).rng("other").random()
