@@ -16,7 +16,9 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from minikafka.protocol.codec import encode_request
-from tests.wire.conftest import Place
+from tests.wire.conftest import Place, place
+from tests.wire.raw import Raw
+from tests.wire.test_topics import ask, topic
 
 pytestmark = pytest.mark.judge_fast
 Creation, Filter = CreateAclsRequest.AclCreation, DeleteAclsRequest.DeleteAclsFilter
@@ -69,19 +71,35 @@ def test_nobody_has_to_log_in(at: Place) -> None:
             34, "SaslAuthenticate request received after successful authentication", b"")
 
 
+def folder_of(raw: Raw) -> str:
+    return str(raw.ask(DescribeLogDirsRequest(topics=[]), 5).results[0].log_dir)
+
+
+def move(raw: Raw, version: int, *moves: tuple[str, str, list[int]]) -> dict[tuple[str, int], int]:
+    folder = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    dirs = [folder(path=path, topics=[folder.AlterReplicaLogDirTopic(name=name, partitions=indexes)])
+            for path, name, indexes in moves]
+    answer = raw.ask(AlterReplicaLogDirsRequest(dirs=dirs), version)
+    return {(t.topic_name, p.partition_index): p.error_code for t in answer.results for p in t.partitions}
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_replicas_stay_in_the_one_folder(at: Place, version: int) -> None:
     """Fails if another folder is accepted, or the one there is refused."""
-    folder = at.raw.ask(DescribeLogDirsRequest(topics=[]), 5).results[0].log_dir
-    place = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    folder = folder_of(at.raw)
+    assert move(at.raw, version) == {}
+    assert move(at.raw, version, ("x", "x" * 213, [0]), ("x", "x" * 214, [0])) == {
+        ("x" * 213, 0): 57, ("x" * 214, 0): 17}
+    assert move(at.raw, version, ("/nowhere", at.name, [0, 7])) == {(at.name, 0): 57, (at.name, 7): 57}
+    assert move(at.raw, version, (folder, at.name, [0, 7]), ("x", "zz", [0])) == {
+        (at.name, 0): 0, (at.name, 7): 3, ("zz", 0): 57}
 
-    def move(*moves: tuple[str, str, list[int]]) -> dict[tuple[str, int], int]:
-        dirs = [place(path=path, topics=[place.AlterReplicaLogDirTopic(name=topic, partitions=indexes)])
-                for path, topic, indexes in moves]
-        answer = at.raw.ask(AlterReplicaLogDirsRequest(dirs=dirs), version)
-        return {(t.topic_name, p.partition_index): p.error_code for t in answer.results for p in t.partitions}
 
-    assert move() == {}
-    assert move(("x", "x" * 213, [0]), ("x", "x" * 214, [0])) == {("x" * 213, 0): 57, ("x" * 214, 0): 17}
-    assert move(("/nowhere", at.name, [0, 7])) == {(at.name, 0): 57, (at.name, 7): 57}
-    assert move((folder, at.name, [0, 7]), ("x", "zz", [0])) == {(at.name, 0): 0, (at.name, 7): 3, ("zz", 0): 57}
+def test_a_broker_does_not_move_what_another_one_has(cluster: Any, name: str) -> None:
+    """Fails if it answers NOT_LEADER_OR_FOLLOWER: this API alone kept REPLICA_NOT_AVAILABLE."""
+    one, other = cluster.ids[:2]
+    with Raw(cluster.address(one)) as raw:
+        (made,) = ask(raw, topic(name, assign=[(0, [one])]), validate_only=False)
+    assert made.error_code == 0
+    with place(cluster, name).raw, Raw(cluster.address(other)) as raw:     # every broker knows it now
+        assert move(raw, 2, (folder_of(raw), name, [0, 1])) == {(name, 0): 9, (name, 1): 3}

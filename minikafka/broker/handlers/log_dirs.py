@@ -74,6 +74,6 @@ def _move(ctx: Context, path: str, topic: str, index: int) -> Err:
         return Err.LOG_DIR_NOT_FOUND
     try:
         ctx.broker.replicas.get(topic, index)
-    except KafkaError as refused:
-        return refused.code
+    except KafkaError as refused:       # this API alone kept the code of old
+        return Err.REPLICA_NOT_AVAILABLE if refused.code == Err.NOT_LEADER_OR_FOLLOWER else refused.code
     return Err.NONE
