@@ -166,6 +166,18 @@ def test_shrinking_a_part_of_the_plan(monkeypatch: pytest.MonkeyPatch, capsys: p
                     "python -m minikafka sim replay 4 --raft --keep 1,3"]
 
 
+def test_shrinking_keeps_to_what_fell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a lost write is made smaller until only a duplicate is left of it: both are I17."""
+    def run(kind: str, seed: int, faults: list[str] | None = None, keep: list[int] | None = None) -> Outcome:
+        name = "lost-write" if keep is None or 2 in keep else "duplicate"
+        return Outcome(kind, seed, ["I14 at 9.000 s: it waits"] * (name == "duplicate") + [f"I17 at 9.000 s: {name} (1): 7"])
+
+    monkeypatch.setattr(campaigns, "run_one", run)
+    assert command.main(["shrink", "4", "--raft"]) == 0
+    first, replay = capsys.readouterr().out.splitlines()
+    assert first.startswith("I17 lost-write still fails with 1 of ") and replay.endswith("--keep 2")
+
+
 def test_only_some_kinds_of_faults() -> None:
     """Fails if a campaign of some kinds is blamed for what it was told to leave out, or believed where no fault struck."""
     some = campaigns.campaign("raft", 0, 60, faults=["crash"])
