@@ -14,7 +14,9 @@ from minikafka.broker.peer import Peer
 from minikafka.protocol.codec import encode_request
 from minikafka.sim.disk import SimDisk
 from minikafka.sim.env import SimEnv
-from tests.security.world import CLIENTS, World
+from minikafka.sim.host import host_name
+from minikafka.sim.world import CLIENT_PORT
+from tests.security.world import World
 
 
 def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
@@ -28,19 +30,19 @@ def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
 
     async def story(world: World) -> None:
         client = await world.connect()
-        await world.env.sleep(0.1)
-        (connection,) = world.broker.clients.connections
+        await world.sleep(0.1)
+        (connection,) = world.broker(1).clients.connections
         connection.data_received(encode_request(request, 12, 1, "hasty"))
         assert connection.busy is not None, "the fetch should wait"
         connection.connection_lost(None)
-        await world.env.sleep(1)
+        await world.sleep(1)
         assert connection.busy is None or connection.busy.done()
         client.close()
 
     gc.collect()  # what worlds of earlier tests left lying about is not this one's
     with warnings.catch_warnings(record=True) as complaints:
         warnings.simplefilter("always")
-        World(1).run(story)
+        World(1).play(story)
         gc.collect()
     assert [str(complaint.message) for complaint in complaints if "never awaited" in str(complaint.message)] == []
 
@@ -58,8 +60,8 @@ def test_a_connection_lost_as_it_is_made_is_a_connection_error() -> None:
     """Fails if a request is written to it: uvloop then raises what no caller expects, and the broker dies (I-PEER-1)."""
 
     async def story(world: World) -> None:
-        peer = Peer(Fickle(world.loop, world.net, SimDisk(), "fickle"), 1, "host", CLIENTS, "test")
+        peer = Peer(Fickle(world.loop, world.net, SimDisk(), "fickle"), 1, host_name(1), CLIENT_PORT, "test")
         with pytest.raises(ConnectionError, match="closed the connection"):
             await peer.request(MetadataRequest(topics=[]), 12, 5)
 
-    World(1).run(story)
+    World(1).play(story)

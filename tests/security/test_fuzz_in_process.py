@@ -10,8 +10,9 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from minikafka.broker import api
+from minikafka.sim.world import CLIENT_PORT, INTERNAL_PORT
 from tests.security.frames import corpus, hostile, mutated
-from tests.security.world import CLIENTS, INTERNAL, Client, World
+from tests.security.world import Client, World
 
 SEEDS = range(3)
 DELETE_TOPICS = b"\x00\x14"
@@ -22,7 +23,7 @@ PATIENCE = 0.3  # virtual seconds: then a request counts as waiting (long polls,
 async def fuzz(world: World, seed: int) -> dict[str, int]:
     """Send all the variants, each on a connection of its own; what became of them."""
     rng = random.Random(seed)
-    topic_id = world.broker.image.topics["t"].id
+    topic_id = world.broker(1).image.topics["t"].id
     good = list(corpus(topic_id, rng))
     bodies = [body for _, body in good]
     counts = {"answered": 0, "closed": 0, "waiting": 0}
@@ -42,7 +43,7 @@ async def wish(world: World, seed: int) -> dict[str, int]:
     rng = random.Random(seed)
     counts = {"answered": 0, "closed": 0, "waiting": 0}
     for _ in range(PER_REQUEST):
-        for name, body in hostile(world.broker.image.topics["t"].id, rng):
+        for name, body in hostile(world.broker(1).image.topics["t"].id, rng):
             counts[await one(world, name, body)] += 1
             assert world.client_records == 0, f"{name} was appended: {body[:500]!r}"
     await still_serves(world)
@@ -52,19 +53,19 @@ async def wish(world: World, seed: int) -> dict[str, int]:
 async def meddle(world: World, seed: int) -> dict[str, int]:
     """Both kinds on the brokers' own listener. What they say may be believed there, so only survival is asked."""
     rng = random.Random(seed)
-    topic_id = world.broker.image.topics["t"].id
+    topic_id = world.broker(1).image.topics["t"].id
     good = list(corpus(topic_id, rng, api.INTERNAL))
     bodies = [body for _, body in good]
     counts = {"answered": 0, "closed": 0, "waiting": 0}
     for _ in range(PER_REQUEST):
         spoiled = [(name, mutated(body, rng, bodies)) for name, body in good]
         for name, body in spoiled + list(hostile(topic_id, rng, api.INTERNAL)):
-            counts[await one(world, name, body, INTERNAL)] += 1
-            assert not world.env.crashed.done(), f"{name} ended the broker: {body!r}"
+            counts[await one(world, name, body, INTERNAL_PORT)] += 1
+            assert not world.crashes, f"{name} ended the broker: {body!r}"
     return counts
 
 
-async def one(world: World, name: str, body: bytes, port: int = CLIENTS) -> str:
+async def one(world: World, name: str, body: bytes, port: int = CLIENT_PORT) -> str:
     client = await world.connect(port)
     client.send_frame(body)
     await client.wait(1, PATIENCE)
@@ -89,7 +90,7 @@ def broken(caplog: Any) -> list[str]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_spoiled_requests_break_nothing(seed: int, caplog: Any) -> None:
     """Fails if anything lets an exception out, answers twice, appends, or takes the broker down (I-CONN-3)."""
-    counts = World(seed).run(lambda world: fuzz(world, seed))
+    counts = World(seed).play(lambda world: fuzz(world, seed))
     assert broken(caplog) == []
     assert min(counts.values()) > 0, counts
 
@@ -97,7 +98,7 @@ def test_spoiled_requests_break_nothing(seed: int, caplog: Any) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_absurd_requests_break_nothing(seed: int, caplog: Any) -> None:
     """Fails if a handler trusts a number, a name or a null that the schema allows (I-CONN-3)."""
-    counts = World(seed).run(lambda world: wish(world, seed))
+    counts = World(seed).play(lambda world: wish(world, seed))
     assert broken(caplog) == []
     assert counts["answered"] > 500, counts
 
@@ -105,6 +106,6 @@ def test_absurd_requests_break_nothing(seed: int, caplog: Any) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_brokers_own_listener_survives_too(seed: int, caplog: Any) -> None:
     """Fails if a frame of another broker, however wrong, ends this one or gets an exception out of a handler."""
-    counts = World(seed).run(lambda world: meddle(world, seed))
+    counts = World(seed).play(lambda world: meddle(world, seed))
     assert broken(caplog) == []
     assert counts["answered"] > 200 and counts["closed"] > 200, counts

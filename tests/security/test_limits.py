@@ -12,7 +12,8 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.broker.connection import HALF_FRAME_S, READ_AHEAD, TURN, UNREAD_S
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
-from tests.security.world import INTERNAL, Client, World
+from minikafka.sim.world import INTERNAL_PORT
+from tests.security.world import Client, World
 from tests.wire.raw import header
 
 API_VERSIONS = header(18, 0)
@@ -26,13 +27,13 @@ async def served(world: World) -> bool:
     await client.wait(1, 5)
     answered = len(client.frames) == 1
     client.close()
-    await world.env.sleep(0.1)
+    await world.sleep(0.1)
     return answered
 
 
 def holding(world: World) -> int:
     """Bytes that the clients' listener holds for all its connections."""
-    return sum(connection.held for connection in world.broker.clients.connections)
+    return sum(connection.held for connection in world.broker(1).clients.connections)
 
 
 # --- time ---------------------------------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ def test_half_a_frame_has_its_time() -> None:
         await client.wait(1, 4)
         assert client.closed and not client.frames
 
-    World(1).run(story)
+    World(1).play(story)
 
 
 def test_a_byte_now_and_then_buys_no_time() -> None:
@@ -64,7 +65,7 @@ def test_a_byte_now_and_then_buys_no_time() -> None:
                 await client.wait(1, 10)
         assert client.closed and world.loop.time() - started < HALF_FRAME_S + 10
 
-    World(2).run(story)
+    World(2).play(story)
 
 
 def test_waiting_for_an_answer_is_no_half_frame() -> None:
@@ -80,7 +81,7 @@ def test_waiting_for_an_answer_is_no_half_frame() -> None:
         await client.wait(2, 5)
         assert len(client.frames) == 2
 
-    World(3).run(story)
+    World(3).play(story)
 
 
 def test_silence_ends_after_connections_max_idle_ms() -> None:
@@ -90,10 +91,10 @@ def test_silence_ends_after_connections_max_idle_ms() -> None:
         silent, talking = await world.connect(), await world.connect()
         for _ in range(9):
             await talking.ask(ApiVersionsRequest(), 0)
-            await world.env.sleep(2)
+            await world.sleep(2)
         assert silent.closed and not talking.closed
 
-    World(4, connections_max_idle_ms="10000").run(story)
+    World(4, connections_max_idle_ms="10000").play(story)
 
 
 def test_a_produce_that_is_never_answered_ends_with_silence() -> None:
@@ -111,7 +112,7 @@ def test_a_produce_that_is_never_answered_ends_with_silence() -> None:
         await client.wait(1, 5)
         assert client.closed and not client.frames
 
-    World(5, connections_max_idle_ms="10000").run(story)
+    World(5, connections_max_idle_ms="10000").play(story)
 
 
 # --- answers that nobody reads -----------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ def test_a_produce_that_is_never_answered_ends_with_silence() -> None:
 async def fill(world: World, size: int = 900_000) -> bytes:
     """Put a large batch into the topic; returns a Fetch that reads it."""
     topic = ProduceRequest.TopicProduceData
-    batch = build([(b"k", bytes(size))], timestamp_ms=world.env.wall_ms())
+    batch = build([(b"k", bytes(size))], timestamp_ms=world.client_env().wall_ms())
     partition = topic.PartitionProduceData(index=0, records=batch)
     request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000,
                              topic_data=[topic(name="t", partition_data=[partition])])
@@ -144,14 +145,14 @@ def test_who_reads_no_answers_is_not_served_and_not_read_from() -> None:
         most = 0
         for _ in range(40):
             client.send(fetch * 2000)
-            await world.env.sleep(1)
+            await world.sleep(1)
             most = max(most, holding(world))
         assert 900_000 < most < 900_000 + 4 * READ_AHEAD
-        await world.env.sleep(UNREAD_S)
-        assert holding(world) == 0 and len(world.broker.clients.connections) == 0
+        await world.sleep(UNREAD_S)
+        assert holding(world) == 0 and len(world.broker(1).clients.connections) == 0
         assert await served(world)
 
-    World(6).run(story)
+    World(6).play(story)
 
 
 def test_who_reads_slowly_stays() -> None:
@@ -162,14 +163,14 @@ def test_who_reads_slowly_stays() -> None:
         client = await world.connect()
         client.transport.pause_reading()
         client.send(fetch)
-        await world.env.sleep(1)
+        await world.sleep(1)
         started = world.loop.time()
         while client.take_one_piece():
-            await world.env.sleep(UNREAD_S - 5)
+            await world.sleep(UNREAD_S - 5)
         assert len(client.frames) == 1 and not client.closed
         assert world.loop.time() - started > 3 * UNREAD_S
 
-    World(7).run(story)
+    World(7).play(story)
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------
@@ -182,19 +183,19 @@ def test_connections_have_a_maximum_and_leave_room_when_they_go() -> None:
         crowd = [await world.connect() for _ in range(20)]
         assert not await served(world)
         crowd[0].close()
-        await world.env.sleep(1)
+        await world.sleep(1)
         assert await served(world)
 
-    World(8, max_connections="20").run(story)
+    World(8, max_connections="20").play(story)
 
 
 def test_connections_of_one_address_have_a_maximum() -> None:
     async def story(world: World) -> None:
         crowd = [await world.connect() for _ in range(7)]
-        await world.env.sleep(1)
+        await world.sleep(1)
         assert [client.closed for client in crowd] == [False] * 5 + [True] * 2
 
-    World(9, max_connections_per_ip="5").run(story)
+    World(9, max_connections_per_ip="5").play(story)
 
 
 def test_a_crowd_of_clients_does_not_shut_brokers_out() -> None:
@@ -203,10 +204,10 @@ def test_a_crowd_of_clients_does_not_shut_brokers_out() -> None:
     async def story(world: World) -> None:
         for _ in range(10):
             await world.connect()
-        broker = await world.connect(INTERNAL)
+        broker = await world.connect(INTERNAL_PORT)
         assert (await broker.ask(ApiVersionsRequest(), 0)).error_code == 0
 
-    World(10, max_connections="10").run(story)
+    World(10, max_connections="10").play(story)
 
 
 def test_memory_has_a_maximum_and_the_greediest_goes() -> None:
@@ -221,7 +222,7 @@ def test_memory_has_a_maximum_and_the_greediest_goes() -> None:
             client = await world.connect()
             greedy.append(client)
             client.send(struct.pack(">i", 50 << 20) + bytes((1 << 20) * (3 if number == 4 else 2)))
-            await world.env.sleep(1)
+            await world.sleep(1)
             most = max(most, holding(world))
         assert most <= 10 << 20
         assert greedy[4].closed and sum(client.closed for client in greedy) < 10
@@ -229,7 +230,7 @@ def test_memory_has_a_maximum_and_the_greediest_goes() -> None:
         await modest.wait(1, 5)
         assert len(modest.frames) == 1
 
-    World(11, queued_max_request_bytes=str(10 << 20)).run(story)
+    World(11, queued_max_request_bytes=str(10 << 20)).play(story)
 
 
 def test_a_claimed_size_costs_nothing() -> None:
@@ -239,10 +240,10 @@ def test_a_claimed_size_costs_nothing() -> None:
         for _ in range(50):
             client = await world.connect()
             client.send(struct.pack(">i", 100 << 20))
-        await world.env.sleep(1)
+        await world.sleep(1)
         assert holding(world) == 50 * 4
 
-    World(12).run(story)
+    World(12).play(story)
 
 
 def test_many_requests_in_one_piece_do_not_hold_up_others() -> None:
@@ -250,14 +251,14 @@ def test_many_requests_in_one_piece_do_not_hold_up_others() -> None:
 
     async def story(world: World) -> None:
         crowding, single = await world.connect(), await world.connect()
-        while len(world.broker.clients.connections) < 2:
-            await world.env.sleep(0.001)
+        while len(world.broker(1).clients.connections) < 2:
+            await world.sleep(0.001)
         order: list[Any] = []
         write = {}
-        for connection in world.broker.clients.connections:
+        for connection in world.broker(1).clients.connections:
             write[connection] = connection.transport.write
             connection.transport.write = lambda data, c=connection: (order.append(c.number), write[c](data))
-        first, second = (c.number for c in world.broker.clients.connections)
+        first, second = (c.number for c in world.broker(1).clients.connections)
         crowding.send(ONE * 1000)
         single.send(ONE)
         await single.wait(1, 5)
@@ -265,7 +266,7 @@ def test_many_requests_in_one_piece_do_not_hold_up_others() -> None:
         assert len(crowding.frames) == 1000 and len(single.frames) == 1
         assert order.count(first) == 1000 and order.index(second) < 1000 - TURN
 
-    World(13).run(story)
+    World(13).play(story)
 
 
 def test_a_million_elements_are_not_even_read() -> None:
@@ -285,4 +286,4 @@ def test_a_million_elements_are_not_even_read() -> None:
         await client.wait(1, 5)
         assert len(client.frames) == 1
 
-    World(14).run(story)
+    World(14).play(story)

@@ -136,7 +136,7 @@ async def put(client: Client, batch: bytes) -> Any:
 
 
 def stored(world: World) -> Iterator[tuple[Header, bytes]]:
-    log = world.broker.replicas.get("t", 0).log
+    log = world.broker(1).replicas.get("t", 0).log
     data = log.read(log.start_offset, 1 << 26, log.end_offset)
     return ((header, bytes(one)) for header, one in batches(data))
 
@@ -156,7 +156,7 @@ def test_flipped_bits_are_refused_or_can_be_read(seed: int, caplog: Any) -> None
         assert sum(len(records(one)) for _, one in stored(world)) == world.log_end
         return taken, refused
 
-    taken, refused = World(seed).run(story)
+    taken, refused = World(seed).play(story)
     assert broken(caplog) == []
     assert taken > 20 and refused > 20
 
@@ -185,7 +185,7 @@ def test_random_headers_are_refused_or_stored_well(seed: int, caplog: Any) -> No
         assert [header.base_offset for header, _ in stored(world)] == list(range(world.log_end))
         return taken
 
-    assert World(seed).run(story) > 5
+    assert World(seed).play(story) > 5
     assert broken(caplog) == []
 
 
@@ -215,5 +215,5 @@ def test_a_record_nobody_looked_into_harms_only_its_readers(caplog: Any) -> None
         assert answer.responses[0].partitions[0].error_code == 0
         assert (await put(client, build([(b"k", b"v")], timestamp_ms=EPOCH_MS))).base_offset == INSPECTED + 2
 
-    World(1).run(story)
+    World(1).play(story)
     assert broken(caplog) == []

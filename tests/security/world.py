@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import struct
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.metadata import MetadataRequest
 
-from minikafka.broker.broker import Broker
-from minikafka.core.configs import BrokerConfig
 from minikafka.log.batch import batches
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
-from minikafka.sim.disk import SimDisk
-from minikafka.sim.env import SimEnv
-from minikafka.sim.loop import SimLoop
-from minikafka.sim.net import SimNetwork
+from minikafka.sim.host import host_name
+from minikafka.sim.world import CLIENT_PORT
+from minikafka.sim.world import World as SimWorld
 
 T = TypeVar("T")
-CLIENTS, INTERNAL = 200, 100  # ports
 PIECE = 32 << 10  # bytes that a slow reader takes at once
 
 
@@ -85,47 +79,31 @@ class Client(asyncio.Protocol):
         return decode_response(RESPONSES[request.API_KEY], version, memoryview(self.frames[-1]))
 
 
-class World:
+class World(SimWorld):
     """A cluster of one broker with the topic `t` (one partition) in it."""
 
     def __init__(self, seed: int, **config: str) -> None:
-        self.loop = SimLoop(seed)
-        self.net = SimNetwork(self.loop, random.Random(f"{seed}:net"))
-        self.env = SimEnv(self.loop, self.net, SimDisk(), f"{seed}:broker")
-        self.broker = Broker(self.env, BrokerConfig({
-            "node.id": "1",
-            "process.roles": "broker,controller",
-            "listeners": f"PLAINTEXT://host:{CLIENTS},INTERNAL://host:{INTERNAL}",
-            "inter.broker.listener.name": "INTERNAL",
-            "controller.quorum.voters": f"1@host:{INTERNAL}",
-            "log.dirs": "/data",
-            "metadata.log.dir": "/metadata",
-            "offsets.topic.num.partitions": "1",
-            "offsets.topic.replication.factor": "1",
-            "group.initial.rebalance.delay.ms": "0",
-            "auto.create.topics.enable": "false",
-        } | {key.replace("_", "."): value for key, value in config.items()}))
+        super().__init__(seed, brokers=1, config={"auto.create.topics.enable": False}
+                         | {key.replace("_", "."): value for key, value in config.items()})
 
-    def run(self, story: Callable[[World], Coroutine[Any, Any, T]]) -> T:
+    def play(self, story: Callable[[World], Coroutine[Any, Any, T]]) -> T:
         """Start the broker, create the topic, run `story`; fails if anything in the broker died on the way."""
 
         async def all_of_it() -> T:
-            await self.broker.start()
+            await self.start()
             await self._create_topic()
             return await story(self)
 
         try:
-            result = self.loop.run(all_of_it())
-            assert self.loop.errors == []
-            assert not self.env.crashed.done(), self.env.crashed.exception()
+            result = self.run(all_of_it())
+            assert (self.errors, self.crashes) == ([], [])
             return result
         finally:
-            self.loop.kill()
-            self.loop.forget()
+            self.close()
 
-    async def connect(self, port: int = CLIENTS) -> Client:
+    async def connect(self, port: int = CLIENT_PORT) -> Client:
         client = Client(self)
-        await self.net.connect("host", port, lambda: client)
+        await self.client_env().connect(host_name(1), port, lambda: client, 1)
         return client
 
     async def _create_topic(self) -> None:
@@ -133,19 +111,17 @@ class World:
         topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1, assignments=[],
                                                    configs=[])
         await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
-        named = [MetadataRequest.MetadataRequestTopic(topic_id=None, name="t")]
-        while (await client.ask(MetadataRequest(topics=named), 12)).topics[0].error_code != 0:
-            await self.env.sleep(0.05)
+        await self.until(lambda: ("t", 0) in self.broker(1).replicas.partitions)
         client.close()
-        await self.env.sleep(0.1)
+        await self.sleep(0.1)
 
     @property
     def log_end(self) -> int:
-        return self.broker.replicas.get("t", 0).log.end_offset
+        return self.broker(1).replicas.get("t", 0).log.end_offset
 
     @property
     def client_records(self) -> int:
         """Records in the log that are no control records (transaction markers may be written by whoever asks)."""
-        log = self.broker.replicas.get("t", 0).log
+        log = self.broker(1).replicas.get("t", 0).log
         data = log.read(log.start_offset, 1 << 26, log.end_offset)  # a DeleteRecords among the requests moves the start
         return sum(header.count for header, _ in batches(data) if not header.is_control)
