@@ -92,7 +92,7 @@ def _every_request() -> None:
     from tests.security.world import World
 
     for send in (fuzz, wish, meddle):
-        print(f"{send.__name__}: {World(0).run(partial(send, seed=0))}", flush=True)
+        print(f"{send.__name__}: {World(0).play(partial(send, seed=0))}", flush=True)
 
 
 def _run(seeds: range) -> None:
