@@ -63,7 +63,7 @@ def to_svg(figure: Any) -> str:
 def _draw_panel(paper: Paper, figure: Any, name: str, y: float, high: float, last: float) -> None:
     """One axis with all that is measured on it, from y down."""
     traces = [trace for trace in figure.data if trace.yaxis == name]
-    top = max([value for trace in traces for value in trace.y] + [0]) or 1
+    top = 1.06 * (max([value for trace in traces for value in trace.y] + [0]) or 1)  # the highest dot is a whole one
     right = paper.width - RIGHT
     paper.open("panel", axis=figure.layout["yaxis" + name[1:]].title.text)
     paper.upright(24, y + high / 2, figure.layout["yaxis" + name[1:]].title.text, "soft")
