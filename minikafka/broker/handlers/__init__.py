@@ -6,6 +6,7 @@ from minikafka.broker.handlers import (  # noqa: F401
     cluster,
     configs,
     delete_records,
+    features,
     fetch,
     group_admin,
     group_offsets,

@@ -24,13 +24,14 @@ Decide: TypeAlias = Callable[[Context, Controller, Any], tuple[Records, Any]]
 Refuse: TypeAlias = Callable[[Any, Err], ApiMessage]
 
 
-def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse) -> None:
+def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: int | None = None) -> None:
     """Serve `kind` to clients on every broker, by `decide` on the active controller. Up to the time that the request
-    allows; `refuse` makes the answer that has one error for everything."""
+    allows; `refuse` makes the answer that has one error for everything. Brokers speak the newest version among
+    themselves, or `version`."""
 
     @handles(kind)
     async def from_client(ctx: Context, request: Any) -> ApiMessage:
-        return await forward(ctx, request) or refuse(request, Err.REQUEST_TIMED_OUT)
+        return await forward(ctx, request, version) or refuse(request, Err.REQUEST_TIMED_OUT)
 
     @handles(kind, on=(INTERNAL,))
     async def on_controller(ctx: Context, request: Any) -> ApiMessage:
