@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from minikafka.broker.delayed import DelayedProduce
+from minikafka.broker.group_log import GroupLog
 from minikafka.log import Log
 from tests.sim.invariants.kit import Kit, Story
 
@@ -75,6 +77,21 @@ def test_i14_a_lost_wakeup() -> None:
     assert ids(kit) == {"I14"}
     for kind in ("DelayedFetch", "DelayedProduce"):
         assert any(f"a {kind} waits for what has happened" in text for text in texts(kit)), texts(kit)
+
+
+def test_i14_what_is_waited_for_never_comes() -> None:
+    """Fails if a producer may wait at rest for its acknowledgement, or a coordinator for its records."""
+    async def tamper(kit: Kit) -> None:
+        partition, host = kit.partition(kit.leader()), kit.world.hosts[kit.leader()]
+        beyond = partition.log.end_offset + 1
+        with host.loop.entered():
+            DelayedProduce(host.env, {partition: beyond}).watch([partition.waiters], timeout=1000.0)
+            GroupLog(host.env, partition, timeout_s=1000.0).expect(beyond, beyond - 1, None)
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I14"} and len(kit.watch.violations) == 2
+    for said in ("1 produce requests wait for their acknowledgement", "its coordinator waits for 1 records"):
+        assert any(said in text for text in texts(kit)), texts(kit)
 
 
 @pytest.mark.parametrize("what", ["tasks", "files", "connections"])
