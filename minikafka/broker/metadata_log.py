@@ -9,13 +9,16 @@ the controller; a control batch holds the LeaderChange that opens an epoch.
 Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot that cannot be read stops the node, for
               to forget a vote is worse than not to start (A10).
             I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
-            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
+            I-MLOG-3 what could not be flushed is cut off before the node dies of it: the kernel takes it for written, so a
+              restart would find it, build on it, and lose both with the power. (Kafka's controller leaves it there.)
+            I-MLOG-4 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
 Told to the trace as any partition's log is: recover, append, truncate, log_start of `__cluster_metadata-0`.
 Source: kafka.raft.KafkaMetadataLog, org.apache.kafka.raft.FileQuorumStateStore.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -25,6 +28,7 @@ from minikafka.broker.metadata_snapshots import SnapshotFiles
 from minikafka.core.raft_messages import AppendLeaderChange, Ballot, SnapshotId
 from minikafka.log import AppendInfo, Log, LogConfig
 from minikafka.log import batch as batches
+from minikafka.protocol.errors import KafkaError
 from minikafka.protocol.records import decode, encode
 
 FOLDER, BALLOT_FILE = "__cluster_metadata-0", "quorum-state"
@@ -55,6 +59,7 @@ class MetadataLog:
         start = self.snapshots.oldest.end_offset if self.snapshots.oldest else 0
         self.log = Log.open(env.fs, self._folder, SETTINGS, now_ms=env.wall_ms(), topic=wire.TOPIC,
                             topic_id=wire.TOPIC_ID, start_offset=start)  # fmt: skip
+        self._durable = self.log.end_offset  # recovery has synced what it found
         self._seed_epochs()
         env.trace("recover", tp=FOLDER, leo=self.log.end_offset, truncated_bytes=0, start=self.log.start_offset,
                   epochs=[list(entry) for entry in self.log.epochs.entries])
@@ -111,7 +116,11 @@ class MetadataLog:
         """Make the log durable; returns the offset up to which it is."""
         flush = self.log.start_flush()
         await self._env.blocking(flush.sync)
+        if flush.error is not None:
+            with contextlib.suppress(KafkaError):  # the cut itself need not reach the disk: no restart reads beyond it
+                self.log.truncate(self._durable)
         self.log.finish_flush(flush)
+        self._durable = flush.end_offset
         return flush.end_offset
 
     def to_batch(self, records: list[Any]) -> bytes:
@@ -133,6 +142,7 @@ class MetadataLog:
     def truncate(self, offset: int) -> None:
         end = self.log.end_offset
         self.log.truncate(offset)
+        self._durable = min(self._durable, offset)
         self._seed_epochs()
         self._env.trace("truncate", tp=FOLDER, to=offset, records=end - offset, **{"from": end})
 
@@ -149,6 +159,7 @@ class MetadataLog:
                 self.snapshots.remove(id)
         end = self.log.end_offset
         self.log.truncate_fully(snapshot.end_offset)
+        self._durable = snapshot.end_offset
         self._seed_epochs()
         self._env.trace("truncate", tp=FOLDER, to=snapshot.end_offset, records=0, **{"from": end})
 

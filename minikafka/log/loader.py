@@ -136,10 +136,20 @@ class Loader:
             self.epochs.clear()
         if not segments:
             segments = [Segment(self.fs, self.folder, start_offset, self.config, self.now_ms)]
-        start, end = max(start_offset, segments[0].base_offset), segments[-1].next_offset
+        end = segments[-1].next_offset
         self.epochs.truncate_from_end(end)
+        start = max(start_offset, segments[0].base_offset, self._deleted_before(segments))
         self.epochs.truncate_from_start(start)
         return Loaded(segments, start, end, self.truncated, self.recovered_from)
+
+    def _deleted_before(self, segments: list[Segment]) -> int:
+        """Where the epochs begin, if a batch lies before: it was deleted, and a crash came before the log's new start was
+        written down. (Kafka's records come back then, without their epochs.)"""
+        if not self.epochs.entries:
+            return 0
+        begin = self.epochs.entries[0][1]
+        first = next((header for segment in segments for _, header, _ in scan(segment.log, 0, segment.size)), None)
+        return begin if first is not None and first.base_offset < begin else 0
 
 
 def replay_producers(producers: ProducerStates, segments: list[Segment], start: int, end: int) -> None:

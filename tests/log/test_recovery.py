@@ -356,6 +356,22 @@ def test_a_recovery_that_is_killed_leaves_no_half_of_the_epochs() -> None:
     assert steps > 3 and len(epochs) == 4
 
 
+@pytest.mark.parametrize("start", range(1, 8))
+def test_what_was_deleted_stays_deleted_though_a_kill_came_before_its_checkpoint(start: int) -> None:
+    """Fails if batches come back whose epochs are forgotten (seed 8481)."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 8)
+    log.append_leader(some_batch(8), 3, NOW)
+    flush = log.start_flush()
+    flush.sync()
+    log.finish_flush(flush)
+    log.advance_start(start)
+    again = open_log(fs.after_kill(), recovery_point=log.recovery_point, clean=True)
+    assert again.start_offset == start and again.epochs.entries == log.epochs.entries
+    assert again.epochs.entries[0][1] == start and again.end_offset == log.end_offset
+
+
 def test_epochs_that_a_kill_left_are_flushed_after_recovery() -> None:
     """Fails if recovery takes a checkpoint that says the right thing for one that is on disk: it outlived the process,
     not yet a power failure, and the next flush moves the recovery point past its last epoch."""

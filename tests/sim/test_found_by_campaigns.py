@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.broker.log_dir import HIGH_WATERMARKS
+from minikafka.broker.metadata_log import FOLDER
 from minikafka.log import build, checkpoint
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.consumer import Consumer
 from minikafka.sim.clients.producer import Producer
 from minikafka.sim.damage import places
+from minikafka.sim.loop import DEAD
 from minikafka.sim.world import CLIENTS, World
 
 
@@ -136,6 +138,37 @@ def test_a_replica_that_was_cut_to_nothing_leaves_no_high_watermark_to_its_succe
     world = World(3)
     world.run(story(world))
     world.close()
+
+
+def test_a_voter_does_not_build_on_metadata_that_its_disk_refused() -> None:
+    """Fails when a restart finds, in the page cache, metadata whose fsync failed, and the next loss of power takes it and
+    all that was flushed behind it: the quorum had counted that as kept (seed 8959)."""
+    async def story(world: World) -> None:
+        await world.start()
+        admin = Admin(*clients(world))
+        node = next(n for n in world.nodes if n != world.controller())
+        world.fail_disk(node, "sync", 1)
+        await admin.create_topic("a", 1, 3)
+        await world.until(lambda: world.hosts[node].state == DEAD)
+        await world.restart(node)
+        await admin.create_topic("b", 1, 3)
+
+        def end(of: int | None) -> int:
+            broker = world.broker(of or 0)
+            return broker.quorum.log.end_offset if broker is not None else -1
+
+        await world.until(lambda: end(node) == end(world.controller()))
+        await world.sleep(0.5)  # until it is flushed
+        kept = end(node)
+        world.powerloss(node)
+        await world.restart(node)
+        found = [e["leo"] for e in world.events if e["k"] == "recover" and e["b"] == node and e["tp"] == FOLDER]
+        assert found[-1] >= kept
+
+    for seed in range(4):
+        world = World(seed)
+        world.run(story(world))
+        world.close()
 
 
 def test_a_coordinator_that_loads_settles_each_transaction_by_its_own_marker() -> None:

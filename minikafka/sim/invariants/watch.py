@@ -171,7 +171,9 @@ class Watch:
         broker = self.cluster.running(node)
         partition = broker.replicas.partitions.get(key) if broker is not None else None
         state = self.cluster.states.get(key)
-        if partition is None or partition.failed or state is None or state.topic_id != partition.topic_id:
+        if partition is None or state is None or state.topic_id != partition.topic_id:
+            return
+        if partition.failed and not why & MOVED:  # what it committed in the very step in which its disk failed, counts
             return
         seen = self.seen.get((node, key))
         if seen is None or seen.partition is not partition:
