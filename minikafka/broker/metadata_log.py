@@ -9,9 +9,9 @@ the controller; a control batch holds the LeaderChange that opens an epoch.
 Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot that cannot be read stops the node, for
               to forget a vote is worse than not to start (A10).
             I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
-            I-MLOG-3 what could not be flushed is cut off before the node dies of it: the kernel takes it for written, so a
+            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
+            I-MLOG-4 what could not be flushed is cut off before the node dies of it: the kernel takes it for written, so a
               restart would find it, build on it, and lose both with the power. (Kafka's controller leaves it there.)
-            I-MLOG-4 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
 Told to the trace as any partition's log is: recover, append, truncate, log_start of `__cluster_metadata-0`.
 Source: kafka.raft.KafkaMetadataLog, org.apache.kafka.raft.FileQuorumStateStore.
 """
