@@ -15,13 +15,18 @@ from minikafka.lab.view.orders import ORDERS
 from tests.view.conftest import disaster
 
 
-def until(condition, seconds: float = 20.0):
+def until(condition, seconds: float = 60.0):
     """Wait for a condition of another thread."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"in vain: {condition.__code__.co_names}"
         time.sleep(0.01)
     return found
+
+
+def until_shown(view: View, condition):
+    """Wait as a page does, which answers frames: a painter without an answer gives up."""
+    return until(lambda: view._from_page({"do": "ack"}) or condition())
 
 
 def threads() -> list[str]:
@@ -52,13 +57,13 @@ def test_frames_come_as_virtual_time_goes_on_and_any_moment_can_be_seen_again(si
     view = page(sim.view())
     disaster(sim)
     end = view.run.end
-    until(lambda: view._widget.state.get("end", 0) >= end)
+    until_shown(view, lambda: view._widget.state.get("end", 0) >= end)
     crowns = [(m[0], m[3]) for m in view._widget.marks if m[1] == "election"]
     dies = next(m[0] for m in view._widget.marks if m[1] == "fault")
     before, after = view.at(dies - 0.01).chosen.leader, view.at().chosen.leader
     assert before != after and crowns
     view._from_page({"do": "go", "t": dies - 0.01, "n": 1})
-    until(lambda: view._widget.state.get("granted") == 1)
+    until_shown(view, lambda: view._widget.state.get("granted") == 1)
     assert view._widget.state.get("mode") == "still"
     assert f'data-part="crown" data-broker="{before}"' in view._widget.svg
     assert f'data-part="crown" data-broker="{after}"' not in view._widget.svg.split('data-part="partition"')[1]

@@ -170,11 +170,11 @@ class View:
         svg = self._film.svg(frame, self._pixels())
         state, marks = self._state(frame, cursor, granted), _marks(self.run.marks)
         with widget.hold_sync():
-            widget.state = state
-            if svg != widget.svg:
-                widget.svg = svg
             if len(marks) != len(widget.marks):
                 widget.marks = marks
+            if svg != widget.svg:
+                widget.svg = svg
+            widget.state = state  # last: what it says of a wish that was granted can be seen by then
 
     def _pixels(self) -> float | None:
         """How wide the place of the picture is: the narrowest of those that can be seen, if there are several."""
