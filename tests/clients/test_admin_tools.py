@@ -13,7 +13,7 @@ from minikafka.jars import KAFKA
 from minikafka.java import use_java
 from tests.clients.kit import make_topic
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300),
+pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
 TOPICS, CONFIGS = "org.apache.kafka.tools.TopicCommand", "kafka.admin.ConfigCommand"
 MOVES = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"

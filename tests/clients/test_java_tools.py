@@ -20,7 +20,7 @@ from minikafka.jars import KAFKA
 from minikafka.java import find_java
 from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic, take
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300),
+pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
 TOOLS = "org.apache.kafka.tools."
 GROUPS = "consumer.group.ConsumerGroupCommand"

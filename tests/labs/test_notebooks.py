@@ -44,7 +44,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         nbformat.write(content, path)
     environment = {k: v for k, v in os.environ.items() if k not in ("LAB_STRICT", "MINIKAFKA_ENGINE", "MINIKAFKA_PROGRESS")}
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-rpf", "-p", "no:cacheprovider", "labs", "solutions"],
-                          cwd=project, env=environment, capture_output=True, text=True, timeout=110)
+                          cwd=project, env=environment, capture_output=True, text=True, timeout=300)
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith(("PASSED ", "FAILED "))]
     return {words[1].partition(".ipynb")[0]: words[0].lower() for words in lines}
 

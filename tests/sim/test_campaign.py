@@ -16,7 +16,6 @@ from minikafka.sim.swarm import BUILT, LATER, Run, Shape, run_seed
 
 DRAWN = "84f7851dbc0ba8fb"  # a digest of what some seeds draw
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kept", kept_seeds(), ids=str)
 def test_what_once_failed(kept: campaigns.Kept) -> None:
     """Each seed in regress.txt showed a bug that is mended; fails when it comes back."""

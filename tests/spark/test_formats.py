@@ -14,7 +14,7 @@ from minikafka.demo.spark_job import SparkJob
 from minikafka.spark import python_format
 from tests.spark import batch, offsets_in, reason, rows, stream, words
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark]
 
 
 @pytest.mark.judge_fast

@@ -35,7 +35,7 @@ def execute(cells: list[str], monkeypatch: pytest.MonkeyPatch, kind: str = "") -
     monkeypatch.setenv("MINIKAFKA_VIEW", kind)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     return notebook
 
 
@@ -83,7 +83,7 @@ def test_a_terminal_gets_the_text():
     """Fails if IPython without widgets shows nothing, or an object's address."""
     code = START + "\nview.stop(); cluster.close()"
     done = subprocess.run([sys.executable, "-m", "IPython", "--no-banner", "--quick", "--colors=nocolor", "-c", code],
-                          capture_output=True, text=True, timeout=100, cwd=ROOT,
+                          capture_output=True, text=True, timeout=300, cwd=ROOT,
                           env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": os.devnull})
     assert done.returncode == 0, done.stderr
     assert "flights" in done.stdout and "leader" in done.stdout and "object at" not in done.stdout

@@ -11,7 +11,7 @@ from minikafka import Cluster
 from tests.wire.conftest import describe
 from tests.wire.raw import Raw
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow]
 
 
 def create(raw: Raw, name: str) -> int:

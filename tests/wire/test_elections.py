@@ -16,7 +16,7 @@ SETTINGS = {
     "broker.session.timeout.ms": 2000, "broker.heartbeat.interval.ms": 300, "min.insync.replicas": 2,
     "offsets.topic.num.partitions": 1, "auto.create.topics.enable": False, "leader.imbalance.check.interval.seconds": 3,
 }
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,6 @@ def test_an_old_client_cannot_lower_a_feature(raw: Raw) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_level_is_written_down_and_can_be_raised_again(engine: str) -> None:
     """Fails if an update is not written down, is only checked, or a check alone writes it down."""
     with Cluster(1, engine=engine) as own, Raw(own.bootstrap) as raw:

@@ -14,7 +14,7 @@ from tests.wire.conftest import Place, place
 from tests.wire.raw import Raw
 from tests.wire.test_topics import ask, topic
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -248,7 +248,6 @@ def broken(engine: str) -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_a_move_to_a_dead_broker_waits_and_can_be_changed_or_cancelled(broken: Cluster, name: str) -> None:
     """Fails if a reassignment does not wait, is listed otherwise, or does not bring the old replicas back."""
     with Raw(broken.bootstrap) as raw:
@@ -266,7 +265,6 @@ def test_a_move_to_a_dead_broker_waits_and_can_be_changed_or_cancelled(broken: C
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_elections_with_dead_replicas(broken: Cluster, name: str) -> None:
     """Fails if a dead replica is elected, or an unclean election needs the topic's setting."""
     with Raw(broken.bootstrap) as raw:
@@ -282,7 +280,6 @@ def unregister(raw: Raw, broker: int) -> tuple[int, str | None]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) -> None:
     """Fails if an unregistered broker stays a replica to place on, or cannot register again."""
     with Raw(broken.bootstrap) as raw:
@@ -298,7 +295,6 @@ def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_an_unclean_election_on_demand(broken: Cluster, name: str) -> None:
     """Fails if ElectLeaders waits for the controller's next look, or elects a replica that is down."""
     with Raw(broken.bootstrap) as raw:
@@ -318,7 +314,6 @@ def test_an_unclean_election_on_demand(broken: Cluster, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_a_lower_minimum_lets_the_high_watermark_move(broken: Cluster, name: str) -> None:
     """Fails if the leader goes on with the old min.insync.replicas: what was invisible shows, at the latest with the
     next append (Apache's high watermark moves no sooner)."""

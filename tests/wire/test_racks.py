@@ -25,7 +25,7 @@ from tests.wire.conftest import Place, describe
 from tests.wire.raw import Raw
 from tests.wire.test_fetch import fetch, fill, offsets
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow]
 SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 RACKS = {1: "a", 2: "b", 3: "b"}
 LONG_POLL = 30_000  # ms
