@@ -12,6 +12,10 @@ Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot
             I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
             I-MLOG-4 what could not be flushed is cut off before the node dies of it: the kernel takes it for written, so a
               restart would find it, build on it, and lose both with the power. (Kafka's controller leaves it there.)
+            I-MLOG-5 no batch is applied, or sent to anybody, that does not match its checksum: the node ends, loudly.
+            I-MLOG-6 recovery takes nothing from a voter that it had on disk: where a bit has flipped below what once
+              was flushed, it does not start, for who forgets what it acknowledged can undo what the quorum decided.
+              (Kafka's recovery ends the log there as it does at a torn write; so does an observer's, here too.)
 Told to the trace as any partition's log is: recover, append, truncate, log_start of `__cluster_metadata-0`.
 Source: kafka.raft.KafkaMetadataLog, org.apache.kafka.raft.FileQuorumStateStore.
 """
@@ -23,11 +27,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from minikafka.broker import quorum_wire as wire
-from minikafka.broker.env import Env
+from minikafka.broker.env import Env, Fs
+from minikafka.broker.log_dir import LogDirError
 from minikafka.broker.metadata_snapshots import SnapshotFiles
 from minikafka.core.raft_messages import AppendLeaderChange, Ballot, SnapshotId
-from minikafka.log import AppendInfo, Log, LogConfig
+from minikafka.log import AppendInfo, Log, LogConfig, producers
 from minikafka.log import batch as batches
+from minikafka.log.records import MalformedRecord
+from minikafka.log.segment import scan
 from minikafka.protocol.errors import KafkaError
 from minikafka.protocol.records import decode, encode
 
@@ -49,13 +56,15 @@ class Decision(NamedTuple):
 class MetadataLog:
     """Also the core's view of the log (raft_messages.LogView)."""
 
-    def __init__(self, env: Env, metadata_dir: str) -> None:
-        """Open and recover the folder in `metadata_dir`, or begin it."""
+    def __init__(self, env: Env, metadata_dir: str, is_voter: bool = True) -> None:
+        """Open and recover the folder in `metadata_dir`, or begin it. Raises LogDirError."""
         self._env = env
         self._folder = f"{metadata_dir}/{FOLDER}"
         self._ballot_path = f"{self._folder}/{BALLOT_FILE}"
         env.fs.mkdir(self._folder)
         self.snapshots = SnapshotFiles(env.fs, self._folder)
+        if is_voter:
+            self._require_whole(env.fs)
         start = self.snapshots.oldest.end_offset if self.snapshots.oldest else 0
         self.log = Log.open(env.fs, self._folder, SETTINGS, now_ms=env.wall_ms(), topic=wire.TOPIC,
                             topic_id=wire.TOPIC_ID, start_offset=start)  # fmt: skip
@@ -66,6 +75,18 @@ class MetadataLog:
         latest = self.snapshots.latest
         if latest is not None and (latest.epoch, latest.end_offset) > (self.last_epoch, self.end_offset):
             self.begin_at(latest)
+
+    def _require_whole(self, fs: Fs) -> None:
+        """I-MLOG-6. A start, a roll and a stop leave a snapshot of the log's producers (there are none) at the offset up
+        to which all was flushed then."""
+        names = fs.listdir(self._folder)
+        flushed = max((int(name[:20]) for name in names if name.endswith(producers.SUFFIX)), default=0)
+        damaged = first_damage(fs, self._folder)
+        if damaged is not None and damaged < flushed:
+            raise LogDirError(
+                f"{self._folder}: the metadata log is damaged at offset {damaged}, and was whole on this disk up to "
+                f"{flushed}: a voter must not forget that. When all other voters run and have caught up, remove the "
+                f"*.log files here, nothing else, and start again: the others have what was in them.")
 
     def close(self) -> None:
         self.snapshots.close()
@@ -141,8 +162,11 @@ class MetadataLog:
 
     def truncate(self, offset: int) -> None:
         end = self.log.end_offset
+        marks = self.log.producers.snapshots[-1:]
         self.log.truncate(offset)
         self._durable = min(self._durable, offset)
+        if self.log.producers.snapshots[-1:] != marks:
+            self._env.fs.sync_dir(self._folder)  # or a power failure might bring one back that says too much (I-MLOG-6)
         self._seed_epochs()
         self._env.trace("truncate", tp=FOLDER, to=offset, records=end - offset, **{"from": end})
 
@@ -189,13 +213,40 @@ class MetadataLog:
 
     def read(self, offset: int) -> bytes:
         """Whole batches from `offset` on, for a follower: as many as one answer holds."""
-        return self.log.read(offset, wire.MAX_BYTES, self.log.end_offset)
+        data = self.log.read(offset, wire.MAX_BYTES, self.log.end_offset)
+        for _ in self._checked(data):
+            pass
+        return data
 
     def decisions(self, start: int, end: int) -> Iterator[Decision]:
         """Each batch in [start, end)."""
         while start < end:
-            for header, batch in batches.batches(self.log.read(start, READ_BYTES, end)):
+            for header, batch in self._checked(self.log.read(start, READ_BYTES, end)):
                 values = [] if header.is_control else batches.records(batch)
                 records = [decode(bytes(each.value)) for each in values]
                 yield Decision(records, header.last_offset, header.leader_epoch, header.size, header.max_timestamp)
                 start = header.next_offset
+
+    def _checked(self, data: bytes) -> Iterator[tuple[batches.Header, memoryview]]:
+        """I-MLOG-5."""
+        try:
+            yield from batches.checked(data)
+        except MalformedRecord as error:
+            raise LogDirError(f"{self._folder}: {error}") from error
+
+
+def first_damage(fs: Fs, folder: str) -> int | None:
+    """Where a recovery would end the log for a batch that is none, or damaged; None if all of it is sound."""
+    for name in sorted(name for name in fs.listdir(folder) if name.endswith(".log")):
+        file = fs.open(f"{folder}/{name}", create=False)
+        try:
+            end, used = int(name[:20]), 0
+            for position, header, batch in scan(file, 0, file.size()):
+                if header.base_offset != end or not batches.crc_ok(batch, 0, header):
+                    return end
+                end, used = header.next_offset, position + header.size
+            if used < file.size():
+                return end
+        finally:
+            file.close()
+    return None

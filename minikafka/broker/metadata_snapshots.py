@@ -7,21 +7,29 @@ with the footer, without which the snapshot is not complete. Kafka's tools read 
 Owns: these files, and which of them are kept.
 Invariants: I-SNAP-1 a file under its final name is complete and on disk; pieces that a leader sends are gathered in
               `...checkpoint.part`, of which nothing is left after a restart.
-            I-SNAP-2 the newest snapshot is never deleted.
-What Kafka does differently: it deletes in the background, under the name `.deleted`.
+            I-SNAP-2 the newest snapshot is never deleted; but if it is damaged at the start, and there is an older one:
+              the log still has what came after that.
+            I-SNAP-5 no snapshot is loaded, or sent to anybody, of which a checksum is wrong.
+What Kafka does differently: it deletes in the background, under the name `.deleted`; a damaged snapshot ends the node,
+also the one to which it was sent.
 Source: KIP-630; org.apache.kafka.snapshot.Snapshots, RecordsSnapshotWriter, FileRawSnapshotWriter.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
 from minikafka.broker import quorum_wire as wire
-from minikafka.core.raft_messages import SnapshotId
+from minikafka.broker.log_dir import LogDirError
+from minikafka.core.raft_messages import SnapshotAnswer, SnapshotId
 from minikafka.log import batch as batches
 from minikafka.log.disk import File, Fs
+from minikafka.log.records import MalformedRecord
 from minikafka.protocol.records import decode, encode
+
+log = logging.getLogger("minikafka.quorum")
 
 SUFFIX, PART = ".checkpoint", ".part"
 RECORDS_PER_BATCH = 500
@@ -49,11 +57,7 @@ def build(id: SnapshotId, records: list[Any], last_timestamp_ms: int) -> bytes:
 
 def parse(data: bytes) -> tuple[int, list[Any]]:
     """(time of the last record in it, the records); ValueError if the snapshot is damaged or not complete."""
-    found = list(batches.frames(data))
-    if not found or found[-1][0] + found[-1][1].size != len(data):
-        raise ValueError("the snapshot ends within a batch")
-    if not all(batches.crc_ok(data, at, header) for at, header in found):
-        raise ValueError("a checksum in the snapshot is wrong")
+    require_checksums(data)
     records, control = [], {}
     for header, batch in batches.batches(data):
         for record in batches.each_record(batch):
@@ -64,6 +68,15 @@ def parse(data: bytes) -> tuple[int, list[Any]]:
     if wire.SNAPSHOT_HEADER not in control or wire.SNAPSHOT_FOOTER not in control:
         raise ValueError("the snapshot has no header or no footer")
     return wire.snapshot_header_time(control[wire.SNAPSHOT_HEADER]), records
+
+
+def require_checksums(data: bytes) -> None:
+    """ValueError if a snapshot of these bytes is damaged, or cut within a batch."""
+    found = list(batches.frames(data))
+    if not found or found[-1][0] + found[-1][1].size != len(data):
+        raise ValueError("the snapshot ends within a batch")
+    if not all(batches.crc_ok(data, at, header) for at, header in found):
+        raise ValueError("a checksum in the snapshot is wrong")
 
 
 class SnapshotFiles:
@@ -78,6 +91,17 @@ class SnapshotFiles:
                 fs.remove(f"{folder}/{name}")
             elif match := _NAME.fullmatch(name):
                 self._sizes[SnapshotId(int(match[1]), int(match[2]))] = fs.size(f"{folder}/{name}")
+        self._drop_damaged()
+
+    def _drop_damaged(self) -> None:
+        """I-SNAP-2."""
+        while len(self._sizes) > 1:
+            id = self.ids[-1]
+            try:
+                return require_checksums(self._fs.read(self._path(id)))
+            except ValueError as error:
+                log.error("%s: %s: deleted, for there is an older one", self._path(id), error)
+                self._delete(id)
 
     @property
     def ids(self) -> list[SnapshotId]:
@@ -110,15 +134,29 @@ class SnapshotFiles:
         self._sizes = dict(sorted(self._sizes.items()))
 
     def read(self, id: SnapshotId) -> tuple[int, list[Any]]:
-        """(time of the last record in it in ms, the records); ValueError if it is damaged."""
-        return parse(self._fs.read(self._path(id)))
+        """(time of the last record in it in ms, the records); LogDirError if it is damaged."""
+        try:
+            return parse(self._fs.read(self._path(id)))
+        except ValueError as error:
+            raise LogDirError(f"{self._path(id)}: {error}. When a majority of the other voters runs, remove the *.log and "
+                              "*.checkpoint files here, nothing else, and start again: the others have what was in "
+                              "them.") from error
 
     def last_time(self, id: SnapshotId) -> int:
-        """The time of the last record in it, in ms: how old it is."""
-        header = next(batches.batches(self.read_piece(id, 0, 256)))[1]
+        """The time of the last record in it, in ms: how old it is; 0 if its header is damaged, for it is of no use."""
+        try:
+            header = next(batches.checked(self._pread(id, 0, 256)))[1]
+        except (MalformedRecord, StopIteration):
+            return 0
         return wire.snapshot_header_time(bytes(batches.records(header)[0].value))
 
     def read_piece(self, id: SnapshotId, position: int, max_bytes: int) -> bytes:
+        """A piece for a follower. Before the first, all of it is looked at: LogDirError if it is damaged."""
+        if position == 0:
+            self.read(id)
+        return self._pread(id, position, max_bytes)
+
+    def _pread(self, id: SnapshotId, position: int, max_bytes: int) -> bytes:
         file = self._fs.open(self._path(id), create=False)
         try:
             return file.pread(max_bytes, position)
@@ -133,6 +171,19 @@ class SnapshotFiles:
             self._part[1].truncate(0)
         assert self._part is not None and self._part[0] == id, "I-SNAP-1: a piece of another snapshot"
         self._part[1].pwrite(data, position)
+
+    def spoils(self, answer: SnapshotAnswer) -> bool:
+        """Would the snapshot be complete with this piece, but damaged?"""
+        if answer.error or answer.position + len(answer.data) < answer.size:
+            return False
+        if answer.position and (self._part is None or self._part[0] != answer.snapshot):
+            return False  # of one that we do not gather any more
+        data = self._part[1].pread(answer.position, 0) if self._part is not None and answer.position else b""
+        try:
+            parse(data + answer.data)
+        except ValueError:
+            return True
+        return False
 
     def finish_pieces(self, id: SnapshotId) -> list[Any]:
         """All pieces are there: the snapshot gets its name; returns its records. Raises ValueError. Blocks."""
@@ -149,6 +200,9 @@ class SnapshotFiles:
 
     def remove(self, id: SnapshotId) -> None:
         assert id != self.latest, "I-SNAP-2"
+        self._delete(id)
+
+    def _delete(self, id: SnapshotId) -> None:
         del self._sizes[id]
         self._fs.remove(self._path(id))
         self._fs.sync_dir(self._folder)

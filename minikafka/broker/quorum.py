@@ -90,8 +90,9 @@ class Quorum:
     async def start(self) -> None:
         """Recover the log, take up the role on disk, begin to take events. Does not wait for a leader."""
         config = self.broker.config
-        self.log = MetadataLog(self.env, config.metadata_dir)
-        voters, ballot = tuple(sorted(self.broker.voters)), self.log.read_ballot()
+        voters = tuple(sorted(self.broker.voters))
+        self.log = MetadataLog(self.env, config.metadata_dir, self.node_id in voters)
+        ballot = self.log.read_ballot()
         self.raft = Raft(self.node_id, voters, self.log, _times(config), self.env.rng("raft"), ballot)
         self.snapshotter = Snapshotter(self)
         self.running = True

@@ -3,21 +3,27 @@
 Owns: the connections to the other voters, and the futures of requests that the core has not answered yet.
 Invariants: I-QNET-1 what the core sends ends with one event: the answer, or that there is none.
             I-QNET-2 fetches wait at the leader, and nothing overtakes on a connection: they have one of their own.
+            I-QNET-3 what does not match its checksum reaches neither the core nor the log.
 Source: org.apache.kafka.raft.KafkaNetworkChannel, kafka.server.ControllerApis (Fetch, FetchSnapshot, Vote).
 """
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker import quorum_wire as wire
 from minikafka.broker.api import CloseConnection
 from minikafka.broker.peer import Peer
 from minikafka.core.raft_messages import Fetch, FetchAnswer, FetchSnapshot, Reply, Send, SnapshotAnswer
-from minikafka.protocol.errors import KafkaError, ProtocolError
+from minikafka.log import batch as batches
+from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 
 if TYPE_CHECKING:
     from minikafka.broker.quorum import Quorum
+
+log = logging.getLogger("minikafka.quorum")
 
 FETCH_GRACE_S = 0.5  # a long poll may be answered this much after its time
 
@@ -96,11 +102,21 @@ class QuorumNetwork:
         raft = self.quorum.raft
         try:
             peer = self._peer(send.to, is_fetch)
-            answer = wire.decode_response(await peer.request(message, version, timeout))
+            answer = self._believed(wire.decode_response(await peer.request(message, version, timeout)))
         except (OSError, TimeoutError, KafkaError, ProtocolError):
             self.quorum.post(raft.on_failure, send.id)
         else:
             self.quorum.post(raft.on_response, send.id, answer)
+
+    def _believed(self, answer: Any) -> Any:
+        """The answer; an error in its place if what it brings is damaged, by the leader's disk, say. Then the core pauses
+        and asks again: somebody else may lead by then (I-QNET-3)."""
+        records = answer.records if isinstance(answer, FetchAnswer) else b""
+        sound = all(batches.crc_ok(records, at, header) for at, header in batches.frames(records))
+        if sound and not (isinstance(answer, SnapshotAnswer) and self.quorum.log.snapshots.spoils(answer)):
+            return answer
+        log.error("node %d sent metadata that does not match its checksum", answer.leader)
+        return replace(answer, error=Err.CORRUPT_MESSAGE)
 
     def _peer(self, node_id: int, is_fetch: bool) -> Peer:
         key = (node_id, is_fetch)  # I-QNET-2

@@ -61,7 +61,7 @@ def _judge(story: Story, name: str, find: Check) -> Verdict:
     shown: list[Evidence] = []
     count, excused, reason = 0, 0, ""
     for evidence in find(story):
-        excuse = story.excuse(evidence.tp)
+        excuse = story.excuse(evidence.tp) or story.forgotten(name, evidence.events)
         if excuse is not None:
             excused, reason = excused + 1, excuse
             continue

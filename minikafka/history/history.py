@@ -25,7 +25,8 @@ same). What has no duration (assign, revoke, seek, facts) is a single `ok` witho
     final        topic, partition, isolation: after healing, the whole partition; ok adds start (the log's first offset)
                  and records; `info` says that the reader did not get to the end, with the records it got
     facts        delete-records (topic, partition, offset), retention (topic), compacts (topic), delete-topic (topic),
-                 elect-unclean (topic, partition), may-lose (topic?, partition?, why): they excuse what they explain
+                 elect-unclean (topic, partition), may-lose (topic?, partition?, why), or of what coordinators forgot
+                 may-lose (group, or producer: a transactional id; anomalies, why): they excuse what they explain
 
 Owns: the order of events, the numbers that tie an end to its beginning.
 Invariants: I-HIST-1 an event is appended in one step, so that threads may record into one history; its place in the

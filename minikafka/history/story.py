@@ -61,6 +61,7 @@ class Txn:
 
     name: str
     process: str
+    id: str | None = None  # transactional, if it was told
     sends: list[Op] = field(default_factory=list)
     commits: list[Op] = field(default_factory=list)  # offsets, by send_offsets_to_transaction
     ends: list[Op] = field(default_factory=list)
@@ -73,6 +74,11 @@ class Txn:
         aborts = (end.ok and not end.get("commit", True) for end in self.ends)
         refused = (end.outcome == "fail" and end.get("commit", True) for end in self.ends)
         return "aborted" if any(aborts) or any(refused) else "unknown"
+
+    @property
+    def groups(self) -> set[str]:
+        """Those for which it commits offsets."""
+        return {commit.get("group") for commit in self.commits}
 
     @property
     def asked_to_commit(self) -> int | None:
@@ -190,7 +196,7 @@ class Story:
             if name is None:
                 continue
             if op.f == "begin" or name not in current:
-                current[name] = Txn(name, op.process)
+                current[name] = Txn(name, op.process, op.get("producer"))
                 self.txns.append(current[name])
             txn = current[name]
             self.txn_of[op] = txn
@@ -228,9 +234,29 @@ class Story:
             if fact.get("topic") in (None, tp and tp[0]) and fact.get("partition") in (None, tp and tp[1]):
                 return "an unclean election was allowed"
         for fact in self.of["may-lose"]:
-            if fact.get("topic") in (None, tp and tp[0]) and fact.get("partition") in (None, tp and tp[1]):
+            where = fact.get("topic") in (None, tp and tp[0]) and fact.get("partition") in (None, tp and tp[1])
+            if where and fact.get("anomalies") is None:
                 return str(fact.get("why") or "a loss was announced")
         return None
+
+    def forgotten(self, anomaly: str, events: list[Event]) -> str | None:
+        """Why a coordinator may have forgotten something of the groups or transactional ids of these events, so that
+        they show such an anomaly; None if it may not."""
+        facts = [fact for fact in self.of["may-lose"] if anomaly in (fact.get("anomalies") or ())]
+        if not facts:
+            return None
+        concerned = self._concerned(events)
+        return next((str(fact.get("why")) for fact in facts
+                     if {("group", fact.get("group")), ("producer", fact.get("producer"))} & concerned), None)
+
+    def _concerned(self, events: list[Event]) -> set[tuple[str, str]]:
+        """The groups and transactional ids that an anomaly with these events is about: theirs, those for which they
+        commit, and those that commit for them."""
+        names = {event["txn"] for event in events if event.get("txn") is not None}
+        groups = {event["group"] for event in events if event.get("group") is not None}
+        txns = [txn for txn in self.txns if txn.name in names or groups & txn.groups]
+        groups = groups.union(*(txn.groups for txn in txns))
+        return {("group", group) for group in groups} | {("producer", txn.id) for txn in txns if txn.id is not None}
 
     def deleted_below(self, tp: TP) -> int:
         """Offsets below this were deleted on demand."""

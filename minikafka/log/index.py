@@ -11,7 +11,11 @@ costs nothing, because recovery rebuilds the indexes of all that was not flushed
 Invariants: I-INDEX-1 offsets increase strictly (offset index); timestamps strictly, offsets weakly (time index).
             I-INDEX-2 a lookup returns the last entry not above its target, or the segment's start.
             I-INDEX-3 a file that is not a whole number of entries in order loads as None, never as a wrong index.
-Apache Kafka maps the files into memory (mmap) and preallocates 10 MiB; ours are as long as their entries.
+            I-INDEX-4 an entry that comes from a file is not believed unless the log agrees: a bit of it may have flipped,
+              and who looks too late in the log silently misses records. Segments compare each entry that they use, and at
+              their loading the last timestamp; if one does not agree, both indexes are made anew.
+Apache Kafka maps the files into memory (mmap) and preallocates 10 MiB; ours are as long as their entries. It believes
+each entry in a file of the right size.
 Source: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex.
 """
 
@@ -37,6 +41,7 @@ class SparseIndex:
         self.keys: list[int] = []
         self.values: list[int] = []
         self.written = 0
+        self.loaded = False  # from a file: what it says must be compared with the log (I-INDEX-4)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -52,6 +57,7 @@ class SparseIndex:
         self.keys = [key for key, _ in pairs]
         self.values = [value for _, value in pairs]
         self.written = len(pairs)
+        self.loaded = True
         return True
 
     def write(self) -> None:
@@ -102,6 +108,11 @@ class OffsetIndex(SparseIndex):
         slot = bisect_right(self.values, position)
         return self.values[slot - 1] if slot else 0
 
+    def agrees(self, position: int, last_offset: int) -> bool:
+        """Is what it says of the batch at `position`, if anything, that it ends at `last_offset`?"""
+        slot = bisect_left(self.values, position)
+        return self.values[slot : slot + 1] != [position] or self.keys[slot] == last_offset
+
     def truncate(self, offset: int) -> None:
         """Drop the entries at or above `offset`."""
         self.cut(bisect_left(self.keys, offset))
@@ -132,10 +143,11 @@ class TimeIndex(SparseIndex):
             self.keys.append(timestamp)
             self.values.append(offset)
 
-    def lookup(self, timestamp: int) -> int:
-        """An offset up to which every timestamp is below or equal to `timestamp`: the place to search from."""
+    def lookup(self, timestamp: int) -> tuple[int, int]:
+        """The last entry not above `timestamp`, (-1, base offset) if there is none: up to its offset every timestamp is
+        below or equal."""
         slot = bisect_right(self.keys, timestamp)
-        return self.values[slot - 1] if slot else self.base_offset
+        return (self.keys[slot - 1], self.values[slot - 1]) if slot else (-1, self.base_offset)
 
     def truncate(self, offset: int) -> None:
         """Drop the entries that point at or above `offset`."""

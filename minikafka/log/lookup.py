@@ -30,7 +30,7 @@ def first_at_or_after(segments: list[Segment], timestamp: int, start_offset: int
 
 
 def _search(segment: Segment, timestamp: int, start_offset: int) -> Found | None:
-    position, _ = segment.index.lookup(max(segment.time_index.lookup(timestamp), start_offset))
+    position = segment.search_from(timestamp, start_offset)
     for _, header, batch in scan(segment.log, position, segment.size):
         if header.max_timestamp < timestamp or header.last_offset < start_offset:
             continue

@@ -95,6 +95,8 @@ class Segment:
             self._note(header, position, index=False)
         self.first_timestamp = self._read_first_timestamp()
         self.dirty = False
+        if not self._time_agrees(*self.time_index.last):
+            self._reindex()
         return self.size == self.log.size() and self._indexes_fit()
 
     def _indexes_fit(self) -> bool:
@@ -102,6 +104,30 @@ class Segment:
         known = [*self.index.keys[-1:], *self.time_index.values[-1:]]
         known += [row.last_offset for row in self.aborted.rows[-1:]]
         return all(offset < self.next_offset for offset in known)
+
+    def _time_agrees(self, timestamp: int, offset: int) -> bool:
+        """Is there a batch that ends with this offset and has this as its highest timestamp?"""
+        if timestamp == -1 or not self.time_index.loaded:  # -1: there is no entry
+            return True
+        _, header = self.locate(offset)
+        return header is not None and (header.max_timestamp, header.last_offset) == (timestamp, offset)
+
+    def _reindex(self) -> None:
+        """An index does not agree with the log, out of which it was made: make both anew. It may be the log that is
+        damaged: of a batch with a wrong checksum they say nothing, and it stays, for readers to refuse."""
+        size, next_offset = self.size, self.next_offset
+        self._drop_indexes()
+        self._reset()
+        for position, header, batch in scan(self.log, 0, size):
+            if crc_ok(batch, 0, header):
+                self._note(header, position, index=True)
+        self.size, self.next_offset = size, next_offset
+        self.seal()
+
+    def _drop_indexes(self) -> None:
+        for index in (self.index, self.time_index):
+            index.cut(0)
+            index.loaded = False
 
     def recover(self, on_batch: OnBatch) -> int:
         """Check every batch, rebuild both indexes, cut the file at the first bad byte: returns the bytes cut.
@@ -111,8 +137,7 @@ class Segment:
         """
         self._reset()
         self.dirty = True
-        self.index.cut(0)
-        self.time_index.cut(0)
+        self._drop_indexes()
         self.aborted.truncate(0)
         for position, header, batch in scan(self.log, 0, self.log.size()):
             if not self._continues(header, position) or not crc_ok(batch, 0, header):
@@ -260,14 +285,31 @@ class Segment:
     def locate(self, offset: int) -> tuple[int, Header | None]:
         """Position and header of the first batch whose last offset is at or above `offset`; (size, None) if none."""
         start, slack = self._nearest(offset)
-        buf = self.log.pread(min(slack + HEADER_SIZE, self.size - start), start)
-        at = 0
-        while at + HEADER_SIZE <= len(buf):
+        buf = self.log.pread(max(0, min(slack + HEADER_SIZE, self.size - start)), start)
+        misled, at = self._misled(start, buf), 0
+        while at + HEADER_SIZE <= len(buf) and not misled:
             header = Header.parse(buf, at)
             if header.last_offset >= offset:
                 return start + at, header
             at += header.size
+        if misled or (self.index.loaded and start + slack < self.size):  # it should have begun there at the latest
+            self._reindex()
+            return self.locate(offset)
         return self.size, None
+
+    def _misled(self, start: int, buf: bytes) -> bool:
+        """Did an entry lead us to `start`, and what lies there, `buf`, is not the batch that it names (I-INDEX-4)?"""
+        if not self.index.loaded or start == self.size:
+            return False
+        return len(buf) < HEADER_SIZE or not self.index.agrees(start, Header.parse(buf).last_offset)
+
+    def search_from(self, timestamp: int, offset: int) -> int:
+        """A position before which no record has both an offset of at least `offset` and this timestamp or a later one."""
+        entry = self.time_index.lookup(timestamp)
+        if not self._time_agrees(*entry):
+            self._reindex()
+            entry = self.time_index.lookup(timestamp)
+        return self.locate(max(entry[1], offset))[0]
 
     def read(self, offset: int, max_bytes: int, end_offset: int, min_one: bool) -> bytes:
         """Whole batches from the one that holds `offset`, at most `max_bytes`, none that reaches beyond `end_offset`.
@@ -276,10 +318,11 @@ class Segment:
         """
         start, slack = self._nearest(offset)
         stop = self.size if end_offset >= self.next_offset else self.locate(end_offset)[0]
-        buf = self.log.pread(min(stop - start, slack + max_bytes), start)
-        first = next((at for at, header in frames(buf) if header.last_offset >= offset), None)
+        buf = self.log.pread(max(0, min(stop - start, slack + max_bytes)), start)
+        misled = self._misled(start, buf)
+        first = None if misled else next((at for at, header in frames(buf) if header.last_offset >= offset), None)
         if first is None:
-            return self._read_large(offset, stop) if min_one else b""
+            return self._read_large(offset, stop) if min_one or misled else b""
         last = self._cut(buf, start, first, first + max_bytes, stop)
         if last == first and min_one:
             return self._read_large(offset, stop)
@@ -290,6 +333,8 @@ class Segment:
         if start + wanted >= stop:
             return stop - start
         known = max(first, self.index.boundary_before(start + wanted) - start)
+        if self._misled(start + known, buf[known : known + HEADER_SIZE]):
+            known = first
         for at, header in frames(buf, known):
             if at + header.size > wanted:
                 break

@@ -74,7 +74,8 @@ def plan_of(kind: str, seed: int) -> Sequence[raft_campaign.Fault | cluster_faul
 
 def fault_kinds(kind: str) -> tuple[str, ...]:
     """The names of all faults that a seed may have."""
-    return raft_campaign.FAULTS if kind == "raft" else (*cluster_faults.KINDS, *cluster_faults.LATER_KINDS)
+    latest = {**cluster_faults.KINDS, **cluster_faults.LATER_KINDS, **cluster_faults.LATEST_KINDS}
+    return raft_campaign.FAULTS if kind == "raft" else tuple(latest)
 
 
 def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[Outcome]:

@@ -14,15 +14,16 @@ from collections import Counter
 from typing import Any
 
 from minikafka.sim.client_process import KILLED
+from minikafka.sim.invariants.losses import METADATA
 
 # Refusals of those whose time is over.
 FENCED = ("FENCED_LEADER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "PRODUCER_FENCED",
           "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")  # fmt: skip
 ENOUGH = 50  # seeds from which on a campaign is judged by its coverage
-LATER_SEEDS = "seeds with the later kinds of faults"
+LATER_SEEDS, LATEST_SEEDS = "seeds with the later kinds of faults", "seeds with the latest kinds of faults"
 
-# Of each, what 100 seeds must show at least: about a third of what they did when this was written. "later": what of the
-# cluster's seeds those must show in addition that have the later kinds of faults (swarm.Shape).
+# Of each, what 100 seeds must show at least: about a third of what they did when this was written. "later", "latest":
+# what of the cluster's seeds those must show in addition that have such kinds of faults (swarm.Shape).
 LEAST: dict[str, dict[str, float]] = {
     "raft": {
         "leader": 100, "candidate": 120, "prospective": 250, "resigned": 60, "committed": 800, "truncations": 15,
@@ -42,6 +43,7 @@ LEAST: dict[str, dict[str, float]] = {
         "fault replace_client": 20, "fault stop_polling": 8, "fault check_disk": 4, "killed clients' operations": 20,
         "assignments lost": 3,
     },
+    "latest": {"bits flipped in metadata": 5, "bits flipped in derived files": 8, "fault renew_metadata": 3},
 }  # fmt: skip
 
 
@@ -50,7 +52,8 @@ def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
     if seeds < ENOUGH:
         return []
     least = {name: int(number * seeds / 100) for name, number in LEAST[kind].items()}
-    least |= {name: int(number * coverage[LATER_SEEDS] / 100) for name, number in LEAST["later"].items()}
+    for which, count in (("later", coverage[LATER_SEEDS]), ("latest", coverage[LATEST_SEEDS])):
+        least |= {name: int(number * count / 100) for name, number in LEAST[which].items()}
     return [f"too little chaos: {name} {coverage[name]}, wanted at least {number}"
             for name, number in least.items() if coverage[name] < number]  # fmt: skip
 
@@ -96,6 +99,8 @@ def _count_event(event: dict[str, Any], counts: Counter[str], isrs: dict[str, in
     kind = event["k"]
     if kind == "fault":
         counts[f"fault {event['fault']}"] += 1
+        if event["fault"] == "flip_bit" and not event["path"].endswith(".log") or METADATA in event.get("path", ""):
+            counts["bits flipped in metadata" if METADATA in event["path"] else "bits flipped in derived files"] += 1
     elif kind == "role" and event["role"] == "leader":
         counts["leaders elected"] += 1
     elif kind == "raft" and event["role"] == "leader":

@@ -7,7 +7,8 @@ busiest partition, the active controller, a coordinator; or one of the clients' 
 Owns: the plan; how each kind begins and ends. The faults themselves are the world's, and the clients' processes'.
 Invariants: I-PLOT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
             I-PLOT-2 every fault ends by itself, or with the healing that comes after the last, but for two: a broker that
-              is killed for good, at most one (a minority), and flipped bits, which are for operator.py.
+              is killed for good, and flipped bits, which are for operator.py. At most one node is killed for good or has
+              its metadata damaged: a minority.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ CLIENT_KINDS: dict[str, Odds] = {
     "stop_polling": (0.3, 9.0, 15.0),
 }  # fmt: skip
 LATER_KINDS = {"flip_bit": (0.25, 0.0, 0.0), "kill_for_good": (0.2, 0.0, 0.0), **CLIENT_KINDS}
+LATEST_KINDS: dict[str, Odds] = {"flip_metadata": (0.25, 0.0, 0.0), "flip_derived": (0.25, 0.0, 0.0)}
 ZOMBIE_S = 5.0  # a replaced client that goes on is ended after so long
 BUSY_S = 1.0  # so long is waited for a client to be busy
 
@@ -96,6 +98,7 @@ class Striker:
     def __init__(self, world: World, busy: str, clients: list[ClientProcess]) -> None:
         self.world, self.busy, self.clients, self.over = world, busy, clients, False
         self.gone: dict[int, None] = {}  # killed for good
+        self.spoiled: dict[int, None] = {}  # whose metadata is damaged
         self.rng = world.rng("striker")
         self._stopping: dict[int, asyncio.Task[None]] = {}
 
@@ -153,7 +156,7 @@ class Striker:
 
     def _kill_for_good(self, node: int) -> Any:
         """Nobody starts it again, not even in the end. The others are a majority as long as it is the only one."""
-        if not self.gone:
+        if not self.gone and not self.spoiled:
             self.gone[node] = None
             self.world.tell("fault", fault="kill_for_good", node=node)
             self._kill(node)
@@ -290,10 +293,24 @@ class Striker:
 
     def _flip_bit(self, node: int) -> Any:
         broker = self.world.broker(node)
-        places = damage.places(broker) if broker is not None else []
-        if places:
-            path, start, end = self.rng.choice(places)
-            self.world.flip_bit(node, path, self.rng.randrange(start, end), self.rng.randrange(8))
+        self._flip(node, damage.places(broker) if broker is not None else [])
+
+    def _flip_metadata(self, node: int) -> Any:
+        broker, disk = self.world.broker(node), self.world.hosts[node].disk
+        if not self.gone and (not self.spoiled or node in self.spoiled) and broker is not None:
+            if self._flip(node, damage.metadata_places(disk, broker)):
+                self.spoiled[node] = None
+
+    def _flip_derived(self, node: int) -> Any:
+        broker, disk = self.world.broker(node), self.world.hosts[node].disk
+        self._flip(node, damage.derived_places(disk, broker) if broker is not None else [])
+
+    def _flip(self, node: int, places: list[damage.Place]) -> bool:
+        if not places:
+            return False
+        path, start, end = self.rng.choice(places)
+        self.world.flip_bit(node, path, self.rng.randrange(start, end), self.rng.randrange(8))
+        return True
 
     # --- clients -----------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@
     2  where everybody who may lead is gone for good: an unclean election (what that loses is permitted)
     3  brokers on whose disks bits have flipped, one after the other: stopped once others can take over, their logs
        checked from the first byte as after a crash (recovery ends a log before the first bad batch), started again
+       and nodes in whose metadata bits have flipped: what is damaged, if it has not gone by itself, is taken away while
+       they are down, and they have it again from the others
     4  when no client moves anything any more: partitions that the dead one leaves with too few replicas, or that wait to
        be moved to it, are moved to the living
 
@@ -17,6 +19,7 @@ from collections.abc import Collection
 from typing import Any
 
 from minikafka.broker.log_dir import CLEAN, RECOVERY_POINTS
+from minikafka.broker.metadata_log import FOLDER
 from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim import damage
@@ -38,6 +41,8 @@ class Operator:
     async def mend(self) -> list[str]:
         """The first three; returns what could not be done."""
         await self.world.mend(gone=self.gone)
+        for node in self.watch.keeper.spoiled:
+            await self._renew_metadata(node)
         if not self.gone and not self.watch.keeper.flipped:
             return []
         if self.gone:
@@ -102,6 +107,29 @@ class Operator:
         await self.world.restart(node)
         await self._wait(lambda: all(node in state.isr for state in self.watch.cluster.states.values()
                                      if node in state.replicas and state.leader >= 0))  # fmt: skip
+
+    async def _renew_metadata(self, node: int) -> None:
+        """Its ballot stays: that is what must not be lost."""
+        host = self.world.hosts[node]
+        folder = f"{host.config.metadata_dir}/{FOLDER}"
+        if host.broker is not None and not damage.metadata_damaged(host.disk, folder):
+            return
+        if host.broker is not None:
+            await self._wait(lambda: self._dispensable(node))
+            try:
+                await self.world.stop(node)
+            except ConnectionError:
+                pass  # it has come upon the damage
+        await self._wait(self._all_caught_up)
+        self.world.tell("fault", fault="renew_metadata", node=node)
+        for path in damage.metadata_files(host.disk, folder):
+            Mount(host.disk, self.world.loop).remove(path)
+        await self.world.restart(node)
+
+    def _all_caught_up(self) -> bool:
+        """Does every voter that runs know all that is committed?"""
+        logs = [b.quorum.raft.high_watermark for n in self.world.alive if (b := self.world.broker(n)) is not None]
+        return len({*logs}) == 1
 
     def _dispensable(self, node: int) -> bool:
         """Is there another in the ISR of every partition that it leads?"""

@@ -31,7 +31,7 @@ from minikafka.sim.world import World
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
 BROKERS = 3
-BUILT, LATER = 5000, 30_000  # seeds, see Shape
+BUILT, LATER, LATEST = 5000, 30_000, 40_000  # seeds, see Shape
 CLIENTS_END_S, READ_S = 60.0, 40.0
 
 
@@ -66,10 +66,10 @@ class Run:
         self.world = World(seed, brokers=BROKERS, controllers=shape.controllers, config=self.config)
         self.history = History(self.world.now)
         self.watch = Watch(self.world, unclean=shape.unclean, history=self.history)
-        if shape.unclean:
-            self.history.fact("may-lose", why="unclean.leader.election.enable")
         chosen = workload.draw(rng)
         self.work = [kind(self.world, 1 / len(chosen)) for kind in chosen]
+        for work in self.work:
+            work.trims_inside = shape.latest
         self.clients: list[ClientProcess] = []
         self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
                      if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
@@ -92,6 +92,8 @@ class Run:
         counted = coverage.of_cluster(self.world, self.history, self.watch)
         if self.shape.later:
             counted[coverage.LATER_SEEDS] = 1
+        if self.shape.latest:
+            counted[coverage.LATEST_SEEDS] = 1
         result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,
                         self.world.events, self.plan, self.watch.losses)
         for client in self.clients:
@@ -178,11 +180,14 @@ class Shape:
     from 0          three brokers that vote; the faults of faults.KINDS; all clients in one process
     from BUILT      a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)
     from LATER      bits flip, a broker dies for good, clients are struck, each in its process (faults.LATER_KINDS)
+    from LATEST     bits flip in metadata, indexes and checkpoints too (faults.LATEST_KINDS); records are deleted from
+                    within a batch on
     """
 
     controllers: int | None = None
     unclean: bool = False
     later: bool = False
+    latest: bool = False
 
     @classmethod
     def of(cls, seed: int) -> Shape:
@@ -190,11 +195,12 @@ class Shape:
             return cls()
         rng = Random(f"swarm {seed}:shape")
         controllers, unclean = 3 if rng.random() < 0.2 else None, rng.random() < 0.1
-        return cls(controllers, unclean, later=seed >= LATER)
+        return cls(controllers, unclean, later=seed >= LATER, latest=seed >= LATEST)
 
     @property
     def faults(self) -> dict[str, faults.Odds]:
-        return {**faults.KINDS, **faults.LATER_KINDS} if self.later else faults.KINDS
+        return {**faults.KINDS, **(faults.LATER_KINDS if self.later else {}),
+                **(faults.LATEST_KINDS if self.latest else {})}
 
 
 def draw_config(rng: Random) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class Workload:
         self.world, self.rate, self.rng = world, RATE * share, Random(f"{world.seed}:work {self.name}")
         self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
         self.stopped = False
+        self.trims_inside = False
         self._numbers: dict[str, int] = {}
 
     async def setup(self, admin: Admin) -> None:
@@ -287,7 +288,12 @@ class Administration(Workload):
         await admin.alter_configs("moving", {"segment.ms": self.rng.choice(("500", "5000", None))})
 
     async def _trim(self, admin: Admin) -> None:
-        await admin.delete_records(("churn", 0), -1)
+        """All there is, or, if `trims_inside`, now and then up to any offset, of which most lie within a batch."""
+        before = -1
+        if self.trims_inside and self.rng.random() < 0.7:
+            start, end = await admin.offset("churn", 0, "earliest"), await admin.offset("churn", 0)
+            before = self.rng.randrange(start, end) if start < end else -1
+        await admin.delete_records(("churn", 0), before)
 
 
 KINDS: tuple[type[Workload], ...] = (Plain, Idempotent, Copies, Groups, Compacted, Administration)

@@ -91,6 +91,23 @@ def test_where_the_source_lost_records_two_copies_may_be_of_two_records() -> Non
     assert check(told.fact("may-lose", topic="s", partition=0, why="power loss").history)["repeated-copy"].valid is None
 
 
+@pytest.mark.parametrize("fact, excuses", [
+    ({"producer": "mine", "anomalies": ["aborted-read"]}, True),
+    ({"producer": "another", "anomalies": ["aborted-read"]}, False),
+    ({"producer": "mine", "anomalies": ["torn-txn"]}, False),
+    ({"group": "g", "anomalies": ["aborted-read"]}, True),
+    ({"group": "another", "anomalies": ["aborted-read"]}, False)])
+def test_what_a_coordinator_forgot_excuses_those_of_whom_it_was(fact: dict, excuses: bool) -> None:
+    """Fails if a loss in an internal topic excuses producers, groups or anomalies that it had nothing to do with."""
+    told = Told().fact("may-lose", why="power loss", **fact)
+    told.history.ok(told.history.invoke("p", "begin", txn="p/1", producer="mine"))
+    told.send("a", 0, txn="p/1")
+    told.history.ok(told.history.invoke("p", "commit", txn="p/1", group="g", offsets={"s-0": 1}))
+    told.history.ok(told.history.invoke("p", "end", txn="p/1", producer="mine", commit=False))
+    report = check(told.send("b", 1).final("a@0 b@1").history)
+    assert report["aborted-read"].valid is (None if excuses else False)
+
+
 def test_an_excuse_of_one_partition_excuses_no_other() -> None:
     """Fails if an unclean election anywhere excuses losses everywhere."""
     told = Told().fact("elect-unclean", topic="t", partition=1).send("a", 0).final("")

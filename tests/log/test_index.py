@@ -79,7 +79,8 @@ def test_time_lookup(steps: list[tuple[int, int]], timestamp: int) -> None:
             highest.append(best)
         index.maybe_append(*best)
     assert index.last == best
-    assert index.lookup(timestamp) == max((o for t, o in highest if t <= timestamp), default=BASE)
+    below = [(t, o) for t, o in highest if t <= timestamp]
+    assert index.lookup(timestamp) == (below[-1] if below else (-1, BASE))
 
 
 @pytest.mark.parametrize("content", [b"\0" * 7, struct.pack(">4i", 5, 10, 5, 20), struct.pack(">4i", 5, 10, 6, 10),

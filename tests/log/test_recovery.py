@@ -154,6 +154,45 @@ def test_derived_files_are_rebuilt(suffix: str, damage: str, clean: bool) -> Non
     assert producers(log, whole=False) == {pid: (*s[:3], s[3][-1:]) for pid, s in states[-1].items()}
 
 
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_a_flipped_bit_in_an_index_misleads_nobody(suffix: str) -> None:
+    """Fails if a reader is led past records by an entry that was right when it was written (I-INDEX-4)."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 14)
+    written = stored(log)
+    log.close()
+    names = [name for name in fs.names if name.endswith(suffix)]
+    assert len(names) == 2 and min(fs.size(name) for name in names) >= 24
+    for name, bit in [(each, bit) for each in names for bit in range(8 * fs.size(each))]:
+        flipped = fs.after_kill()
+        flipped.names[name].data[bit // 8] ^= 1 << bit % 8
+        again = open_log(flipped, clean=True)
+        for number, batch in enumerate(written):
+            assert again.read(2 * number, 1, again.end_offset) == batch, (name, bit, number)
+            assert again.read(2 * number + 1, 300, again.end_offset).startswith(batch), (name, bit, number)
+            assert again.offset_for_timestamp(NOW + number) == (2 * number, NOW + number, 0), (name, bit)
+        assert again.max_timestamp_offset() == (26, NOW + 13, 0), (name, bit)
+        assert stored(again) == written
+
+
+def test_an_index_that_is_made_anew_leaves_a_damaged_batch_in_its_place() -> None:
+    """Fails if mending an index cuts the log at a damaged batch, as recovery does, which had been flushed."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 14)
+    written = stored(log)
+    log.close()
+    flipped = fs.after_kill()
+    flipped.names[LOG_FILE].data[4 * len(written[0]) - 5] ^= 1  # in the fourth batch
+    flipped.names[LOG_FILE.replace(".log", ".index")].data[4 * 8 + 3] ^= 1  # the sixth batch's last offset
+    again = open_log(flipped, clean=True)
+    assert again.end_offset == 28
+    for number, batch in enumerate(written):
+        found = again.read(2 * number, 1, again.end_offset)
+        assert (found == batch) == (number != 3) and len(found) == len(batch), number
+
+
 @pytest.mark.parametrize("content", [None, b"", b"0\n7\n0 0\n", b"nonsense", b"0\n2\n3 9\n2 12\n",
                                      b"0\n2\n0 0\n0 8\n", b"0\n2\n0 8\n1 8\n", b"0\n2\n0 8\n1 0\n"])
 def test_lost_epoch_checkpoint_is_read_off_the_batches(content: bytes | None) -> None:

@@ -12,7 +12,7 @@ from minikafka.sim import campaign as campaigns
 from minikafka.sim import command, coverage, faults, workload
 from minikafka.sim.campaign import Campaign, Outcome, kept_seeds, write_ledger
 from minikafka.sim.shrink import shrink
-from minikafka.sim.swarm import BUILT, LATER, Run, Shape, run_seed
+from minikafka.sim.swarm import BUILT, LATER, LATEST, Run, Shape, run_seed
 
 DRAWN = "84f7851dbc0ba8fb"  # a digest of what some seeds draw
 
@@ -39,7 +39,8 @@ def test_clusters_are_built_in_several_ways_from_a_certain_seed_on() -> None:
     unclean = next(seed for seed in range(BUILT, BUILT + 1000) if Shape.of(seed) == Shape(3, True))
     run = Run(unclean)
     assert run.config["unclean.leader.election.enable"] is True and run.watch.unclean
-    assert [event["f"] for event in run.history] == ["may-lose"] and len(run.world.nodes) == 6
+    assert not len(run.history), "what is lost is excused when it is, and nothing else"
+    assert len(run.world.nodes) == 6
     run.world.close()
 
 
@@ -53,6 +54,8 @@ def test_plans_differ_and_faults_can_be_left_out() -> None:
     assert drawn == set(faults.KINDS)
     later = [fault for seed in range(LATER, LATER + 200) for fault in Run.plan_of(seed)]
     assert {fault.kind for fault in later} == {*faults.KINDS, *faults.LATER_KINDS}
+    latest = {fault.kind for seed in range(LATEST, LATEST + 200) for fault in Run.plan_of(seed)}
+    assert latest == {*faults.KINDS, *faults.LATER_KINDS, *faults.LATEST_KINDS}
     assert {fault.kind for fault in later if fault.target == faults.CLIENT} == set(faults.CLIENT_KINDS)
 
 
@@ -68,10 +71,11 @@ def test_a_campaign_is_judged_by_the_kinds_that_came_later() -> None:
     """Fails when a campaign whose seeds should have them, and had none, is believed."""
     met = Counter(dict.fromkeys(coverage.LEAST["cluster"], 10 ** 6))
     assert coverage.lacking("cluster", met, 200) == []
-    met[coverage.LATER_SEEDS] = 200
-    assert len(coverage.lacking("cluster", met, 200)) == len(coverage.LEAST["later"])
-    met.update({name: 2 * number for name, number in coverage.LEAST["later"].items()})
-    assert coverage.lacking("cluster", met, 200) == []
+    for which, seeds in (("later", coverage.LATER_SEEDS), ("latest", coverage.LATEST_SEEDS)):
+        met[seeds] = 200
+        assert len(coverage.lacking("cluster", met, 200)) == len(coverage.LEAST[which])
+        met.update({name: 2 * number for name, number in coverage.LEAST[which].items()})
+        assert coverage.lacking("cluster", met, 200) == []
 
 
 def test_every_kind_of_work_is_drawn() -> None:

@@ -26,6 +26,7 @@ from minikafka.sim.invariants.replica import Key, Truth, log_on_disk, whole
 if TYPE_CHECKING:
     from minikafka.sim.invariants.watch import Watch
 
+METADATA = "/__cluster_metadata-0/"
 LOSING = ("powerloss", "wipe", "flip_bit")
 DISK_FAULTS = (*LOSING, "fail_disk", "fill_disk")
 UNCLEAN = (*LOSING, "kill")  # a shutdown without farewell
@@ -37,13 +38,16 @@ class Losses:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.troubled: dict[int, None] = {}  # whose disk something was done to, ever
-        self.flipped: dict[int, None] = {}  # whose disk was damaged without telling
+        self.flipped: dict[int, None] = {}  # whose disk was damaged without telling, in partitions' logs
+        self.spoiled: dict[int, None] = {}  # the same, in the metadata: they end of it
         self.pardoned: dict[Key, None] = {}  # partitions that an operator had somebody lead, whoever it was
         self._to_measure: dict[int, None] = {}
 
     def on_fault(self, event: dict[str, Any]) -> None:
         """A process was ended, or a disk was made to fail, or has lost something."""
         fault, node = event["fault"], event.get("node")
+        if fault == "flip_bit" and not self._loses(node, event["path"]):
+            return
         if fault in UNCLEAN:
             self._suspect(node, fault in LOSING, event["path"] if fault == "flip_bit" else None)
         if fault not in DISK_FAULTS:
@@ -53,6 +57,12 @@ class Losses:
             self.flipped[node] = None
         if fault in LOSING:
             self._to_measure[node] = None
+
+    def _loses(self, node: int, path: str) -> bool:
+        """Does a bit that flips there take records? Not in what is derived, nor in the metadata."""
+        if METADATA in path:
+            self.spoiled[node] = None
+        return METADATA not in path and path.endswith(".log")
 
     def on_crash(self, node: int) -> None:
         """A broker ended by itself; not before, however bad its disk has been: until then it is a replica like any."""

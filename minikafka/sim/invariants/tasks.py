@@ -1,8 +1,8 @@
 """I14: nothing is forgotten and nothing piles up inside the processes.
 
-No exception goes unhandled, no broker dies but of its disk. Whoever waits for something that has happened is awake in
-the same step (no lost wakeup). At rest nobody waits for an acknowledgement, and between two looks some seconds apart
-the tasks, connections and files of no broker grow.
+No exception goes unhandled, no broker dies but of its disk, or of metadata in which a bit has flipped. Whoever waits for
+something that has happened is awake in the same step (no lost wakeup). At rest nobody waits for an acknowledgement, and
+between two looks some seconds apart the tasks, connections and files of no broker grow.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.group_log import GroupLog
 from minikafka.broker.handlers.fetch import DelayedFetch
+from minikafka.broker.log_dir import LogDirError
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Seen
@@ -34,7 +35,8 @@ class NothingIsForgotten(Invariant):
         error = self.cluster.world.hosts[node].error
         disk = isinstance(error, OSError) or (isinstance(error, KafkaError) and error.code == Err.KAFKA_STORAGE_ERROR)
         keeper = self.watch.keeper
-        if not (disk and node in keeper.troubled):
+        spoiled = isinstance(error, LogDirError) and node in keeper.spoiled
+        if not (disk and node in keeper.troubled or spoiled):
             self.fail(f"broker {node} died of {event['error']}")
 
     def on_sample(self) -> None:

@@ -5,6 +5,10 @@ KIP-890 gives to one transaction has one outcome; no partition has a marker that
 this partition and with this outcome; and some time after healing no transaction is open that has run out of time, nor
 half done.
 
+In no partition more transactions of a producer and epoch end with an outcome than were prepared so. A marker may come
+twice, if its coordinator did not hear that it had come; but the second must find nothing to end: not the producer's next
+transaction, which in the classic protocol has the same epoch.
+
 What a coordinator forgot, with permission, excuses the producers of whom the lost records had spoken, and no others:
 their transactions are nobody's to end any more and stay open until `kafka-transactions abort`, or stay prepared, with
 an epoch that partitions have seen the end of, so that they refuse its markers (as in Apache's).
@@ -12,6 +16,7 @@ an epoch that partitions have seen the end of, so that they refuse its markers (
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from minikafka.broker.transaction_partition import stored_data
@@ -40,13 +45,17 @@ class TransactionsAreSound(Invariant):
         self.ids: dict[str, TransactionData] = {}
         self._outcomes: dict[tuple[int, int], State] = {}  # of (producer id, epoch), with KIP-890
         self._forgotten: dict[int, None] = {}  # producer ids of which something was lost, with permission
-        self._prepared: dict[tuple[int, int, bool], dict[Key, None]] = {}  # (id, epoch, commit) -> partitions
+        self._prepared: dict[tuple[int, int, bool], Counter[Key]] = {}  # (id, epoch, commit) -> how often, by partition
+        self._open: dict[tuple[Any, int, int], None] = {}  # (topic id, partition, producer id) with records since a marker
+        self._ended: Counter[tuple[Any, int, int, int, bool]] = Counter()  # (..., epoch, commit): transactions ended so
         self._ahead: set[int] = set()  # producer ids whose transactions cannot have run out of time yet
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
         if header.is_control:
             if header.count and header.producer_id >= 0:
-                self._marker(truth, header, is_commit(raw))
+                self._marker(truth, header, raw)
+        elif header.is_transactional:
+            self._note(truth, header, raw)
         elif truth.key[0] == TRANSACTION_TOPIC:
             for record in records(raw):
                 name = wire.read_transaction_key(record.key) if record.key else None
@@ -71,7 +80,7 @@ class TransactionsAreSound(Invariant):
     def _decided(self, name: str, data: TransactionData) -> None:
         who = data.producer_id, data.epoch
         commit = data.state is State.PREPARE_COMMIT
-        self._prepared.setdefault((*who, commit), {}).update(dict.fromkeys(data.partitions))
+        self._prepared.setdefault((*who, commit), Counter()).update(data.partitions)
         if data.version < EPOCH_BUMPS:
             return
         other = self._outcomes.setdefault(who, data.state)
@@ -79,18 +88,44 @@ class TransactionsAreSound(Invariant):
             self.fail(f"transactional id {name}, producer {who[0]}, epoch {who[1]}: {other.value}, then "
                       f"{data.state.value}")
 
-    def _marker(self, truth: Truth, header: Header, commit: bool) -> None:
+    def _marker(self, truth: Truth, header: Header, raw: bytes) -> None:
+        commit = is_commit(raw)
         known = self._prepared.get((header.producer_id, header.producer_epoch, commit))
-        if known is not None and truth.key in known or header.producer_id in self._forgotten:
+        ended, prepared = self._note(truth, header, raw), (known or {}).get(truth.key, 0)
+        if header.producer_id in self._forgotten:
             return
         outcome = "commit" if commit else "abort"
+        if 0 < prepared < ended:
+            self.fail(f"{truth.name}: with the {outcome} marker of producer {header.producer_id}, epoch "
+                      f"{header.producer_epoch} at offset {header.base_offset}: {ended} transactions have ended so, of "
+                      f"which {prepared} had been prepared")
+        if prepared:
+            return
         what = "which nobody had prepared" if known is None else f"prepared for other partitions: {list(known)}"
         self.fail(f"{truth.name}: a {outcome} marker of producer {header.producer_id}, epoch {header.producer_epoch} "
                   f"at offset {header.base_offset}, {what}")
 
+    def _note(self, truth: Truth, header: Header, raw: bytes) -> int:
+        """Records of a transaction, or a marker: how many this producer, epoch and outcome have ended here by now."""
+        where = truth.topic_id, truth.key[1], header.producer_id
+        if not header.is_control:
+            self._open[where] = None
+            return 0
+        how = *where, header.producer_epoch, is_commit(raw)
+        if where in self._open:
+            del self._open[where]
+            self._ended[how] += 1
+        return self._ended[how]
+
     def on_lost(self, truth: Truth) -> None:
+        here = truth.topic_id, truth.key[1]
+        self._open = {where: None for where in self._open if where[:2] != here}
+        self._ended = Counter({how: count for how, count in self._ended.items() if how[:2] != here})
+        for header, raw in truth.in_order():
+            if header.is_transactional and header.count:
+                self._note(truth, header, raw)
         if truth.key[0] == TRANSACTION_TOPIC:
-            before, self.ids, self._outcomes = self.ids, {}, {}
+            before, self.ids, self._outcomes, self._prepared = self.ids, {}, {}, {}
             for other in self.watch.truths.values():
                 if other.key[0] == TRANSACTION_TOPIC:
                     for header, raw in other.in_order():

@@ -18,6 +18,7 @@ from typing import Any
 
 from minikafka.sim.invariants.cluster import Cluster, Key
 from minikafka.sim.invariants.commitment import LogsMatch
+from minikafka.sim.invariants.history import excused_by_loss
 from minikafka.sim.invariants.invariant import GREW, LED, MOVED, REASONS, ROLE, Invariant
 from minikafka.sim.invariants.losses import Losses
 from minikafka.sim.invariants.replica import Seen, Truth
@@ -97,6 +98,8 @@ class Watch:
         self.losses.append(Loss(truth.name, end, truth.end, text, self.world.now()))
         if self.history is not None:
             self.history.fact("may-lose", topic=truth.key[0], partition=truth.key[1], why=text)
+            for concerned in excused_by_loss(truth, end):
+                self.history.fact("may-lose", **concerned, why=text)
         truth.lower(end)
         for tell in self._on_lost:
             tell(truth)

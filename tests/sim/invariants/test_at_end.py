@@ -9,7 +9,15 @@ import pytest
 
 from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.group_log import GroupLog
+from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.broker.transactions import TRANSACTION_TOPIC
 from minikafka.log import Log
+from minikafka.log.batch import Header, build, stamp
+from minikafka.log.markers import marker
+from minikafka.protocol.group_records import offset_key, offset_value
+from minikafka.protocol.transaction_records import transaction_key
+from minikafka.sim.invariants.history import OF_GROUPS, excused_by_loss
+from minikafka.sim.invariants.replica import Truth
 from tests.sim.invariants.kit import Kit, Story
 
 LOG = "/data/t-0/00000000000000000000.log"
@@ -266,3 +274,29 @@ def test_i17_the_clients_tell_of_an_anomaly() -> None:
 
     kit = ended(tamper)
     assert ids(kit) == {"I17"} and "lost-write" in texts(kit)[0]
+
+
+def truth_of(topic: str, *batches: bytes) -> Truth:
+    """A partition of an internal topic in which these are committed, one after the other."""
+    truth = Truth((topic, 0), "an id", 0)
+    for data in batches:
+        made = bytearray(data)
+        stamp(made, truth.end, 0)
+        truth.add(Header.parse(made), bytes(made))
+    return truth
+
+
+def test_a_loss_in_an_internal_topic_excuses_only_those_of_whom_something_was_lost() -> None:
+    """Fails if a coordinator that forgot one group or one producer, with permission, is excused for all; or if a group is
+    not whose offsets are there, but not the marker that made them count."""
+    def offset(group: str, **producer: Any) -> bytes:
+        return build([(offset_key(group, "t", 0), offset_value(7, 0, "", 0))], timestamp_ms=0, **producer)
+
+    transactional = {"producer_id": 9, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    offsets = truth_of(OFFSETS_TOPIC, offset("kept"), offset("in a transaction", **transactional), offset("also kept"),
+                       marker(9, 0, 0, True, 0), offset("lost"))
+    told = [(fact["group"], fact["anomalies"]) for fact in excused_by_loss(offsets, 3)]
+    assert told == [("in a transaction", OF_GROUPS), ("lost", OF_GROUPS)]
+    decisions = truth_of(TRANSACTION_TOPIC, *(build([(transaction_key(id), None)], timestamp_ms=0) for id in ("a", "b", "c")))
+    assert [fact["producer"] for fact in excused_by_loss(decisions, 1)] == ["b", "c"]
+    assert list(excused_by_loss(truth_of("t", build([(b"k", b"v")], timestamp_ms=0)), 0)) == []

@@ -180,6 +180,31 @@ def test_i13_a_marker_that_nobody_prepared(commit: bool) -> None:
     assert [v.id for v in kit.watch.violations] == ["I13"] and "nobody had prepared" in kit.watch.violations[0].text
 
 
+@pytest.mark.parametrize("between", [0, 1])
+def test_i13_a_marker_comes_twice(between: int) -> None:
+    """Fails if a marker that comes again may end the next transaction of the producer, whose epoch is the same in the
+    classic protocol; or if it may not come again while there is none."""
+    async def story(kit: Kit) -> None:
+        producer = Producer(kit.env, kit.world.bootstrap, transactional_id="classic", transaction_version=1,
+                            transaction_timeout=10.0, history=kit.history)
+        for _ in range(2):
+            await producer.begin()
+            await producer.send("t", kit.history.events[-1]["t"].hex(), partition=0)
+            await producer.commit()
+        await producer.begin()
+        partition = kit.partition(kit.leader())
+        if between:
+            await producer.send("t", "of the third", partition=0)
+        (pid, entry), = partition.log.producers.entries.items()
+        partition.append(marker(pid, entry.epoch, 0, True, kit.env.wall_ms()), -1, "coordinator")
+        await kit.world.sleep(1.0)
+
+    kit = Kit()
+    found = kit.run(story)
+    assert found == ["I13"] * between, [str(violation) for violation in kit.watch.violations]
+    assert all("3 transactions have ended so, of which 2" in violation.text for violation in kit.watch.violations)
+
+
 def test_i13_two_outcomes_of_one_epoch() -> None:
     """Fails if what was prepared may be decided again, the other way."""
     def tamper(kit: Kit) -> None:

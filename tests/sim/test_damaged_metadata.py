@@ -1,0 +1,145 @@
+"""Bits that flip in a node's metadata and in files that are derived of logs: what comes of it, and who mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from minikafka.broker.log_dir import LogDirError
+from minikafka.broker.metadata_log import MetadataLog
+from minikafka.history import History
+from minikafka.sim import damage
+from minikafka.sim.clients.admin import Admin
+from minikafka.sim.faults import CONTROLLER, Fault
+from minikafka.sim.invariants import Watch
+from minikafka.sim.loop import DEAD
+from minikafka.sim.operator import Operator
+from minikafka.sim.swarm import LATEST, Run, Shape
+from minikafka.sim.world import World
+
+FOLDER = "/metadata/__cluster_metadata-0"
+Story = Callable[[World, Operator, Admin], Coroutine[Any, Any, None]]
+
+
+def play(story: Story, **options: Any) -> None:
+    """Three brokers, a watch, an operator, an administrator."""
+    world = World("metadata damage", **options)
+    history = History(world.now)
+    watch = Watch(world, history=history)
+
+    async def run() -> None:
+        await world.start()
+        admin = Admin(world.client_env(), world.bootstrap, history=history)
+        await story(world, Operator(world, watch, history, ()), admin)
+        await admin.close()
+        await watch.at_end()
+
+    world.run(run())
+    assert watch.violations == []
+    world.close()
+
+
+def flip(world: World, node: int, batch: int) -> None:
+    """A bit in this batch of the node's metadata log."""
+    (path,) = [path for path in world.hosts[node].disk.files(FOLDER) if path.endswith(".log")]
+    data = bytes(world.hosts[node].disk.names[path].content)
+    at, header = list(damage.frames(data))[batch]
+    world.flip_bit(node, path, at + header.size - 3, 2)
+
+
+async def agree(world: World) -> None:
+    """Every running node has the same image."""
+    def same() -> bool:
+        brokers = [broker for node in world.nodes if (broker := world.broker(node)) is not None]
+        return len({broker.image.offset for broker in brokers}) == 1
+    await world.until(same)
+    images = [sorted(map(repr, b.image.to_records())) for node in world.nodes if (b := world.broker(node)) is not None]
+    assert images.count(images[0]) == len(images) >= 2
+
+
+def test_a_leader_that_comes_upon_damage_in_its_metadata_leads_no_more() -> None:
+    """Fails if it sends the damage to a follower, or keeps from it what others could give."""
+    async def story(world: World, operator: Operator, admin: Admin) -> None:
+        leader = world.controller()
+        behind = next(node for node in world.nodes if node != leader)
+        await world.until(lambda: all(world.broker(n).quorum.applied > 8 for n in world.nodes))
+        world.kill(behind)
+        for path in damage.metadata_files(world.hosts[behind].disk, FOLDER):
+            world.hosts[behind].disk.names.pop(path)
+        flip(world, leader, 3)
+        world.boot(behind)
+        await world.until(lambda: world.hosts[leader].state is DEAD)
+        assert isinstance(world.hosts[leader].error, LogDirError)
+        assert "does not match its checksum" in str(world.hosts[leader].error)
+        await world.until(lambda: world.controller() not in (None, leader))
+        await agree(world)
+        await world.mend()
+        await operator.mend()
+
+    play(story)
+
+
+def test_a_follower_outlives_what_a_damaged_leader_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a leader that does not look takes its followers with it, or makes them believe what it sends."""
+    async def story(world: World, operator: Operator, admin: Admin) -> None:
+        leader = world.controller()
+        behind, other = (node for node in world.nodes if node != leader)
+        await world.until(lambda: all(world.broker(n).quorum.applied > 8 for n in world.nodes))
+        world.kill(behind)
+        for path in damage.metadata_files(world.hosts[behind].disk, FOLDER):
+            world.hosts[behind].disk.names.pop(path)
+        flip(world, leader, 3)
+        world.boot(behind)
+        await world.sleep(3.0)
+        assert world.controller() == leader and world.hosts[behind].state is not DEAD
+        assert world.broker(behind).quorum.log.end_offset == 0
+        world.kill(leader)
+        await world.until(lambda: world.controller() == other)
+        await agree(world)
+        await operator.mend()
+
+    monkeypatch.setattr(MetadataLog, "read", lambda self, offset: self.log.read(offset, 1 << 20, self.log.end_offset))
+    play(story)
+
+
+@pytest.mark.parametrize("controllers", [None, 3])
+def test_what_is_damaged_while_a_node_is_down(controllers: int | None) -> None:
+    """Fails if a voter starts without what it had acknowledged, or an observer cannot begin again by itself."""
+    async def story(world: World, operator: Operator, admin: Admin) -> None:
+        await admin.create_topic("t", 2, 3)
+        await world.restart(2)
+        await admin.create_topic("u", 2, 3)
+        await world.stop(2)
+        flip(world, 2, 3)
+        world.boot(2)
+        if controllers is None:
+            await world.until(lambda: world.hosts[2].state is DEAD)
+            assert "a voter must not forget that" in str(world.hosts[2].error)
+        else:
+            await world.ready()
+        await operator.mend()
+        assert world.broker(2) is not None and not damage.metadata_damaged(world.hosts[2].disk, FOLDER)
+        await agree(world)
+
+    play(story, controllers=controllers)
+
+
+# --- in the swarm ---------------------------------------------------------------------------------------------------
+
+
+def test_a_swarm_with_bits_that_flip_where_no_records_are() -> None:
+    """Fails when metadata that is damaged is believed, or not mended, or when an index or a checkpoint misleads."""
+    seed = next(seed for seed in range(LATEST, LATEST + 50) if Shape.of(seed) == Shape(None, False, True, True))
+    run = Run(seed)
+    run.plan = [Fault(3.0, "stop", 1, 0.5), Fault(3.0, "stop", 2, 0.5), Fault(6.0, "flip_derived", 1, 0.0),
+                Fault(6.1, "flip_derived", 1, 0.0), Fault(6.2, "flip_derived", 1, 0.0), Fault(8.0, "stop", 1, 0.5),
+                Fault(14.0, "flip_metadata", 2, 0.0), Fault(14.1, "flip_metadata", 2, 0.0),
+                Fault(16.0, "flip_metadata", 3, 0.0), Fault(18.0, "kill", CONTROLLER, 1.0),
+                Fault(20.0, "kill", 2, 1.0)]  # fmt: skip
+    result = run.execute()
+    assert result.violations == []
+    assert result.coverage["bits flipped in derived files"] == 3
+    assert result.coverage["bits flipped in metadata"] == 2, "of one node only"
+    assert isinstance(run.world.hosts[2].error, LogDirError) or result.coverage["fault renew_metadata"] == 1
