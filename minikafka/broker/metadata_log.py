@@ -236,17 +236,17 @@ class MetadataLog:
 
 
 def first_damage(fs: Fs, folder: str) -> int | None:
-    """Where a recovery would end the log for a batch that is none, or damaged; None if all of it is sound."""
+    """The offset of the first damaged batch that a sound one follows; what is torn at the end is a write that failed."""
+    damaged = None
     for name in sorted(name for name in fs.listdir(folder) if name.endswith(".log")):
         file = fs.open(f"{folder}/{name}", create=False)
         try:
-            end, used = int(name[:20]), 0
-            for position, header, batch in scan(file, 0, file.size()):
-                if header.base_offset != end or not batches.crc_ok(batch, 0, header):
-                    return end
-                end, used = header.next_offset, position + header.size
-            if used < file.size():
-                return end
+            for _, header, batch in scan(file, 0, file.size()):
+                sound = batches.crc_ok(batch, 0, header)
+                if sound and damaged is not None:
+                    return damaged
+                if not sound and damaged is None:
+                    damaged = header.base_offset
         finally:
             file.close()
     return None

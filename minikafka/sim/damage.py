@@ -81,8 +81,8 @@ def derived_places(disk: SimDisk, broker: Any) -> list[Place]:
     for path in checkpoints:
         if path in disk.names:
             data = bytes(disk.names[path].content)
-            found.append((path, 0, data.index(b"\n", 2) + 1))
-    return found
+            found.append((path, 0, data.find(b"\n", 2) + 1))
+    return [place for place in found if place[2]]
 
 
 def damaged(world: Any, node: int) -> list[tuple[str, int]]:
