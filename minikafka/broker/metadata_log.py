@@ -196,7 +196,8 @@ class MetadataLog:
         if start > self.log.start_offset:
             self._env.trace("log_start", tp=FOLDER, start=start)
         self.log.advance_start(start)
-        self.log.roll(now_ms)  # so that the next one can delete the file of what it covers
+        if self._durable == self.log.end_offset:  # a roll leaves a mark that says so (I-MLOG-6)
+            self.log.roll(now_ms)  # so that the next one can delete the file of what it covers
         self.log.delete_old_segments(now_ms, start)
 
     def _may_go(self, oldest: SnapshotId, max_bytes: int, max_age_ms: int, now_ms: int) -> bool:

@@ -316,10 +316,11 @@ class Log(SegmentedLog):
         try:
             if not self.offline:
                 with self._disk():
-                    if self.end_offset > self.start_offset:
-                        self.producers.take_snapshot()
                     self.active.seal()
                 self.flush(seal=True)
+                with self._disk():  # after the flush: a snapshot says nothing of what may yet be lost
+                    if self.end_offset > self.start_offset:
+                        self.producers.take_snapshot()
         finally:
             self._close_files()
 
