@@ -34,6 +34,7 @@ Event = dict[str, Any]
 CLIENTS = "clients"
 CLIENT_PORT, INTERNAL_PORT = 9092, 9093
 POLL = 0.005  # seconds between two questions of `until`
+RESUMED = 0.01  # seconds in which who was paused may find that it died meanwhile: of a disk that was full, say
 FEW_PARTITIONS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
 
 
@@ -181,10 +182,13 @@ class World(Breakable):
         """heal(), resume what is paused, boot what is dead, but for those who are `gone` for good; returns when all are
         ready."""
         self.heal()
+        paused = [node for node, host in self.hosts.items() if host.state is PAUSED]
+        for node in paused:
+            self.resume(node)
+        if paused:
+            await self.sleep(RESUMED)
         for node, host in self.hosts.items():
-            if host.state is PAUSED:
-                self.resume(node)
-            elif host.state is DEAD and node not in gone:
+            if host.state is DEAD and node not in gone:
                 self.boot(node)
         await self.ready(timeout)
 

@@ -2,6 +2,8 @@
 
 Owns: the questions under way.
 Invariants: I-QUESTIONS-1 one question at a time about each partition; after an error a pause.
+            I-QUESTIONS-2 where an epoch ended says something of a position only while it stands in that epoch: poll may
+              hand out what was fetched before, and move it, while the question is under way.
 Source: org.apache.kafka.clients.consumer.internals.OffsetFetcher, OffsetsForLeaderEpochClient; KIP-320.
 """
 
@@ -43,20 +45,21 @@ class Questions:
                 if node < 0:
                     self.stale()
                 else:
-                    turns = {tp: self.positions.of[tp].turn for tp in tps}
+                    asked = {tp: (self.positions.of[tp].turn, self.positions.of[tp].epoch) for tp in tps}
                     for tp in tps:
                         self.positions.of[tp].asking = True
-                    self.client.env.spawn(self._about(node, turns, *asker(tps)),
+                    self.client.env.spawn(self._about(node, asked, *asker(tps)),
                                           f"{self.client.client_id}: {phase.name}")
 
-    async def _about(self, node: int, turns: dict[Tp, int], message: ApiMessage, version: int) -> None:
+    async def _about(self, node: int, asked: dict[Tp, tuple[int, int]], message: ApiMessage, version: int) -> None:
         answer = await self.client.ask(node, message, version)
-        for tp in turns:
+        for tp in asked:
             if tp in self.positions.of:
                 self.positions.of[tp].asking = False
-        for tp, part in _partitions(answer, list(turns)).items():
-            position = self.positions.same(tp, turns[tp])
-            if position is not None:
+        for tp, part in _partitions(answer, list(asked)).items():
+            turn, epoch = asked[tp]
+            position = self.positions.same(tp, turn)
+            if position is not None and position.epoch == epoch:  # else poll has handed out what was fetched before
                 self._answered(tp, position, part)
         self.wake()
 

@@ -137,6 +137,8 @@ class LogsMatch(Invariant):
         current = seen.core.is_leader and self.cluster.leads(seen)
         if current:
             end = max(end, min(truth.end, seen.log.end_offset))  # no matter how far its own has come: it must have all
+            if why & ROLE and truth.lost_from is not None:
+                seen.cursor.back_to(truth.lost_from)  # what was passed over while it followed, to be cut off, counts now
         elif not leads:
             end = min(end, truth.end)  # what is above was never a leader's to compare with
         if seen.cursor.offset >= end:
