@@ -29,6 +29,7 @@ from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.group_records import offset_value
 
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
+FOR_EVER = 2**63 - 1  # the latest time that a record holds, in ms (Java's sum turns negative instead)
 
 
 # --- OffsetCommit --------------------------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ async def _commit(ctx: Context, request: OffsetCommitRequest,
                                     request.generation_id_or_member_epoch, ctx.version)
     except KafkaError as refused:
         return [(topic, index, refused.code) for topic, index, _, _ in wanted]
-    expire_ms = -1 if request.retention_time_ms == -1 else now_ms + request.retention_time_ms
+    expire_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, FOR_EVER)
     too_large = [len(partition.committed_metadata or "") > groups.max_metadata for _, _, _, partition in wanted]
     values = {
         key: offset_value(partition.committed_offset, partition.committed_leader_epoch,
