@@ -107,6 +107,19 @@ def test_a_torn_write_is_no_damage(opens: Opens, tmp_path: Path) -> None:
     assert values(opens()) == RECORDS
 
 
+def test_a_roll_marks_only_what_is_flushed(opens: Opens, tmp_path: Path) -> None:
+    """Fails if a roll claims that the disk has what was never flushed: after a power failure the voter would not start."""
+    def marks() -> list[int]:
+        return sorted(int(path.name[:20]) for path in (tmp_path / FOLDER).glob("*.snapshot"))
+
+    log = with_snapshots(filled(opens()), OLD)
+    log.delete_prefix(-1, -1)
+    assert max(marks(), default=0) == 0
+    log._env.loop.run_until_complete(log.flush())
+    log.delete_prefix(-1, -1)
+    assert marks()[-1] == COUNT
+
+
 def test_what_was_truncated_is_not_missed(opens: Opens, tmp_path: Path) -> None:
     """Fails if a voter that a leader made to truncate still answers for the offsets that it had at its start."""
     filled(opens()).close()

@@ -461,6 +461,26 @@ def test_epochs_of_an_undone_truncation_are_not_believed() -> None:
     assert (log.end_offset, log.epochs.entries) == (8, [(1, 0)])
 
 
+def test_a_stop_marks_nothing_that_may_yet_be_lost() -> None:
+    """Fails if a log's last snapshot of producers is on disk before the records of which it tells: a voter would miss
+    them after a power failure, and not start (I-MLOG-6)."""
+    for step in range(1, 100):
+        fs = MemFs()
+        log = open_log(fs, LogConfig())
+        with_producers(log, 6)
+        fs.kill_at = (fs.steps + step, 1.0)
+        try:
+            log.close()
+        except Killed:
+            for seed in range(8):
+                dark = fs.power_cut(random.Random(seed))
+                marks = [int(name[:20]) for name in dark.listdir(PATH) if name.endswith(".snapshot")]
+                assert open_log(dark, LogConfig()).end_offset >= max(marks, default=0), (step, seed)
+        else:
+            assert step > 3
+            return
+
+
 def test_truncation_killed_at_every_step_leaves_no_hole() -> None:
     """Fails if truncation deletes segments from the middle outwards: what was flushed is not checked again after a
     crash, so a hole there would be served (I-SEGS-3)."""

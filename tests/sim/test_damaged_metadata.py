@@ -49,6 +49,16 @@ def flip(world: World, node: int, batch: int) -> None:
     world.flip_bit(node, path, at + header.size - 3, 2)
 
 
+async def ask_for_damage(world: World, leader: int, behind: int) -> None:
+    """A bit flips on the leader's disk, and a node that has lost its metadata asks it for all of it."""
+    await world.until(lambda: all(world.broker(n).quorum.applied > 8 for n in world.nodes))
+    world.kill(behind)
+    for path in damage.metadata_files(world.hosts[behind].disk, FOLDER):
+        world.hosts[behind].disk.names.pop(path)
+    flip(world, leader, 3)
+    world.boot(behind)
+
+
 async def agree(world: World) -> None:
     """Every running node has the same image."""
     def same() -> bool:
@@ -64,12 +74,7 @@ def test_a_leader_that_comes_upon_damage_in_its_metadata_leads_no_more() -> None
     async def story(world: World, operator: Operator, admin: Admin) -> None:
         leader = world.controller()
         behind = next(node for node in world.nodes if node != leader)
-        await world.until(lambda: all(world.broker(n).quorum.applied > 8 for n in world.nodes))
-        world.kill(behind)
-        for path in damage.metadata_files(world.hosts[behind].disk, FOLDER):
-            world.hosts[behind].disk.names.pop(path)
-        flip(world, leader, 3)
-        world.boot(behind)
+        await ask_for_damage(world, leader, behind)
         await world.until(lambda: world.hosts[leader].state is DEAD)
         assert isinstance(world.hosts[leader].error, LogDirError)
         assert "does not match its checksum" in str(world.hosts[leader].error)
@@ -86,12 +91,7 @@ def test_a_follower_outlives_what_a_damaged_leader_sends(monkeypatch: pytest.Mon
     async def story(world: World, operator: Operator, admin: Admin) -> None:
         leader = world.controller()
         behind, other = (node for node in world.nodes if node != leader)
-        await world.until(lambda: all(world.broker(n).quorum.applied > 8 for n in world.nodes))
-        world.kill(behind)
-        for path in damage.metadata_files(world.hosts[behind].disk, FOLDER):
-            world.hosts[behind].disk.names.pop(path)
-        flip(world, leader, 3)
-        world.boot(behind)
+        await ask_for_damage(world, leader, behind)
         await world.sleep(3.0)
         assert world.controller() == leader and world.hosts[behind].state is not DEAD
         assert world.broker(behind).quorum.log.end_offset == 0
