@@ -104,6 +104,27 @@ def test_a_follower_outlives_what_a_damaged_leader_sends(monkeypatch: pytest.Mon
     play(story)
 
 
+def test_a_mark_that_a_truncation_took_stays_away() -> None:
+    """Fails if a loss of power brings back a snapshot of producers behind which a leader had made a voter truncate: the
+    voter would miss what it never lost, and not start (I-MLOG-6)."""
+    async def story(world: World) -> None:
+        await world.start()
+        node = next(n for n in world.nodes if n != world.controller())
+        await world.stop(node)
+        await world.restart(node)  # a start leaves a mark at the end of the log
+        log = world.broker(node).quorum.log
+        end = log.log.producers.snapshots[-1] - 2
+        log.truncate(end)
+        world.powerloss(node)
+        marks = [int(path.split("/")[-1][:20]) for path in world.hosts[node].disk.files(FOLDER) if path.endswith(".snapshot")]
+        assert max(marks, default=0) <= end
+
+    for seed in range(8):
+        world = World(seed)
+        world.run(story(world))
+        world.close()
+
+
 @pytest.mark.parametrize("controllers", [None, 3])
 def test_what_is_damaged_while_a_node_is_down(controllers: int | None) -> None:
     """Fails if a voter starts without what it had acknowledged, or an observer cannot begin again by itself."""
