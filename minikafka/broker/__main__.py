@@ -15,12 +15,13 @@ import sys
 import uvloop
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.exposure import check_exposure
+from minikafka.broker.exposure import check_exposure, check_listeners
 from minikafka.broker.live import LiveEnv, append_only, die_with_parent, obey_standard_input
 from minikafka.broker.log_dir import LogDirError
 from minikafka.broker.log_lines import log_to_stderr
 from minikafka.broker.trace import Trace
-from minikafka.core.configs import BrokerConfig, ConfigError
+from minikafka.core.config_def import ConfigError, plain
+from minikafka.core.configs import BrokerConfig
 
 
 def main(path: str) -> int:
@@ -30,11 +31,15 @@ def main(path: str) -> int:
     env = LiveEnv(loop)
     try:
         config = BrokerConfig(read_properties(env.fs.read(path).decode()))
+        _check_required(config)
+        check_listeners(config)
         for warning in check_exposure(config):
             logging.warning("%s", warning)
-    except ConfigError as error:
+    except (ConfigError, OSError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
+    if config.without_effect:
+        logging.warning("these configurations have no effect here: %s", ", ".join(config.without_effect))
     if trace_file := config["minikafka.trace.file"]:
         env.trace = Trace(env, config["node.id"], str(env.uuid()), append_only(trace_file))
     return loop.run_until_complete(_run(Broker(env, config), env))
@@ -76,6 +81,15 @@ def read_properties(text: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
+def _check_required(config: BrokerConfig) -> None:
+    """ConfigError, in Kafka's words, for what a file must hold."""
+    if config.node_id is None:
+        raise plain("Missing configuration `node.id` which is required when `process.roles` is defined")
+    if not config["controller.quorum.voters"]:
+        raise plain("If using process.roles, controller.quorum.voters must contain a parseable set of controllers: "
+                    "id@host:port, where INTERNAL of the voters listens")
+
+
 def _raise_file_limit() -> None:
     """A partition holds three files open; the soft limit of 1024 is soon reached."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -83,6 +97,6 @@ def _raise_file_limit() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m minikafka.broker FILE.properties")
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: python -m minikafka.broker FILE.properties  (`python -m minikafka start` makes a whole cluster)")
     sys.exit(main(sys.argv[1]))

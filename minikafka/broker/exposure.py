@@ -3,8 +3,11 @@
 There is no authentication here: whoever reaches a listener may read, write and delete everything, and on INTERNAL
 pretend to be a broker. Kafka listens on all addresses by default; that is no default for a classroom's network.
 
-Owns: the rules about addresses in `listeners` and `advertised.listeners`.
-Invariants: I-EXP-1 without `minikafka.allow.remote` no socket is bound to anything but loopback.
+Owns: the rules about `listeners`, their security protocols and `advertised.listeners`.
+Invariants
+  I-EXP-1  without `minikafka.allow.remote` no socket is bound to anything but loopback.
+  I-EXP-2  a listener that is to be encrypted or to ask who is there is never opened in the clear.
+What Kafka does differently: listeners have any names; here INTERNAL is for the other nodes, PLAINTEXT for clients.
 Source: kafka.server.KafkaConfig.validateValues (the refusal of 0.0.0.0); the rest is ours.
 """
 
@@ -36,6 +39,19 @@ def parse_listeners(texts: list[str]) -> Addresses:
 def advertised(config: Mapping[str, Any]) -> Addresses:
     """What clients and brokers are told: `advertised.listeners` where it is set, else `listeners`."""
     return parse_listeners(config["listeners"]) | parse_listeners(config["advertised.listeners"] or [])
+
+
+def check_listeners(config: Mapping[str, Any]) -> None:
+    """ConfigError if a listener is missing, or is to speak what we do not."""
+    needed = {"INTERNAL"} | ({"PLAINTEXT"} if "broker" in config["process.roles"] else set())
+    names = parse_listeners(config["listeners"])
+    if missing := needed - names.keys():
+        raise ConfigError("listeners", ",".join(config["listeners"]), f"{' and '.join(sorted(missing))} is missing: a node "
+                          "needs INTERNAL://host:port for the other nodes and, as a broker, PLAINTEXT://host:port for clients")
+    for pair in config["listener.security.protocol.map"].split(","):
+        name, _, protocol = pair.strip().partition(":")
+        if name in names and protocol != "PLAINTEXT":
+            raise ConfigError("listener.security.protocol.map", pair, f"{name} can only be PLAINTEXT here")
 
 
 def check_exposure(config: Mapping[str, Any]) -> list[str]:

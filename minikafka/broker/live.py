@@ -14,6 +14,7 @@ import ctypes
 import errno
 import fcntl
 import json
+import logging
 import os
 import resource
 import shutil
@@ -266,6 +267,7 @@ def obey_standard_input(env: LiveEnv) -> None:
     def read() -> None:
         for line in sys.stdin:
             env.loop.call_soon_threadsafe(env.faults.apply, json.loads(line))
+        logging.warning("standard input has ended, and this process ends with it: keep it open")
         os._exit(0)
 
     threading.Thread(target=read, name="standard-input", daemon=True).start()

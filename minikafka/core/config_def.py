@@ -86,7 +86,8 @@ Validator = Range | OneOf | Throttled
 @dataclass(frozen=True)
 class Config:
     """One configuration. `synonyms`: broker configurations that give a topic's its default, first wins, each with the
-    factor that turns its unit into ours. `honoured` False: we know the name, but only its default works here."""
+    factor that turns its unit into ours. `honoured` False: it has no effect here; `only_default`: nor is another value
+    taken than the default."""
 
     name: str
     type: Type
@@ -96,6 +97,7 @@ class Config:
     importance: str = "MEDIUM"
     synonyms: tuple[tuple[str, int], ...] = ()
     honoured: bool = True
+    only_default: bool = False
     dynamic: bool = False               # of a broker's: may be changed while it runs
     internal: bool = False              # shown only where it is set
 
@@ -109,13 +111,17 @@ class Config:
 
     def parse(self, text: str) -> Value:
         """The typed value of `text`; ConfigError in Kafka's words if it is none, or is not allowed."""
-        value = _parse(self.name, self.type, text)
+        value = parsed(self.name, self.type, text)
+        if self.only_default and value != self.default:
+            raise ConfigError(self.name, to_text(value),
+                              f"minikafka knows this configuration but only its default {self.default_text!r} works")
         if self.valid is not None:
             self.valid.check(self.name, value)
         return value
 
 
-def _parse(name: str, kind: Type, text: str) -> Value:
+def parsed(name: str, kind: Type, text: str) -> Value:
+    """The typed value of `text`; ConfigError if it is none of this type."""
     trimmed = text.strip()
     if kind == "BOOLEAN":
         if trimmed.lower() not in ("true", "false"):

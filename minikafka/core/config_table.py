@@ -1,10 +1,10 @@
 """The table of configurations: names, types, defaults and limits of Kafka 4.3, texts of our own.
 
 Owns: TOPIC_CONFIGS (every public topic configuration of Kafka 4.3, in Kafka's order of validation) and BROKER_CONFIGS
-(those that this broker honours, those it knows, and its own, prefixed `minikafka.`).
-Invariants: I-CFG-2 a configuration that has no effect here is marked honoured=False and accepts only its default.
-What Kafka does differently: about 360 broker configurations. Source: TopicConfig, LogConfig, AbstractKafkaConfig,
-ServerTopicConfigSynonyms of Kafka 4.3.0, asked through ConfigDef.
+(those that this broker honours, its own, prefixed `minikafka.`, and Kafka's others: config_unused.py).
+Invariants: I-CFG-2 a configuration that has no effect here is marked honoured=False; a broker whose file holds one says
+so at its start, or does not start if the value is one that somebody relies on (only_default).
+Source: TopicConfig, LogConfig, AbstractKafkaConfig, ServerTopicConfigSynonyms of Kafka 4.3.0, asked through ConfigDef.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.core.config_def import LONG_MAX, Config, OneOf, Range, Throttled
+from minikafka.core.config_unused import UNUSED
 
 WEEK, DAY, HOUR, MINUTE = 604_800_000, 86_400_000, 3_600_000, 60_000
 INT_MAX = (1 << 31) - 1
@@ -142,9 +143,9 @@ _BROKERS = [
     _broker("minikafka.allow.remote", "BOOLEAN", False, None,
             "Whether listeners may be reached from other machines; nobody there has to log in."),
     _broker("inter.broker.listener.name", "STRING", "INTERNAL", None,
-            "Name of the listener for replication, quorum and controller."),
+            "Name of the listener for replication, quorum and controller.", only_default=True),
     _broker("controller.listener.names", "LIST", ["INTERNAL"], None,
-            "Name of the listener of the controllers.", "HIGH"),
+            "Name of the listener of the controllers.", "HIGH", only_default=True),
     _broker("listener.security.protocol.map", "STRING", "PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT", None,
             "Security protocol of each listener name.", "LOW"),
     _broker("log.dir", "LIST", ["/tmp/minikafka-logs"], None,
@@ -156,7 +157,8 @@ _BROKERS = [
     _broker("minikafka.trace.file", "STRING", None, None, "File for the trace of events; unset, no trace."),
     # --- quorum and controller
     _broker("controller.quorum.voters", "LIST", [], None, "The voters: id@host:port, comma separated.", "HIGH"),
-    _broker("controller.quorum.bootstrap.servers", "LIST", [], None, "Where voters are found, without ids.", "HIGH"),
+    _broker("controller.quorum.bootstrap.servers", "LIST", [], None, "Where voters are found, without ids.", "HIGH",
+            only_default=True),
     _broker("controller.quorum.election.timeout.ms", "INT", 1000, NATURAL,
             "How long a candidate waits for votes, in ms.", "HIGH"),
     _broker("controller.quorum.fetch.timeout.ms", "INT", 2000, NATURAL,
@@ -270,7 +272,8 @@ _BROKERS = [
             "How often high watermarks are written, in ms.", "HIGH"),
     _broker("replica.selector.class", "STRING", None, RACK_AWARE,
             "Who chooses the replica that a consumer reads from; unset, it is the leader."),
-    _broker("num.replica.fetchers", "INT", 1, POSITIVE, "Fetchers per source broker.", "HIGH", honoured=False),
+    _broker("num.replica.fetchers", "INT", 1, POSITIVE, "Fetchers per source broker.", "HIGH", dynamic=True,
+            honoured=False),
     # --- requests and connections
     _broker("socket.request.max.bytes", "INT", 104857600, POSITIVE, "Largest request, in bytes.", "HIGH"),
     _broker("queued.max.request.bytes", "LONG", -1, None, "Bytes of requests held in memory at once; -1 is no limit."),
@@ -310,4 +313,4 @@ _BROKERS = [
     _broker("transaction.abort.timed.out.transaction.cleanup.interval.ms", "INT", 10000, POSITIVE,
             "How often transactions that ran out of time are aborted, in ms.", "LOW"),
 ]
-BROKER_CONFIGS: dict[str, Config] = {config.name: config for config in _BROKERS}
+BROKER_CONFIGS: dict[str, Config] = {config.name: config for config in _BROKERS} | UNUSED

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from itertools import dropwhile
 from typing import Any, NamedTuple
 
-from minikafka.core.config_def import Config, ConfigError, Value, plain, to_text
+from minikafka.core.config_def import Config, ConfigError, Value, plain
 from minikafka.core.config_table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.core.image import MetadataImage
 
@@ -59,7 +59,6 @@ class BrokerConfig(Mapping[str, Any]):
             if name not in BROKER_CONFIGS:
                 raise UnknownConfigError(name)
             self._typed[name] = BROKER_CONFIGS[name].parse(text)
-            _refuse_without_effect(BROKER_CONFIGS[name], self._typed[name])
 
     def __getitem__(self, name: str) -> Any:
         return self._typed[name]
@@ -69,6 +68,12 @@ class BrokerConfig(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._typed)
+
+    @property
+    def without_effect(self) -> list[str]:
+        """Names of the file that Kafka knows and that do nothing here, where they differ from the default."""
+        return [name for name in self.static
+                if not BROKER_CONFIGS[name].honoured and self._typed[name] != BROKER_CONFIGS[name].default]
 
     @property
     def node_id(self) -> int:
@@ -83,12 +88,6 @@ class BrokerConfig(Mapping[str, Any]):
     def metadata_dir(self) -> str:
         """The folder that holds `__cluster_metadata-0`."""
         return self._typed["metadata.log.dir"] or self.log_dir
-
-
-def _refuse_without_effect(config: Config, value: Value) -> None:
-    if not config.honoured and value != config.default:
-        raise ConfigError(config.name, to_text(value),
-                          f"minikafka knows this configuration but only its default {config.default_text!r} works")
 
 
 # --- topics ----------------------------------------------------------------------------------------------------
@@ -108,8 +107,6 @@ def validate_topic_configs(configs: Mapping[str, str], broker: BrokerConfig | No
     if values["remote.storage.enable"]:
         raise plain("Tiered Storage functionality is disabled in the broker. "
                     "Topic cannot be configured with remote log storage.")
-    for name in configs:
-        _refuse_without_effect(TOPIC_CONFIGS[name], values[name])
     low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if low > high:
         raise plain("conflict topic config setting min.compaction.lag.ms "
@@ -215,4 +212,4 @@ def validate_broker_configs(configs: Mapping[str, str]) -> None:
         raise plain(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
     for name, text in configs.items():
         if name in BROKER_CONFIGS:
-            _refuse_without_effect(BROKER_CONFIGS[name], BROKER_CONFIGS[name].parse(text))
+            BROKER_CONFIGS[name].parse(text)

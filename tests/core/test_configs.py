@@ -113,10 +113,30 @@ def test_unknown_broker_names_are_refused_with_the_nearest():
         BrokerConfig({"num.partitions": "x"})
 
 
-def test_a_broker_value_without_effect_is_refused():
-    """Fails if a configuration that we do not honour is taken silently (I-CFG-2)."""
-    with pytest.raises(ConfigError, match="only its default '1' works"):
-        BrokerConfig({"num.replica.fetchers": "2"})
+def test_kafkas_other_names_are_taken_and_told_to_have_no_effect():
+    """Fails if a file written for Kafka is refused for its threads, or taken without a word (I-CFG-2)."""
+    config = BrokerConfig({"num.network.threads": "5", "num.io.threads": "8", "num.replica.fetchers": "2",
+                           "share.coordinator.state.topic.min.isr": "1", "num.partitions": "4"})
+    assert config.without_effect == ["num.network.threads", "num.replica.fetchers",
+                                     "share.coordinator.state.topic.min.isr"]
+    with pytest.raises(ConfigError, match="Invalid value 0 for configuration num.io.threads: Value must be at least 1"):
+        BrokerConfig({"num.io.threads": "0"})
+
+
+@pytest.mark.parametrize("name, value", [("ssl.client.auth", "required"), ("authorizer.class.name", "a.B"),
+                                         ("sasl.enabled.mechanisms", "PLAIN"), ("controller.listener.names", "CONTROLLER"),
+                                         ("remote.log.storage.system.enable", "true")])
+def test_what_somebody_relies_on_is_refused(name, value):
+    """Fails if a broker starts without the protection, or the plug-in, that its file asks for."""
+    with pytest.raises(ConfigError, match=f"Invalid value {value} for configuration {name}: minikafka knows .* only its "
+                                          "default '.*' works"):
+        BrokerConfig({name: value})
+
+
+def test_every_broker_configuration_of_kafka_is_known():
+    """Fails if one of those that DescribeConfigs of Kafka 4.3 shows is missing, or one more was invented."""
+    public = [name for name, config in BROKER_CONFIGS.items() if not config.internal]
+    assert len([name for name in public if not name.startswith("minikafka.")]) == 340
 
 
 def test_the_first_place_that_sets_a_value_wins():

@@ -51,6 +51,29 @@ def test_other_addresses_need_the_flag_and_warn(host: str) -> None:
     assert "read, write and delete everything" in warning
 
 
+@pytest.mark.parametrize("lines, told", [
+    ({}, "Missing configuration `node.id` which is required"),
+    ({"node.id": "1"}, "controller.quorum.voters must contain a parseable set of controllers"),
+    ({"listeners": "PLAINTEXT://127.0.0.1:9092"}, "INTERNAL is missing"),
+    ({"listeners": "INTERNAL://127.0.0.1:9093"}, "PLAINTEXT is missing"),
+    ({"listener.security.protocol.map": "PLAINTEXT:SSL"}, "PLAINTEXT can only be PLAINTEXT here"),
+    ({"ssl.client.auth": "required"}, "only its default 'none' works"),
+    ({"listeners": "PLAINTEXT://myhost:9092,INTERNAL://127.0.0.1:9093"}, "can be reached from other machines"),
+    (None, "No such file or directory"),
+])
+def test_a_file_that_starts_no_broker_is_told_why(tmp_path: Path, lines: dict[str, str] | None, told: str) -> None:
+    """Fails if a broker ends with a traceback, or starts without what its file asks for (I-EXP-2)."""
+    file = tmp_path / "server.properties"
+    whole = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093", "log.dirs": str(tmp_path / "data")}
+    if lines is not None:
+        few = lines if told.startswith(("Missing", "controller")) else whole | lines
+        file.write_text("".join(f"{name}={value}\n" for name, value in few.items()))
+    ended = subprocess.run([sys.executable, "-m", "minikafka.broker", str(file)], stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "") and ended.stderr.startswith(f"{file}: ")
+    assert told in ended.stderr and ended.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", ""])
 def test_every_address_is_never_advertised(host: str) -> None:
     """Kafka's refusal, word for word; clients could not connect to it. With an address to advertise it is allowed."""
