@@ -133,6 +133,7 @@ def _unset(name: str, kind: Any, topic: str, unit: str, default: Any = None, val
 _BROKERS = [
     # --- identity, listeners, disks
     _broker("node.id", "INT", None, NATURAL, "This node's number, unique in the cluster.", "HIGH"),
+    _broker("broker.id", "INT", -1, None, "The older name of node.id.", "HIGH"),
     _broker("process.roles", "LIST", ["broker", "controller"], OneOf(("broker", "controller")),
             "What this process does: broker, controller, or both.", "HIGH"),
     _broker("broker.rack", "STRING", None, None, "Rack or zone of the broker; replicas are spread over racks."),

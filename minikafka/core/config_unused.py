@@ -12,7 +12,6 @@ from minikafka.core.config_def import Config, OneOf, Range, Validator, parsed
 
 TUNING = """
 # threads, sockets, purgatories, metrics, quotas
-broker.id INT -1 high
 num.io.threads INT* 8 high 1..
 num.replica.alter.log.dirs.threads INT - high
 background.threads INT* 10 high 1..

@@ -54,6 +54,9 @@ class BrokerConfig(Mapping[str, Any]):
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         """`values` as read from the file; ConfigError names the first that is unknown or wrong."""
         self.static: dict[str, str] = dict(values or {})
+        for one, other in (("node.id", "broker.id"), ("broker.id", "node.id")):     # as KafkaConfig.populateSynonyms
+            if one in self.static:
+                self.static.setdefault(other, self.static[one])
         self._typed: dict[str, Value] = {name: config.default for name, config in BROKER_CONFIGS.items()}
         for name, text in self.static.items():
             if name not in BROKER_CONFIGS:

@@ -123,6 +123,11 @@ def test_kafkas_other_names_are_taken_and_told_to_have_no_effect():
         BrokerConfig({"num.io.threads": "0"})
 
 
+def test_a_node_has_one_number_under_two_names():
+    """Fails if a file of Kafka's older kind starts another node than it says."""
+    assert BrokerConfig({"broker.id": "3"}).node_id == BrokerConfig({"node.id": "3"})["broker.id"] == 3
+
+
 @pytest.mark.parametrize("name, value", [("ssl.client.auth", "required"), ("authorizer.class.name", "a.B"),
                                          ("sasl.enabled.mechanisms", "PLAIN"), ("controller.listener.names", "CONTROLLER"),
                                          ("remote.log.storage.system.enable", "true")])
