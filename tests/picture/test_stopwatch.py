@@ -84,3 +84,17 @@ def test_nothing_is_told_of_followers_that_keep_up() -> None:
         c.sleep(1.0)
         told = [event for event in c.trace.events("behind") if event["tp"] == "flights-0"]
         assert told[-1]["behind"] is None
+
+
+def test_who_is_gone_has_no_stopwatch() -> None:
+    """Fails if a killed leader is shown as caught up, in green, under the broker that leads in its place."""
+    with cluster(5) as (c, run):
+        send(c, c.watch(c.producer(), "pilot"), 5)
+        c.sleep(1.0)
+        killed = c.leader("flights", 0)
+        c.kill(killed)
+        c.wait(lambda: c.leader("flights", 0) not in (killed, None, -1), timeout=60)
+        run.refresh()
+        lanes = {lane.broker: lane for lane in run.at(None, "flights-0").chosen.lanes}
+        assert not lanes[killed].in_sync and lanes[killed].behind_for is None
+        assert all(lane.behind_for == 0.0 for b, lane in lanes.items() if b not in (killed, c.leader("flights", 0)))
