@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from minikafka.lab.picture.frame import Frame, Lane, Level
+from minikafka.lab.picture.text import to_text
 from tests.picture.script import TP, Script
 from tests.picture.stories import cluster
 
@@ -127,6 +128,17 @@ def test_groups_know_who_reads_what() -> None:
     assert [(p.committed, p.lag) for p in s.frame().groups[0].progress] == [(7, 13)]
     s.say("assigned", client="A", group="billing", partitions=[])
     assert s.frame().groups[0].progress[0].position is None and s.frame().chosen.fingers[0].kind == "committed"  # type: ignore[union-attr]
+
+
+def test_a_group_without_members_names_nobody() -> None:
+    """Fails if a consumer that was killed is still shown as the reader once its group has counted it out."""
+    s = Script(records=20).say("position", client="A", group="billing", member="a-1", tp=TP, first=0, position=12)
+    s.say("commit", 2, group="billing", tp=TP, offset=7)
+    s.say("group", 1, group="billing", state="Stable", generation=1, members=["a-1"], names={"a-1": "A"},
+          assignment={"a-1": [TP]})
+    assert f"{TP} by A: position 12, committed 7" in to_text(s.frame())
+    s.say("group", 1, group="billing", state="Empty", generation=2, members=[])
+    assert f"{TP} by nobody: position ?, committed 7" in to_text(s.frame())
 
 
 def test_polled_brokers_tell_less() -> None:

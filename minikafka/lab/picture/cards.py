@@ -122,7 +122,7 @@ def _group(group: Group, chosen: str) -> Card:
         _draw_progress_line(paper, x, y + 50, columns, heads, "soft")
         for place, each in enumerate(shown, 1):
             name = shorten_name(each.partition, columns[0][1])
-            values = (name, each.member or words.UNKNOWN, words.offset(each.position),
+            values = (name, words.member(group, each), words.offset(each.position),
                       words.offset(each.committed), words.count(each.lag))
             _draw_progress_line(paper, x, y + 50 + place * LINE, columns, values, "")
         if not shown:

@@ -178,7 +178,8 @@ def _groups(scene: Scene) -> tuple[f.Group, ...]:
     found = []
     for name, g in sorted(scene.state.groups.items()):
         called = _names(scene, g)
-        positions = {tp: (who, at) for who, c in sorted(scene.state.consumers.items()) if c.group == name
+        positions = {tp: (who, at) for who, c in sorted(scene.state.consumers.items())
+                     if c.group == name and (c.member is None or c.member in g.members or g.state is None)
                      for tp, at in c.positions.items()}
         assigned = {tp for tps in g.assignment.values() for tp in tps}
         tps = [tp for tp in names(scene.state) if tp in positions or tp in g.committed or tp in assigned]

@@ -66,8 +66,8 @@ def _group(state: State, event: Event) -> None:
     group = state.groups.setdefault(event["group"], Group())
     group.state, group.generation, group.members = event["state"], event["generation"], tuple(event["members"])
     group.names.update(event.get("names", {}))
-    if "assignment" in event:
-        group.assignment = {member: tuple(tps) for member, tps in event["assignment"].items()}
+    assignment = event.get("assignment", group.assignment)
+    group.assignment = {member: tuple(tps) for member, tps in assignment.items() if member in group.members}
     busy = event["state"] in ("PreparingRebalance", "CompletingRebalance")
     group.rebalancing = (group.rebalancing or event["t"]) if busy else None
 

@@ -130,7 +130,7 @@ def _producer(producer: Producer) -> str:
 def _group(group: Group) -> Iterator[str]:
     yield f"Group {group.name}: {words.group(group)}: {', '.join(group.members) or 'none'}"
     for each in group.progress:
-        yield (f"  {each.partition} by {each.member or words.UNKNOWN}: position {words.offset(each.position)}, "
+        yield (f"  {each.partition} by {words.member(group, each)}: position {words.offset(each.position)}, "
                f"committed {words.offset(each.committed)}, lag {words.count(each.lag)}")
 
 

@@ -20,6 +20,7 @@ from minikafka.lab.picture.frame import (
     Ledger,
     Partition,
     Producer,
+    Progress,
     Query,
     Quorum,
 )
@@ -174,6 +175,11 @@ def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
             ("alive", brokers(quorum.alive if told else None), ""),
             ("fenced", brokers(quorum.fenced if told else None), "wait" if quorum.fenced else ""),
             ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
+
+
+def member(group: Group, progress: Progress) -> str:
+    """Who reads a partition; in a group without members it is nobody."""
+    return progress.member or (UNKNOWN if group.members or group.state is None else "nobody")
 
 
 def group(group: Group) -> str:
