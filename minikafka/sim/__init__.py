@@ -16,7 +16,7 @@ What rests on what, and an order to read it in:
                      faults.py        what strikes; damage.py: which bits may flip; operator.py: who mends
                      swarm.py         all of that drawn, run and judged
     many seeds       campaign.py      on all cores; coverage.py: did enough happen?; shrink.py: a smaller plan
-                     command.py       `python -m minikafka sim`
+                     command.py       `python -m minikafka sim`; progress.py: how far it is
     the judges       invariants/      what must hold after each step and in the end (history: minikafka/history)
                      scripts/         anomalies as stories; ablations/: without the rule that prevents them
     the quorum alone raft_world.py    Raft cores; raft_net.py, raft_disk.py, raft_node.py: theirs of the above

@@ -150,7 +150,7 @@ class Breakable:
 
     def crash_at_write(self, node: int, nth: int, powerloss: bool = False) -> None:
         """Let the process die right before the nth change it makes to its disk from now on, in the middle of whatever
-        it is doing; `heal` or a death before that calls it off."""
+        it is doing, or, if it is dead, of its next start; `heal` or a death before that calls it off."""
         host, left = self.hosts[node], nth
 
         def before_change() -> None:
@@ -158,6 +158,7 @@ class Breakable:
             left -= 1
             if left <= 0:
                 host.disk.on_change = None
+                self._fault("crash_at_write", node=node, starting=not host.serving)
                 self.powerloss(node) if powerloss else self.kill(node)
                 raise Killed
         host.disk.on_change = before_change

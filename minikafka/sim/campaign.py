@@ -74,8 +74,8 @@ def plan_of(kind: str, seed: int) -> Sequence[raft_campaign.Fault | cluster_faul
 
 def fault_kinds(kind: str) -> tuple[str, ...]:
     """The names of all faults that a seed may have."""
-    latest = {**cluster_faults.KINDS, **cluster_faults.LATER_KINDS, **cluster_faults.LATEST_KINDS}
-    return raft_campaign.FAULTS if kind == "raft" else tuple(latest)
+    clusters = tuple(name for those in cluster_faults.KINDS.values() for name in those)
+    return raft_campaign.FAULTS if kind == "raft" else clusters
 
 
 def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[Outcome]:
@@ -146,13 +146,12 @@ class Campaign:
 
 
 def campaign(kind: str, first: int, count: int, jobs: int = 1, faults: Sequence[str] | None = None,
-             tell: Callable[[str], object] = print) -> Campaign:
-    """Run `count` seeds from `first` on; tells of every failing one at once."""
+             tell: Callable[[Outcome], object] = lambda outcome: None) -> Campaign:
+    """Run `count` seeds from `first` on; tells of each at once."""
     result, began = Campaign(kind, first, faults), time.monotonic()
     for outcome in outcomes(kind, range(first, first + count), jobs, faults):
         result.add(outcome)
-        if outcome.violations:
-            tell(outcome.line())
+        tell(outcome)
     result.seconds = time.monotonic() - began
     return result
 

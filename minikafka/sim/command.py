@@ -16,6 +16,7 @@ from typing import Any
 
 from minikafka.sim import campaign as campaigns
 from minikafka.sim.ablations.command import add_arguments as add_ablate
+from minikafka.sim.progress import Progress
 from minikafka.sim.raft_campaign import RaftRun
 from minikafka.sim.scripts.command import add_arguments as add_tell
 from minikafka.sim.shrink import shrink
@@ -98,14 +99,15 @@ def _run(options: argparse.Namespace) -> int:
     if options.ledger and options.faults:
         raise Mistaken("the ledger has whole campaigns: --faults leaves out a part")
     kind = _kind(options)
-    found = campaigns.Campaign(kind, options.first, options.faults)
+    found, progress = campaigns.Campaign(kind, options.first, options.faults), Progress(options.seeds)
     while found.seeds < options.seeds:
         count = min(PART[kind] if options.ledger else options.seeds, options.seeds - found.seeds)
         part = campaigns.campaign(kind, options.first + found.seeds, count, options.jobs, options.faults,
-                                  lambda line: print(line, flush=True))
+                                  progress.add)
         if options.ledger:
             campaigns.write_ledger(part, kind)
         found.join(part)
+    progress.clear()
     print(found.report())
     return 1 if found.failed or found.lacking() else 0
 

@@ -14,16 +14,15 @@ from collections import Counter
 from typing import Any
 
 from minikafka.sim.client_process import KILLED
+from minikafka.sim.faults import CAUGHT_WRITING, CLIENTS_STRUCK, METADATA_FLIPPED
 from minikafka.sim.invariants.losses import METADATA
 
 # Refusals of those whose time is over.
 FENCED = ("FENCED_LEADER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "PRODUCER_FENCED",
           "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")  # fmt: skip
 ENOUGH = 50  # seeds from which on a campaign is judged by its coverage
-LATER_SEEDS, LATEST_SEEDS = "seeds with the later kinds of faults", "seeds with the latest kinds of faults"
 
-# Of each, what 100 seeds must show at least: about a third of what they did when this was written. "later", "latest":
-# what of the cluster's seeds those must show in addition that have such kinds of faults (swarm.Shape).
+# Of each, what 100 seeds must show at least: about a third of what they did when this was written.
 LEAST: dict[str, dict[str, float]] = {
     "raft": {
         "leader": 100, "candidate": 120, "prospective": 250, "resigned": 60, "committed": 800, "truncations": 15,
@@ -38,13 +37,26 @@ LEAST: dict[str, dict[str, float]] = {
         "fault powerloss": 40, "fault pause": 40, "fault cut": 60, "fault stop": 20, "fault reset": 20, "fault wipe": 3,
         "send ok": 20_000, "send info": 200, "commit ok": 500, "delete-topic ok": 20, "requests fenced": 3,
     },
-    "later": {
+}  # fmt: skip
+# What the cluster's seeds from a certain one on must show in addition, for what came with them (swarm.Shape).
+LEAST_FROM: dict[int, dict[str, float]] = {
+    CLIENTS_STRUCK: {
         "fault flip_bit": 7, "fault kill_for_good": 4, "fault kill_client": 20, "fault pause_client": 20,
         "fault replace_client": 20, "fault stop_polling": 8, "fault check_disk": 4, "killed clients' operations": 20,
         "assignments lost": 3,
     },
-    "latest": {"bits flipped in metadata": 5, "bits flipped in derived files": 8, "fault renew_metadata": 3},
+    METADATA_FLIPPED: {"bits flipped in metadata": 5, "bits flipped in derived files": 8, "fault renew_metadata": 3},
+    CAUGHT_WRITING: {"fault crash_at_write": 20, "died starting": 8},
 }  # fmt: skip
+
+
+def may_have(seed: int) -> Counter[str]:
+    """A seed of a cluster, counted under all that came before it."""
+    return Counter(_from(first) for first in LEAST_FROM if seed >= first)
+
+
+def _from(first: int) -> str:
+    return f"seeds from {first:,} on"
 
 
 def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
@@ -52,8 +64,8 @@ def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
     if seeds < ENOUGH:
         return []
     least = {name: int(number * seeds / 100) for name, number in LEAST[kind].items()}
-    for which, count in (("later", coverage[LATER_SEEDS]), ("latest", coverage[LATEST_SEEDS])):
-        least |= {name: int(number * count / 100) for name, number in LEAST[which].items()}
+    for first, wanted in LEAST_FROM.items():
+        least |= {name: int(number * coverage[_from(first)] / 100) for name, number in wanted.items()}
     return [f"too little chaos: {name} {coverage[name]}, wanted at least {number}"
             for name, number in least.items() if coverage[name] < number]  # fmt: skip
 
@@ -99,6 +111,7 @@ def _count_event(event: dict[str, Any], counts: Counter[str], isrs: dict[str, in
     kind = event["k"]
     if kind == "fault":
         counts[f"fault {event['fault']}"] += 1
+        counts["died starting"] += event.get("starting", False)
         if event["fault"] == "flip_bit" and not event["path"].endswith(".log") or METADATA in event.get("path", ""):
             counts["bits flipped in metadata" if METADATA in event["path"] else "bits flipped in derived files"] += 1
     elif kind == "role" and event["role"] == "leader":

@@ -4,6 +4,9 @@ Which kinds a seed has, and how often, is drawn too (swarm testing: runs with fe
 of them never do). A fault's target is a broker's number or a role, looked up when the fault strikes: whoever leads the
 busiest partition, the active controller, a coordinator; or one of the clients' processes.
 
+A process may be ended anywhere between two steps of its own, or, more evilly, in the middle of one, right before the nth
+change that it makes to its disk: half of what belongs together is written then, and nothing after it runs.
+
 Owns: the plan; how each kind begins and ends. The faults themselves are the world's, and the clients' processes'.
 Invariants: I-PLOT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
             I-PLOT-2 every fault ends by itself, or with the healing that comes after the last, but for two: a broker that
@@ -29,20 +32,26 @@ LEADER, CONTROLLER, COORDINATOR, CLIENT = "leader", "controller", "coordinator",
 ROLES = (LEADER, CONTROLLER, COORDINATOR)
 SECONDS = 30.0  # of faults
 Odds = tuple[float, float, float]  # how often a kind is among a seed's, and how long it lasts (seconds, from and to)
-KINDS: dict[str, Odds] = {
-    "kill": (0.5, 0.1, 8.0), "powerloss": (0.4, 0.1, 8.0), "stop": (0.35, 0.1, 6.0), "kill_all": (0.1, 0.1, 3.0),
-    "pause": (0.4, 0.2, 8.0), "cut": (0.35, 0.2, 8.0), "cut_one_way": (0.3, 0.2, 8.0), "isolate": (0.35, 0.2, 10.0),
-    "cut_clients": (0.25, 0.2, 6.0), "slow": (0.3, 1.0, 8.0), "reset": (0.4, 0.0, 0.0), "hold_follower": (0.3, 1.0, 14.0),
-    "slow_follower": (0.2, 1.0, 8.0), "slow_disk": (0.25, 0.5, 6.0), "jump_clock": (0.2, 0.0, 0.0),
-    "drift_clock": (0.2, 1.0, 10.0), "fail_disk": (0.2, 0.5, 4.0), "fill_disk": (0.15, 0.5, 4.0), "wipe": (0.15, 0.2, 4.0),
-}  # fmt: skip
-# Kinds that came later: only seeds that came later have them (swarm.Shape).
 CLIENT_KINDS: dict[str, Odds] = {
     "kill_client": (0.4, 0.1, 8.0), "pause_client": (0.4, 1.0, 15.0), "replace_client": (0.35, 2.0, 15.0),
     "stop_polling": (0.3, 9.0, 15.0),
 }  # fmt: skip
-LATER_KINDS = {"flip_bit": (0.25, 0.0, 0.0), "kill_for_good": (0.2, 0.0, 0.0), **CLIENT_KINDS}
-LATEST_KINDS: dict[str, Odds] = {"flip_metadata": (0.25, 0.0, 0.0), "flip_derived": (0.25, 0.0, 0.0)}
+# Each kind with those of its time, under the first seed that may have it: older seeds stand in lists and in the ledger,
+# and must stay what they are (swarm.Shape).
+CLIENTS_STRUCK, METADATA_FLIPPED, CAUGHT_WRITING = 30_000, 40_000, 50_000
+KINDS: dict[int, dict[str, Odds]] = {
+    0: {
+        "kill": (0.5, 0.1, 8.0), "powerloss": (0.4, 0.1, 8.0), "stop": (0.35, 0.1, 6.0), "kill_all": (0.1, 0.1, 3.0),
+        "pause": (0.4, 0.2, 8.0), "cut": (0.35, 0.2, 8.0), "cut_one_way": (0.3, 0.2, 8.0), "isolate": (0.35, 0.2, 10.0),
+        "cut_clients": (0.25, 0.2, 6.0), "slow": (0.3, 1.0, 8.0), "reset": (0.4, 0.0, 0.0),
+        "hold_follower": (0.3, 1.0, 14.0), "slow_follower": (0.2, 1.0, 8.0), "slow_disk": (0.25, 0.5, 6.0),
+        "jump_clock": (0.2, 0.0, 0.0), "drift_clock": (0.2, 1.0, 10.0), "fail_disk": (0.2, 0.5, 4.0),
+        "fill_disk": (0.15, 0.5, 4.0), "wipe": (0.15, 0.2, 4.0),
+    },
+    CLIENTS_STRUCK: {"flip_bit": (0.25, 0.0, 0.0), "kill_for_good": (0.2, 0.0, 0.0), **CLIENT_KINDS},
+    METADATA_FLIPPED: {"flip_metadata": (0.25, 0.0, 0.0), "flip_derived": (0.25, 0.0, 0.0)},
+    CAUGHT_WRITING: {"crash_at_write": (0.6, 1.0, 8.0), "crash_at_start": (0.5, 1.0, 6.0)},
+}  # fmt: skip
 ZOMBIE_S = 5.0  # a replaced client that goes on is ended after so long
 BUSY_S = 1.0  # so long is waited for a client to be busy
 
@@ -62,7 +71,12 @@ class Fault(NamedTuple):
         return f"{self.at:7.3f} s  {self.kind} {who} for {self.lasts:.3f} s{detail}"
 
 
-def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds] = KINDS) -> list[Fault]:
+def kinds(seed: int) -> dict[str, Odds]:
+    """Those that a seed may have."""
+    return {kind: odds for first, those in KINDS.items() if seed >= first for kind, odds in those.items()}
+
+
+def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds]) -> list[Fault]:
     """The plan of one seed."""
     kinds = [kind for kind, (often, _, _) in among.items() if rng.random() < often]
     every = rng.choice((1.0, 2.0, 4.0, 8.0))
@@ -88,6 +102,8 @@ def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortes
         "fail_disk": (rng.choice(("read", "write", "sync")), rng.choice((1, 1, 3))),
         "fill_disk": (rng.choice((0, 100, 5000)),),
     }.get(kind, ())  # fmt: skip
+    if kind in KINDS[CAUGHT_WRITING]:  # a broker changes its disk some ten times a second, and fifty times as it starts
+        detail = (rng.choice(("kill", "powerloss")), int(10 ** rng.uniform(0.0, 1.7 if kind == "crash_at_write" else 2.1)))
     return Fault(at, kind, target, lasts, detail)
 
 
@@ -177,6 +193,22 @@ class Striker:
             return None
         self.world.powerloss(node)
         return self._boot(node)
+
+    def _crash_at_write(self, node: int, how: str, nth: int) -> Any:
+        """Whoever comes to no nth write before the time is up, lives on."""
+        self.world.crash_at_write(node, nth, powerloss=how == "powerloss")
+
+        def call_off() -> None:
+            self.world.hosts[node].disk.on_change = None
+            self._boot(node)()
+        return call_off
+
+    def _crash_at_start(self, node: int, how: str, nth: int) -> Any:
+        """In the middle of its recovery from just such a death."""
+        getattr(self, f"_{how}")(node)
+        call_off = self._crash_at_write(node, how, nth)
+        self._boot(node)()
+        return call_off
 
     def _stop(self, node: int) -> Any:
         """A controlled shutdown; one that does not come to its end is killed when the time is up."""

@@ -31,7 +31,7 @@ from minikafka.sim.world import World
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
 BROKERS = 3
-BUILT, LATER, LATEST = 5000, 30_000, 40_000  # seeds, see Shape
+OWN_QUORUM = 5000  # the first seed that may have one, see Shape
 CLIENTS_END_S, READ_S = 60.0, 40.0
 
 
@@ -69,7 +69,7 @@ class Run:
         chosen = workload.draw(rng)
         self.work = [kind(self.world, 1 / len(chosen)) for kind in chosen]
         for work in self.work:
-            work.trims_inside = shape.latest
+            work.trims_inside = shape.trims_inside
         self.clients: list[ClientProcess] = []
         self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
                      if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
@@ -79,7 +79,7 @@ class Run:
     @staticmethod
     def plan_of(seed: int) -> list[faults.Fault]:
         """All faults of a seed."""
-        return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1), Shape.of(seed).faults)
+        return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1), faults.kinds(seed))
 
     def execute(self) -> Result:
         """Run it to its end."""
@@ -90,10 +90,7 @@ class Run:
         except Exception as error:
             self._violated("I14", f"{type(error).__name__}: {error}")
         counted = coverage.of_cluster(self.world, self.history, self.watch)
-        if self.shape.later:
-            counted[coverage.LATER_SEEDS] = 1
-        if self.shape.latest:
-            counted[coverage.LATEST_SEEDS] = 1
+        counted.update(coverage.may_have(self.seed))
         result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,
                         self.world.events, self.plan, self.watch.losses)
         for client in self.clients:
@@ -119,7 +116,8 @@ class Run:
         await admin.close()
         for work in self.work:
             for number, client in enumerate(work.clients()):
-                self.clients.append(ClientProcess(world, self.history, f"{work.name} {number}", client, self.shape.later))
+                self.clients.append(ClientProcess(world, self.history, f"{work.name} {number}", client,
+                                                  self.shape.clients_alone))
                 self.clients[-1].start()
         striker = faults.Striker(world, self.topics[0], self.clients)
         await striker.strike_all(self.plan)
@@ -175,32 +173,29 @@ class Run:
 @dataclass(frozen=True)
 class Shape:
     """What belongs to which seeds. They are named in lists and in the ledger, and must stay what they are: what the swarm
-    learns is drawn apart from everything else, for seeds that nobody has run yet.
+    learns is drawn apart from everything else, for seeds that nobody has run yet. From each of these on:
 
-    from 0          three brokers that vote; the faults of faults.KINDS; all clients in one process
-    from BUILT      a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)
-    from LATER      bits flip, a broker dies for good, clients are struck, each in its process (faults.LATER_KINDS)
-    from LATEST     bits flip in metadata, indexes and checkpoints too (faults.LATEST_KINDS); records are deleted from
-                    within a batch on
+    0                   three brokers that vote; all clients in one process
+    OWN_QUORUM          a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)
+    CLIENTS_STRUCK      each client in a process of its own; it is struck, bits flip in logs, a broker dies for good
+    METADATA_FLIPPED    bits flip in metadata, indexes, checkpoints; records are deleted from within a batch on
+    CAUGHT_WRITING      nodes die between two changes to their disks, at work or in their recovery
+
+    faults.KINDS has the faults that came with each.
     """
 
     controllers: int | None = None
     unclean: bool = False
-    later: bool = False
-    latest: bool = False
+    clients_alone: bool = False
+    trims_inside: bool = False
 
     @classmethod
     def of(cls, seed: int) -> Shape:
-        if seed < BUILT:
+        if seed < OWN_QUORUM:
             return cls()
         rng = Random(f"swarm {seed}:shape")
         controllers, unclean = 3 if rng.random() < 0.2 else None, rng.random() < 0.1
-        return cls(controllers, unclean, later=seed >= LATER, latest=seed >= LATEST)
-
-    @property
-    def faults(self) -> dict[str, faults.Odds]:
-        return {**faults.KINDS, **(faults.LATER_KINDS if self.later else {}),
-                **(faults.LATEST_KINDS if self.latest else {})}
+        return cls(controllers, unclean, seed >= faults.CLIENTS_STRUCK, seed >= faults.METADATA_FLIPPED)
 
 
 def draw_config(rng: Random) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import pty
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,10 +14,11 @@ import pytest
 from minikafka.sim import campaign as campaigns
 from minikafka.sim import command, coverage, faults, workload
 from minikafka.sim.campaign import Campaign, Outcome, kept_seeds, write_ledger
+from minikafka.sim.faults import CAUGHT_WRITING, CONTROLLER, KINDS, Fault
 from minikafka.sim.shrink import shrink
-from minikafka.sim.swarm import BUILT, LATER, LATEST, Run, Shape, run_seed
+from minikafka.sim.swarm import OWN_QUORUM, Run, Shape, run_seed
 
-DRAWN = "84f7851dbc0ba8fb"  # a digest of what some seeds draw
+DRAWN = "1bb0ddf44f378c3f"  # a digest of what some seeds draw
 
 @pytest.mark.parametrize("kept", kept_seeds(), ids=str)
 def test_what_once_failed(kept: campaigns.Kept) -> None:
@@ -31,12 +35,12 @@ def test_a_seed_is_a_run() -> None:
 
 def test_clusters_are_built_in_several_ways_from_a_certain_seed_on() -> None:
     """Fails if a seed that lists name is another run now, if a way of building is never drawn, or if most seeds may lose."""
-    assert {Shape.of(seed) for seed in range(BUILT)} == {Shape()}
-    drawn = Counter(Shape.of(seed) for seed in range(BUILT, BUILT + 1000))
+    assert {Shape.of(seed) for seed in range(OWN_QUORUM)} == {Shape()}
+    drawn = Counter(Shape.of(seed) for seed in range(OWN_QUORUM, OWN_QUORUM + 1000))
     assert set(drawn) == {Shape(controllers, unclean) for controllers in (None, 3) for unclean in (False, True)}
     assert 150 < sum(n for shape, n in drawn.items() if shape.controllers) < 250
     assert 60 < sum(n for shape, n in drawn.items() if shape.unclean) < 140
-    unclean = next(seed for seed in range(BUILT, BUILT + 1000) if Shape.of(seed) == Shape(3, True))
+    unclean = next(seed for seed in range(OWN_QUORUM, OWN_QUORUM + 1000) if Shape.of(seed) == Shape(3, True))
     run = Run(unclean)
     assert run.config["unclean.leader.election.enable"] is True and run.watch.unclean
     assert not len(run.history), "what is lost is excused when it is, and nothing else"
@@ -50,19 +54,20 @@ def test_plans_differ_and_faults_can_be_left_out() -> None:
     assert plan != Run(3).plan and len(plan) > 4
     assert Run(1, keep=[1, 3]).plan == [plan[1], plan[3]]
     assert {fault.kind for fault in Run(1, kinds=[plan[0].kind]).plan} == {plan[0].kind}
-    drawn = {fault.kind for seed in range(200) for fault in Run.plan_of(seed)}
-    assert drawn == set(faults.KINDS)
-    later = [fault for seed in range(LATER, LATER + 200) for fault in Run.plan_of(seed)]
-    assert {fault.kind for fault in later} == {*faults.KINDS, *faults.LATER_KINDS}
-    latest = {fault.kind for seed in range(LATEST, LATEST + 200) for fault in Run.plan_of(seed)}
-    assert latest == {*faults.KINDS, *faults.LATER_KINDS, *faults.LATEST_KINDS}
-    assert {fault.kind for fault in later if fault.target == faults.CLIENT} == set(faults.CLIENT_KINDS)
+    there: set[str] = set()
+    for first, those in KINDS.items():
+        there |= set(those)
+        drawn = [fault for seed in range(first, first + 200) for fault in Run.plan_of(seed)]
+        assert {fault.kind for fault in drawn} == there
+        assert {fault.kind for fault in drawn if fault.target == faults.CLIENT} == there & set(faults.CLIENT_KINDS)
+    assert set(campaigns.fault_kinds("cluster")) == there
 
 
 def test_a_seed_stays_what_it_is() -> None:
     """Fails when seeds that are in the ledger, or in a list, come to mean something else: what the swarm learns is for
-    seeds from LATER on."""
-    seeds = [*range(100), *range(BUILT, BUILT + 100), *range(LATER - 100, LATER)]
+    seeds that nobody has run yet."""
+    among = ((0, 100), (OWN_QUORUM, OWN_QUORUM + 100), *((first - 100, first + 100) for first in KINDS if first))
+    seeds = [seed for first, end in among for seed in range(first, min(end, CAUGHT_WRITING))]
     drawn = [(Shape.of(seed).controllers, Shape.of(seed).unclean, Run.plan_of(seed)) for seed in seeds]
     assert hashlib.sha256(repr(drawn).encode()).hexdigest()[:16] == DRAWN
 
@@ -71,11 +76,28 @@ def test_a_campaign_is_judged_by_the_kinds_that_came_later() -> None:
     """Fails when a campaign whose seeds should have them, and had none, is believed."""
     met = Counter(dict.fromkeys(coverage.LEAST["cluster"], 10 ** 6))
     assert coverage.lacking("cluster", met, 200) == []
-    for which, seeds in (("later", coverage.LATER_SEEDS), ("latest", coverage.LATEST_SEEDS)):
-        met[seeds] = 200
-        assert len(coverage.lacking("cluster", met, 200)) == len(coverage.LEAST[which])
-        met.update({name: 2 * number for name, number in coverage.LEAST[which].items()})
+    for first, wanted in coverage.LEAST_FROM.items():
+        (name,) = coverage.may_have(first).keys() - coverage.may_have(first - 1).keys()
+        met[name] = 200
+        assert len(coverage.lacking("cluster", met, 200)) == len(wanted)
+        met.update({name: 2 * number for name, number in wanted.items()})
         assert coverage.lacking("cluster", met, 200) == []
+
+
+def test_a_swarm_catches_nodes_between_two_writes() -> None:
+    """Fails if a node that should die in the middle of a step, or of its start, does not, or does when its time is up;
+    if its other half of the step harms anything; or if what only might have struck is counted."""
+    run = Run(CAUGHT_WRITING)
+    run.plan = [Fault(2.0, "crash_at_write", 1, 5.0, ("kill", 3)),
+                Fault(9.0, "crash_at_write", CONTROLLER, 5.0, ("powerloss", 2)),
+                Fault(12.0, "crash_at_write", 3, 0.5, ("kill", 100)),
+                Fault(16.0, "crash_at_start", 2, 3.0, ("powerloss", 20))]  # fmt: skip
+    result = run.execute()
+    assert result.violations == []
+    assert result.coverage["fault crash_at_write"] == 3 and result.coverage["died starting"] == 1
+    died = [e["node"] for e in result.events if e["k"] == "fault" and e["fault"] in ("kill", "powerloss")]
+    controller = died[1]
+    assert died == [1, controller, 2, 2] and run.world.hosts[3].incarnation == 1 + (controller == 3)
 
 
 def test_every_kind_of_work_is_drawn() -> None:
@@ -189,6 +211,29 @@ def test_only_some_kinds_of_faults() -> None:
     assert none.lacking() == ["no flip_bit in the plans of these seeds"]
     assert "not judged" in Campaign("raft", 0, seeds=10).report()
     assert "not judged" not in some.report()
+
+
+def test_a_campaign_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a terminal does not see the seeds that are done, or if a log has anything of it."""
+    def run(kind: str, seed: int, faults: list[str] | None = None) -> Outcome:
+        return Outcome(kind, seed, ["I8 at 1.000 s: lost"] * (seed == 1))
+
+    monkeypatch.setattr(campaigns, "run_one", run)
+    asked = ["run", "--raft", "--seeds", "3", "--jobs", "1"]
+    assert command.main(asked) == 1
+    without, error = capsys.readouterr()
+    assert error == ""
+    theirs, ours = pty.openpty()
+    with os.fdopen(ours, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert command.main(asked) == 1
+    shown = os.read(theirs, 1 << 16).decode().split("\r\x1b[K")
+    os.close(theirs)
+    assert capsys.readouterr().out.splitlines()[:-1] == without.splitlines()[:-1], "the last has the seconds that it took"
+    assert [line.partition(" seeds/s")[0].rpartition(", ")[0] for line in shown] == [
+        "", "0 of 3 seeds, 0 with violations", "1 of 3 seeds, 0 with violations", "", "2 of 3 seeds, 1 with violations",
+        "3 of 3 seeds, 1 with violations", ""]  # fmt: skip
+    assert shown[5].endswith("seeds/s, 0:00:00 left")
 
 
 WRONG = {

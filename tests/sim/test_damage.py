@@ -8,11 +8,11 @@ from minikafka.history import History
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.producer import Producer
 from minikafka.sim.damage import damaged, places
-from minikafka.sim.faults import LEADER, Fault
+from minikafka.sim.faults import CLIENTS_STRUCK, LEADER, Fault
 from minikafka.sim.invariants import Watch
 from minikafka.sim.loop import DEAD
 from minikafka.sim.operator import Operator
-from minikafka.sim.swarm import LATER, Run
+from minikafka.sim.swarm import Run
 from minikafka.sim.world import World
 
 TP = ("t", 0)
@@ -88,7 +88,7 @@ def test_every_bit_that_may_flip_is_one_that_a_checksum_covers() -> None:
 
 def test_a_swarm_goes_on_without_the_broker_that_died_for_good_and_reads_no_damage() -> None:
     """Fails when two of three do not suffice, when somebody starts the dead one again, or when damage is not mended."""
-    run = Run(LATER)
+    run = Run(CLIENTS_STRUCK)
     run.plan = [Fault(4.0, "kill_for_good", 2, 0.0), Fault(6.0, "kill_for_good", 1, 0.0),
                 Fault(8.0, "flip_bit", LEADER, 0.0), Fault(20.0, "stop", LEADER, 1.0)]  # fmt: skip
     result = run.execute()

@@ -12,9 +12,9 @@ from minikafka.sim.client_process import KILLED, ClientProcess
 from minikafka.sim.clients.admin import Admin
 from minikafka.sim.clients.producer import Producer
 from minikafka.sim.clients.reader import read_all
-from minikafka.sim.faults import BUSY_S, CLIENT, Fault, Striker
+from minikafka.sim.faults import BUSY_S, CLIENT, CLIENTS_STRUCK, Fault, Striker
 from minikafka.sim.loop import DEAD, RUNNING
-from minikafka.sim.swarm import LATER, Result, Run
+from minikafka.sim.swarm import Result, Run
 from minikafka.sim.world import World
 
 
@@ -172,7 +172,7 @@ def struck(seed: int, *kinds: str) -> tuple[Run, Result]:
 
 
 def seed_with(*names: str) -> int:
-    return next(seed for seed in range(LATER, LATER + 500)
+    return next(seed for seed in range(CLIENTS_STRUCK, CLIENTS_STRUCK + 500)
                 if {work.name for work in Run(seed).work} == {*names} and not Run(seed).shape.unclean)  # fmt: skip
 
 

@@ -152,6 +152,24 @@ def test_what_a_process_does_while_it_dies_reaches_no_disk() -> None:
     play(story)
 
 
+@pytest.mark.parametrize("powerloss", [False, True])
+def test_a_start_may_die_between_two_writes_too(powerloss: bool) -> None:
+    """Fails if a process that dies in the middle of its recovery takes the world along, or goes on."""
+    async def story(w: Shop) -> None:
+        assert await w.send(b"a") == 0
+        node = w.follower
+        w.kill(node)
+        for nth in (1, 10, 20, 40):
+            w.crash_at_write(node, nth, powerloss)
+            w.boot(node)
+            await w.until(lambda: w.hosts[node].state == "dead")
+        died = [e for e in w.events if e["k"] == "fault" and e["fault"] == "crash_at_write"]
+        assert [e["starting"] for e in died] == [True] * 4 and w.crashes == []
+        await w.restart(node)
+        await w.until(lambda: w.values(node) == [b"a"])
+    play(story)
+
+
 def test_a_paused_broker_is_fenced_and_all_that_is_late_comes_at_once() -> None:
     """Fails if a paused process acts, loses its timers, or is forgiven by the controller."""
     async def story(w: Shop) -> None:
