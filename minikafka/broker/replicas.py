@@ -98,7 +98,10 @@ class ReplicaManager:
         for each in [*(p.log for p in self.hosted()), *self._opened.values()]:
             each.close()                               # flushes
         self.checkpoints.close()
-        self.dir.write_clean_marker(self.broker.lifecycle.broker_epoch)
+        epoch = self.broker.lifecycle.broker_epoch
+        if epoch < 0 and self.dir.was_clean:               # never registered: nothing is here but what that epoch left
+            epoch = self.dir.clean_epoch
+        self.dir.write_clean_marker(epoch)
 
     def _every(self, seconds: float, fn: Callable[[], None]) -> None:
         def again() -> None:

@@ -235,3 +235,32 @@ def hw(world: World, node: int, tp: tuple[str, int]) -> Any:
     broker = world.broker(node)
     assert broker is not None
     return broker.replicas.partitions[tp].high_watermark
+
+
+def test_a_start_that_never_registered_forgets_no_clean_shutdown() -> None:
+    """Fails when a broker that is started and stopped while it reaches no controller writes down that it was closed by
+    nobody: as an unclean one it then leaves the ELR, with the only copy should the leader lose its own (seed 13440)."""
+    async def story(world: World) -> None:
+        await world.start()
+        await Admin(*clients(world)).create_topic("t", 1, 2)
+        assert await Producer(*clients(world)).send("t", "acknowledged") == (0, 0)
+        state = next(e for e in world.events if e["k"] == "partition" and e["tp"] == "t-0")
+        follower = next(n for n in state["replicas"] if n != state["leader"])
+        await world.stop(follower)
+        for other in world.nodes:
+            if other != follower:
+                world.cut(follower, other)
+        world.boot(follower)
+        await world.sleep(1.0)
+        await world.stop(follower)
+        world.heal()
+        await world.restart(follower)
+        await world.until(lambda: follower in partitions()[-1]["isr"])
+        assert [e for e in partitions() if follower not in (*e["isr"], *e["elr"])] == [] and len(partitions()) > 2
+
+    def partitions() -> list[dict[str, Any]]:
+        return [e for e in world.events if e["k"] == "partition" and e["tp"] == "t-0"]
+
+    world = World(1, config={"min.insync.replicas": 2})
+    world.run(story(world))
+    world.close()

@@ -29,8 +29,9 @@ class LogsAreWhole(Invariant):
         if broker is not None and broker.replicas.caught_up:  # no log of the last life, but a new one of a partition
             self.watch.ends.pop((node, key), None)  # that comes here, perhaps once more
             return
-        end = self.watch.ends.get((node, key), 0)
-        if event["leo"] < end and node not in self.watch.keeper.troubled:
+        end, truth = self.watch.ends.get((node, key), 0), self.watch.truths.get(key)
+        empty = truth is not None and self._may_end_in_nothing(truth) and not event["truncated_bytes"]
+        if event["leo"] < end and not empty and node not in self.watch.keeper.troubled:
             self.fail(f"broker {node} recovered {event['tp']} up to {event['leo']}, it ended at {end}, and its disk is "
                       f"sound")
 
@@ -70,12 +71,16 @@ class LogsAreWhole(Invariant):
             self.fail(f"{seen}: a second recovery changed {differ}", str(seen))
 
     def _ends_without_records(self, seen: Seen, recovered: int) -> bool:
-        """A permitted loss can cut a log where compaction had taken everything out: then no batch tells of the offsets
-        before its end, and a restart begins at the last one that is there (so Apache's)."""
         cursor = Cursor(seen.log)
         for _ in cursor.read(seen.log.end_offset):
             pass
-        return seen.truth.was_lost and seen.truth.compacted and recovered == cursor.offset
+        return self._may_end_in_nothing(seen.truth) and recovered == cursor.offset
+
+    @staticmethod
+    def _may_end_in_nothing(truth: Truth) -> bool:
+        """A permitted loss can cut a log where compaction had taken everything out: then no batch tells of the offsets
+        before its end, and a restart begins at the last one that is there (so Apache's)."""
+        return truth.was_lost and truth.compacted
 
     def _copy(self, disk: SimDisk, folder: str) -> SimDisk:
         copy = SimDisk()
