@@ -64,8 +64,10 @@ class QuorumIsSafe(Invariant):
                 self._look_at(node, broker.quorum)
 
     def _end(self, node: int) -> int:
-        """Where the node's log ends; if it is dead, where it ended when it died."""
+        """Where the node's log ends; if it is dead, or has not read its log yet, where it ended when it died."""
         broker = self.cluster.brokers.get(node)
+        if broker is not None and not hasattr(broker.quorum, "raft") and node in self._voters:
+            broker = self._voters[node].quorum.broker
         life, end = self._dark.get(node, (None, 0))
         log = getattr(broker.quorum, "log", None) if broker is not None else None
         return end if life is broker or log is None else log.end_offset
