@@ -87,16 +87,15 @@ class QuorumIsSafe(Invariant):
             return
         if high < voter.high_watermark:
             self.fail(f"node {node}: the quorum's HW went back from {voter.high_watermark} to {high}")
-        if high > log.end_offset:
-            return  # the snapshot that says so is being written down; what the log still holds goes when that is done
         voter.high_watermark = high
-        self._compare(node, voter, high)
+        if high <= log.end_offset:  # else the snapshot that says so is being written down, and then the log begins anew
+            self._compare(node, voter, high)
         if high > self.end:
             self.end = high
             self._majority()
 
     def _compare(self, node: int, voter: Voter, high: int) -> None:
-        for header, raw in voter.cursor.read(min(high, voter.log.end_offset)):
+        for header, raw in voter.cursor.read(high):
             if self.batches.setdefault(header.base_offset, raw) != raw:
                 self.fail(f"node {node}: its metadata log differs at offset {header.base_offset} (epoch "
                           f"{header.leader_epoch}) from what another had committed", header.base_offset)
