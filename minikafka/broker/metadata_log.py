@@ -9,7 +9,8 @@ the controller; a control batch holds the LeaderChange that opens an epoch.
 Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot that cannot be read stops the node, for
               to forget a vote is worse than not to start (A10).
             I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
-            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end.
+            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end; also by the
+              next start, if the process died before it came to that.
             I-MLOG-4 what could not be flushed is cut off before the node dies of it: the kernel takes it for written, so a
               restart would find it, build on it, and lose both with the power. (Kafka's controller leaves it there.)
             I-MLOG-5 no batch is applied, or sent to anybody, that does not match its checksum: the node ends, loudly.
@@ -69,7 +70,7 @@ class MetadataLog:
         self.log = Log.open(env.fs, self._folder, SETTINGS, now_ms=env.wall_ms(), topic=wire.TOPIC,
                             topic_id=wire.TOPIC_ID, start_offset=start)  # fmt: skip
         self._durable = self.log.end_offset  # recovery has synced what it found
-        self._seed_epochs()
+        self._settle()
         env.trace("recover", tp=FOLDER, leo=self.log.end_offset, truncated_bytes=0, start=self.log.start_offset,
                   epochs=[list(entry) for entry in self.log.epochs.entries])
         latest = self.snapshots.latest
@@ -162,12 +163,9 @@ class MetadataLog:
 
     def truncate(self, offset: int) -> None:
         end = self.log.end_offset
-        marks = self.log.producers.snapshots[-1:]
         self.log.truncate(offset)
         self._durable = min(self._durable, offset)
-        if self.log.producers.snapshots[-1:] != marks:
-            self._env.fs.sync_dir(self._folder)  # or a power failure might bring one back that says too much (I-MLOG-6)
-        self._seed_epochs()
+        self._settle()
         self._env.trace("truncate", tp=FOLDER, to=offset, records=end - offset, **{"from": end})
 
     def _tell(self, info: AppendInfo) -> None:
@@ -184,7 +182,7 @@ class MetadataLog:
         end = self.log.end_offset
         self.log.truncate_fully(snapshot.end_offset)
         self._durable = snapshot.end_offset
-        self._seed_epochs()
+        self._settle()
         self._env.trace("truncate", tp=FOLDER, to=snapshot.end_offset, records=0, **{"from": end})
 
     def delete_prefix(self, max_bytes: int, max_age_ms: int) -> None:
@@ -204,10 +202,13 @@ class MetadataLog:
         too_large = 0 <= max_bytes < self.log.size + self.snapshots.total_size
         return too_large or 0 <= max_age_ms < now_ms - self.snapshots.last_time(oldest)
 
-    def _seed_epochs(self) -> None:
-        """What the log has no record of any more: the epoch in which it begins."""
+    def _settle(self) -> None:
+        """The log has become shorter, or may have as a process died. Its marks beyond the end are gone for good: a power
+        failure must not bring one back that says too much (I-MLOG-6). Of an epoch in which it begins, and has no record of
+        any more, the oldest snapshot knows; if it has more, that may be what the snapshot was to replace (I-MLOG-3)."""
+        self._env.fs.sync_dir(self._folder)
         oldest = self.snapshots.oldest
-        if oldest is not None and self.log.epochs.latest < oldest.epoch:
+        if oldest is not None and self.end_offset == oldest.end_offset and self.log.epochs.latest < oldest.epoch:
             self.log.epochs.assign(oldest.epoch, oldest.end_offset)
 
     # --- reading ---------------------------------------------------------------------------------------------------

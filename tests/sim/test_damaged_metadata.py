@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Coroutine
+from random import Random
 from typing import Any
 
 import pytest
 
 from minikafka.broker.log_dir import LogDirError
 from minikafka.broker.metadata_log import MetadataLog
+from minikafka.broker.metadata_snapshots import build
+from minikafka.core.raft_messages import SnapshotId
 from minikafka.history import History
+from minikafka.protocol.records import ProducerIdsRecord
 from minikafka.sim import damage
 from minikafka.sim.clients.admin import Admin
+from minikafka.sim.disk import SimDisk
+from minikafka.sim.env import SimEnv
 from minikafka.sim.faults import CONTROLLER, METADATA_FLIPPED, Fault
 from minikafka.sim.invariants import Watch
-from minikafka.sim.loop import DEAD
+from minikafka.sim.loop import DEAD, Killed, SimLoop
+from minikafka.sim.net import SimNetwork
 from minikafka.sim.operator import Operator
 from minikafka.sim.swarm import Run, Shape
 from minikafka.sim.world import World
@@ -123,6 +131,101 @@ def test_a_mark_that_a_truncation_took_stays_away() -> None:
         world = World(seed)
         world.run(story(world))
         world.close()
+
+
+class Alone:
+    """A voter's metadata log alone on a disk: eight batches, and a mark that says so."""
+
+    def __init__(self) -> None:
+        self.disk = SimDisk()
+        for _ in range(2):  # a stop leaves a mark, and so does a start
+            self.open()
+            for _ in range(4):
+                self.append(1)
+            self.log.close()
+        self.disk.sync_names(FOLDER)
+        self.open()
+
+    def open(self) -> None:
+        loop = SimLoop("alone")
+        self.log = MetadataLog(SimEnv(loop, SimNetwork(loop, Random(0)), self.disk, "alone"), "/metadata")
+
+    def append(self, records: int) -> None:
+        self.log.append(self.log.to_batch([ProducerIdsRecord(1, 1, 1)] * records), 1)
+
+    def truncate(self) -> None:
+        self.log.truncate(4)
+
+    def begin_anew(self) -> None:
+        """At a snapshot of a newer epoch that ends earlier."""
+        self.log.snapshots.write(SnapshotId(4, 2), build(SnapshotId(4, 2), [], 0))
+        self.log.snapshots.add(SnapshotId(4, 2))
+        self.log.begin_at(SnapshotId(4, 2))
+
+    def dies(self, nth: int, doing: Callable[[Alone], None]) -> bool:
+        """Killed before the nth change of the disk that it makes, if it makes so many."""
+        left = nth
+
+        def before_change() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise Killed
+
+        self.disk.on_change = before_change
+        try:
+            doing(self)
+        except Killed:
+            return True
+        finally:
+            self.disk.on_change = None
+        return False
+
+    def loses_a_sector(self) -> None:
+        """One of the things that a loss of power may do: nothing is left of unsynced changes of names, of unsynced writes
+        to the log all but one sector in the first."""
+        file = self.log.log.active.log.inode
+        at = len(file.durable) + 512
+        file.sync()
+        file.durable[at : at + 512] = bytes(512)
+        file.content = bytearray(file.durable)
+        self.disk.names = dict(self.disk.durable)
+        self.disk.pending.clear()
+
+
+@pytest.mark.parametrize("cut", [Alone.truncate, Alone.begin_anew])
+def test_a_log_that_became_shorter_has_no_mark_of_when_it_was_longer(cut: Callable[[Alone], None]) -> None:
+    """Fails if a voter that was killed anywhere in the middle of it, and lost its power later, would miss what was torn
+    in the middle of a write, and not start (I-MLOG-6)."""
+    for nth in itertools.count(1):
+        alone = Alone()
+        if died := alone.dies(nth, cut):
+            alone.open()
+        for _ in range(3):
+            alone.append(50)
+        alone.loses_a_sector()
+        alone.open()
+        assert alone.log.end_offset < 50
+        if not died:
+            break
+    assert nth > 4
+
+
+@pytest.mark.parametrize("loses_power", [False, True])
+def test_a_snapshot_that_was_loaded_is_all_there_is_wherever_its_loading_was_killed(loses_power: bool) -> None:
+    """Fails if what a voter had beyond it, which the quorum never decided, is taken for what came after it."""
+    ends = []
+    for nth in itertools.count(1):
+        alone = Alone()
+        if died := alone.dies(nth, Alone.begin_anew):
+            if loses_power:
+                alone.disk.powerloss(Random(nth))
+            alone.open()
+        ends.append((alone.log.end_offset, alone.log.last_epoch))
+        assert ends[-1] == ((8, 1) if alone.log.latest_snapshot is None else (4, 2))
+        if not died:
+            break
+    assert {*ends} == {(8, 1), (4, 2)}
 
 
 @pytest.mark.parametrize("controllers", [None, 3])
