@@ -139,7 +139,7 @@ class Partition:
             raise KafkaError(Err.UNKNOWN_SERVER_ERROR)
         with self.storage():
             records = self.log.read(offset, max_bytes, end, min_one=min_one)
-        aborted = self.log.aborted_transactions(offset, end) if isolation == LAST_STABLE and records else []
+        aborted = self.log.aborted_transactions(offset, self.log.end_offset) if isolation == LAST_STABLE and records else []
         return Read(records, *head, aborted=aborted)
 
     def elsewhere(self, offset: int, rack: str) -> Read | None:

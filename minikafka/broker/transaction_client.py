@@ -13,12 +13,14 @@ Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransacti
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest
 
+from minikafka.broker.transactions import TRANSACTION_TOPIC
 from minikafka.core.transaction import Identity, TopicPartition
-from minikafka.protocol.errors import Err
+from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
@@ -32,9 +34,11 @@ Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 Errors = dict[TopicPartition, Err]
 
 
-async def join_transaction(broker: Broker, transactional_id: str, who: Identity, partitions: list[Partition],
-                           add: bool, abortable: bool) -> tuple[dict[TopicPartition, object], Errors]:
-    """A guard for each partition, and the error code: NONE where it may be written to.
+async def join_transaction(broker: Broker, transactional_id: str, who: Identity, batches: dict[Partition, int],
+                           add: bool, abortable: bool) -> tuple[dict[TopicPartition, object],
+                                                               dict[TopicPartition, KafkaError]]:
+    """A guard for each partition, and why it may not be written to, where that is so. `batches`: what waits to be
+    written, by its first sequence.
 
     `add`: put the partitions into the transaction; otherwise they must be in it. `abortable`: the client knows
     TRANSACTION_ABORTABLE. Each question has a guard of its own: while the producer's last transaction is not complete its
@@ -44,17 +48,18 @@ async def join_transaction(broker: Broker, transactional_id: str, who: Identity,
     """
     deadline = broker.env.now() + RETRY_FOR_S
     while True:
-        guards = {(p.topic, p.index): p.log.producers.guard(who.producer_id) for p in partitions}
+        guards = {(p.topic, p.index): p.log.producers.guard(*who, sequence, from_zero=add)
+                  for p, sequence in batches.items()}
         errors = await _ask(broker, transactional_id, who, list(guards), add)
         busy = Err.CONCURRENT_TRANSACTIONS in errors.values()
-        if add and _void(who, partitions, guards, errors):
+        if add and _void(who, batches, guards, errors):
             continue
         if not (add and busy) or broker.env.now() >= deadline:
-            return guards, {one: _translated(error, add, abortable) for one, error in errors.items()}
+            return guards, {one: _translated(error, add, abortable) for one, error in errors.items() if error}
         await broker.env.sleep(RETRY_S)
 
 
-def _void(who: Identity, partitions: list[Partition], guards: dict[TopicPartition, object], errors: Errors) -> bool:
+def _void(who: Identity, partitions: Iterable[Partition], guards: dict[TopicPartition, object], errors: Errors) -> bool:
     """Has a marker come to a partition that was let into the transaction, since its guard was made?"""
     return any(errors[p.topic, p.index] is Err.NONE
                and not p.log.producers.admits(*who, guards[p.topic, p.index]) for p in partitions)
@@ -62,7 +67,7 @@ def _void(who: Identity, partitions: list[Partition], guards: dict[TopicPartitio
 
 async def _ask(broker: Broker, transactional_id: str, who: Identity, partitions: list[TopicPartition],
                add: bool) -> Errors:
-    home = broker.transactions.coordinator_of(transactional_id)
+    home = broker.image.partition(TRANSACTION_TOPIC, broker.transactions.partition_for(transactional_id))
     if home is None or home.leader < 0:
         return dict.fromkeys(partitions, Err.COORDINATOR_NOT_AVAILABLE)
     try:
@@ -92,11 +97,12 @@ TRY_AGAIN = frozenset({Err.NETWORK_EXCEPTION, Err.COORDINATOR_LOAD_IN_PROGRESS, 
                        Err.NOT_COORDINATOR})
 
 
-def _translated(error: Err, add: bool, abortable: bool) -> Err:
+def _translated(error: Err, add: bool, abortable: bool) -> KafkaError:
     if error in TRY_AGAIN or (error is Err.CONCURRENT_TRANSACTIONS and not add):
-        return Err.NOT_ENOUGH_REPLICAS
+        return KafkaError(Err.NOT_ENOUGH_REPLICAS, "Unable to verify the partition has been added to the transaction. "
+                                                   f"Underlying error: {error.name}")
     if error is Err.PRODUCER_FENCED:
-        return Err.INVALID_PRODUCER_EPOCH
-    if error is Err.TRANSACTION_ABORTABLE and not abortable:
-        return Err.INVALID_TXN_STATE
-    return error
+        return KafkaError(Err.INVALID_PRODUCER_EPOCH)
+    if error is Err.INVALID_TXN_STATE or (error is Err.TRANSACTION_ABORTABLE and not abortable):
+        return KafkaError(Err.INVALID_TXN_STATE, "Partition was not added to the transaction")
+    return KafkaError(error)

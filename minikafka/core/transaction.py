@@ -133,9 +133,11 @@ class Transaction:
     def fence(self, now_ms: int, version: int) -> TransactionData:
         """Abort the open transaction over its producer's head, with an epoch that the producer does not have.
 
-        That epoch is given to nobody. `version` is the cluster's transaction.version.
+        `version` is the cluster's transaction.version: from 2 on this end is like any other, and the producer may go on
+        with that epoch if it asks before another does; earlier nobody gets it.
         """
-        fencing = replace(self.data, state=self._next("fence"), epoch=self.data.epoch + 1, last_epoch=NO_EPOCH)
+        last_epoch = self.data.epoch if version >= EPOCH_BUMPS else NO_EPOCH
+        fencing = replace(self.data, state=self._next("fence"), epoch=self.data.epoch + 1, last_epoch=last_epoch)
         return replace(fencing, state=NEXT[fencing.state]["abort"], update_ms=now_ms, version=version)
 
     # --- AddPartitionsToTxn, AddOffsetsToTxn ----------------------------------------------------------------------

@@ -79,6 +79,24 @@ class ProducerEntry:
             self.epoch = epoch
 
 
+@dataclass(slots=True, eq=False)
+class Guard:
+    """That a batch waits for its verification: until it is written, no later one of its producer may be (KIP-890).
+
+    The first is verified before it is written, the second is not, once a transaction is open: a first that has to be
+    tried again would come too late, and would come too late for ever. `from_zero`: the producer numbers every
+    transaction from 0, so where nothing is known of it nothing else can be right.
+    """
+
+    epoch: int
+    lowest_sequence: int
+    from_zero: bool
+
+    def asked(self, epoch: int, sequence: int) -> None:
+        if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
+            self.epoch, self.lowest_sequence = epoch, sequence
+
+
 class ProducerStates:
     """All producers of one partition, up to offset `end` (exclusive)."""
 
@@ -90,7 +108,7 @@ class ProducerStates:
         self.end = 0
         self.completed: list[CompletedTransaction] = []  # whose markers may not be replicated yet
         self._open: dict[int, int] = {}  # first offset of each open transaction, by producer id
-        self._guards: dict[int, object] = {}
+        self._guards: dict[int, Guard] = {}
         self.snapshots = sorted(
             int(name[: -len(SUFFIX)])
             for name in fs.listdir(folder)
@@ -118,8 +136,7 @@ class ProducerStates:
         """
         entry = self.entries.get(header.producer_id)
         where = f"of producer {header.producer_id} at offset {offset} in partition {self._partition}"
-        if entry is not None:
-            self._check_entry(entry, header, batch, where, sequence)
+        self._check_entry(entry or ProducerEntry(), header, batch, where, sequence)
         if header.is_transactional and not header.is_control and guard is not UNGUARDED:
             self._check_guard(header, guard, where)
 
@@ -148,10 +165,12 @@ class ProducerStates:
         entry = self.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
 
-    def guard(self, producer_id: int) -> object:
+    def guard(self, producer_id: int, epoch: int, sequence: int, from_zero: bool = False) -> Guard:
         """To be taken before the coordinator is asked whether the partition is in the transaction, and shown with the
-        append: a marker that comes in between makes it void."""
-        return self._guards.setdefault(producer_id, object())
+        append: a marker that comes in between makes it void. `sequence` is that of the batch that waits."""
+        guard = self._guards.setdefault(producer_id, Guard(epoch, sequence, from_zero))
+        guard.asked(epoch, sequence)
+        return guard
 
     def admits(self, producer_id: int, epoch: int, guard: object) -> bool:
         """May this producer write to a transaction here: is it open, or is `guard` still good to begin it with?"""
@@ -159,6 +178,19 @@ class ProducerStates:
 
     def _check_sequence(self, entry: ProducerEntry, header: Header, where: str) -> None:
         sequence = header.base_sequence
+        waiting = self._guards.get(header.producer_id)
+        if waiting is not None and sequence > waiting.lowest_sequence:
+            raise KafkaError(
+                Err.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number {where}: {sequence} (incoming seq. number), {waiting.lowest_sequence} "
+                "(earliest seen sequence)",
+            )
+        if waiting is not None and waiting.from_zero and sequence != 0 and not entry.batches:
+            raise KafkaError(
+                Err.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Invalid sequence number {where}: {sequence} (incoming seq. number). Expected sequence 0 for "
+                "transactions v2 idempotent producer with no existing state.",
+            )
         if entry.epoch == NO_EPOCH:
             return
         if header.producer_epoch != entry.epoch:

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from minikafka.log import batch as record_batch
 from minikafka.log import compression
 from minikafka.log.batch import (
+    ATTRIBUTES_AT,
     CODEC_MASK,
     CONTROL,
     DELETE_HORIZON,
@@ -36,6 +37,7 @@ from minikafka.log.records import MalformedRecord, Record, Survey, iter_records,
 from minikafka.protocol.errors import Err, KafkaError
 
 Buffer = bytes | bytearray | memoryview
+_SIGNED = struct.Struct(">b")
 
 MINIMUM_LENGTH = 14  # of the oldest message format: what Kafka's reader of frames accepts as a length
 MAX_INT = 0x7FFFFFFF
@@ -58,7 +60,7 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
 
     Raises KafkaError with Kafka's code; `partition` is "topic-0", for the texts.
     """
-    header = _one_batch(data, version)
+    header = one_batch(data, version)
     batch = bytearray(memoryview(data)[: header.size])
     _check_header(batch, header, config, partition)
     _check_counts(header, partition)
@@ -66,7 +68,8 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
         times = _check_records(batch, header, config, partition, now_ms)
         wanted = compression.NAMES.get(config.compression_type, header.codec)
         if wanted != header.codec:
-            return _recompress(batch, header, config, wanted, now_ms)
+            batch = _recompress(batch, header, config, wanted)
+            header = Header.parse(batch)
     except MalformedRecord as error:
         raise KafkaError(Err.INVALID_RECORD, str(error)) from None
     except compression.DecompressionError as error:
@@ -88,7 +91,14 @@ def own_batch(data: Buffer) -> bytearray:
 # --- framing ----------------------------------------------------------------------------------------------------
 
 
-def _one_batch(data: Buffer, version: int) -> Header:
+def is_transactional(data: Buffer) -> bool:
+    """Does the first batch belong to a transaction? CORRUPT_MESSAGE or UNKNOWN_SERVER_ERROR where nobody can tell."""
+    whole = _next_batch(data, 0) > 0 and data[MAGIC_AT] == 2
+    return whole and bool(struct.unpack_from(">h", data, ATTRIBUTES_AT)[0] & TRANSACTIONAL)
+
+
+def one_batch(data: Buffer, version: int) -> Header:
+    """The header of the one whole batch that `data` has to be, but for some bytes too few to begin another."""
     size = _next_batch(data, 0)
     if size == 0:
         raise KafkaError(Err.INVALID_RECORD, f"Produce requests with version {version} must have at least one record "
@@ -120,7 +130,7 @@ def _next_batch(data: Buffer, pos: int) -> int:
     if left <= MAGIC_AT:
         return 0
     if data[pos + MAGIC_AT] > 2:
-        raise KafkaError(Err.CORRUPT_MESSAGE, f"Invalid magic found in record: {data[pos + MAGIC_AT]}")
+        raise KafkaError(Err.CORRUPT_MESSAGE, f"Invalid magic found in record: {_SIGNED.unpack_from(data, pos + MAGIC_AT)[0]}")
     if length > MAX_INT - LOG_OVERHEAD:
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR, f"Batch size overflows: {length}")  # an int overflow in Java
     return length + LOG_OVERHEAD if left >= length + LOG_OVERHEAD else 0
@@ -235,14 +245,16 @@ def _fix_times(batch: bytearray, header: Header, config: LogConfig, max_timestam
     record_batch.restamp_time(batch, attributes, max_timestamp)
 
 
-def _recompress(batch: bytearray, header: Header, config: LogConfig, codec: int, now_ms: int) -> bytearray:
+def _recompress(batch: bytearray, header: Header, config: LogConfig, codec: int) -> bytearray:
     """The batch in the topic's own compression.type."""
     rows = [(r.key, r.value, r.headers, r.timestamp) for r in record_batch.records(batch)]
+    epochless = header.producer_id >= 0 and header.producer_epoch == record_batch.NO_PRODUCER_EPOCH
+    if epochless or any(timestamp < record_batch.NO_TIMESTAMP for *_, timestamp in rows):
+        raise KafkaError(Err.UNKNOWN_SERVER_ERROR, "Kafka's builder of batches refuses to build this one again")
     result = record_batch.build(
-        rows, timestamp_ms=now_ms, codec=codec, level=config.compression_level(codec),
+        rows, timestamp_ms=record_batch.NO_TIMESTAMP, codec=codec, level=config.compression_level(codec),
         producer_id=header.producer_id, producer_epoch=header.producer_epoch, base_sequence=header.base_sequence,
         transactional=header.is_transactional,
-        log_append_time=config.log_append_time,
     )  # fmt: skip
     if len(result) > config.max_message_bytes:
         raise KafkaError(Err.MESSAGE_TOO_LARGE, f"Message batch size is {len(result)} bytes in append topartition "

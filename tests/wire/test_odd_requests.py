@@ -247,6 +247,7 @@ def test_offsets_of_a_transaction(at: Place, coordinator: Any, name: str) -> Non
 
     assert ask(name, (at.name, [7, 7]), ("zz", [])) == [(at.name, [(7, 3), (7, 3)]), ("zz", [])]
     assert ask("", (at.name, [0])) == [(at.name, [(0, 24)])]
+    assert ask("", (at.name, [0, 9, 0])) == [(at.name, [(9, 3), (0, 24), (0, 24)])], "what is not there comes first"
 
 
 def test_markers_are_answered_by_producer(at: Place) -> None:

@@ -15,6 +15,7 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from minikafka.log.batch import build
+from tests.clients.kit import make_topic
 from tests.wire.conftest import Place, create, place
 from tests.wire.raw import Raw
 
@@ -104,6 +105,62 @@ def test_refused_batches_leave_no_trace(at: Place, what: str) -> None:
     assert (answer.error_code, answer.base_offset) == (error, -1)
     assert end(at) == 0
     assert produce(at, batch()).base_offset == 0
+
+
+TOLD: dict[str, tuple[list[bytes], list[tuple[int, int, str | None]]]] = {
+    "a batch that nobody can read spoils the request": (
+        [batch(), patched(batch(), 16, ">b", -3, recount=False)],
+        [(CORRUPT, -1, "Invalid magic found in record: -3")] * 2),
+    "so does one that is too short": (
+        [bytes(12), batch()], [(CORRUPT, -1, "Record size 0 is less than the minimum record overhead (14)")] * 2),
+    "a second one does not": ([batch() + bytes(20), batch()], [(CORRUPT, -1, None), (NONE, 0, None)]),
+    "records that are no batch": ([b"", batch()], [(INVALID_RECORD, -1, None), (NONE, 0, None)]),
+    "a batch that a log refuses": ([batch(base_offset=5), batch()], [(INVALID_RECORD, 0, None), (NONE, 0, None)]),
+    "a checksum": ([patched(batch(), 17, ">I", 1, recount=False), batch()], [(CORRUPT, -1, None), (NONE, 0, None)]),
+    "an epoch below none": ([batch(producer_id=7, producer_epoch=-2, base_sequence=0)], [(INVALID_EPOCH, 0, None)]),
+}
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_what_a_refusal_tells(cluster: Any, name: str, what: str) -> None:
+    """Fails if the log's start or a text is told where Kafka says nothing, or the other way round, or a batch suffers
+    from the one beside it."""
+    many, told = TOLD[what]
+    make_topic(cluster, name, assignments={index: [1, 2, 3] for index in range(len(many))})
+    topic = ProduceRequest.TopicProduceData
+    data = [topic.PartitionProduceData(index=index, records=records) for index, records in enumerate(many)]
+    request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=10000,
+                             topic_data=[topic(name=name, partition_data=data)])
+
+    def answers() -> Any:
+        """the leader knows that it leads"""
+        with Raw(cluster.address(1)) as raw:
+            found = {p.index: (p.error_code, p.log_start_offset, p.error_message)
+                     for t in raw.ask(request, 9).responses for p in t.partition_responses}
+        return NOT_LEADER not in {code for code, _, _ in found.values()} and found
+
+    assert cluster.wait(answers, timeout=30) == dict(enumerate(told))
+
+
+def test_what_is_looked_at_first(at: Place) -> None:
+    """Fails if wrong acks count before what is asked for exists and can be read, or after who may write."""
+    assert produce(at, batch(), acks=2).error_code == INVALID_ACKS
+    assert produce(at, batch(), acks=2, index=9).error_code == UNKNOWN_TOPIC
+    assert produce(at, b"", acks=2).error_code == INVALID_RECORD
+    assert produce(at, b"", index=9).error_code == UNKNOWN_TOPIC
+    transactional = batch(transactional=True, producer_id=1, producer_epoch=0, base_sequence=0)
+    assert produce(at, transactional, acks=2, index=9).error_code == TXN_ID_DENIED
+    assert produce(at, patched(transactional, 16, ">b", 1, recount=False), acks=2).error_code == INVALID_RECORD
+
+
+def test_a_batch_that_cannot_be_built_again(cluster: Any, name: str) -> None:
+    """Kafka's own builder makes the batch in the topic's codec. Fails if it is asked for what it refuses to build."""
+    create(cluster.bootstrap, name, **{"compression.type": "gzip"})
+    at = place(cluster, name)
+    with at.raw:
+        for odd in (batch(timestamp_ms=-2), batch(producer_id=7, producer_epoch=-1, base_sequence=0)):
+            assert produce(at, odd).error_code == UNKNOWN
+        assert produce(at, batch(timestamp_ms=-1)).error_code == NONE
 
 
 ACCEPTED = {

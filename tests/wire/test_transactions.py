@@ -323,7 +323,7 @@ def test_transaction_timeouts_are_bounded(desk: Desk, timeout: int) -> None:
 
 def test_rule_50_a_transaction_that_takes_too_long_is_aborted(desk: Desk) -> None:
     """Fails if the coordinator never looks at the clock, or if the abort keeps the epoch."""
-    error, pid, epoch = desk.init(timeout=500)
+    error, pid, epoch = patiently(lambda: desk.init(timeout=500))
     assert (error, epoch, desk.produce((pid, 0), 0)[0]) == ("NONE", 0, "NONE")
     deadline = time.monotonic() + PATIENCE
     while desk.describe()[0] == "Ongoing":
@@ -331,6 +331,18 @@ def test_rule_50_a_transaction_that_takes_too_long_is_aborted(desk: Desk) -> Non
     assert desk.settle() == ("CompleteAbort", pid, 1)
     assert desk.produce((pid, 0), 1)[0] == "INVALID_PRODUCER_EPOCH"
     assert desk.end((pid, 0), COMMIT, V2)[0] == "INVALID_TXN_STATE" and desk.end((pid, 0), COMMIT)[0] == "PRODUCER_FENCED"
+    assert desk.init((pid, 0)) == desk.init((pid, 0)) == ("NONE", pid, 1), "as no other came, it may go on"
+    assert desk.settle() == ("Empty", pid, 1)
+
+
+def test_rule_50_what_was_aborted_may_go_on_until_another_comes(desk: Desk) -> None:
+    """Fails if the epoch of the abort is given to nobody, or still to the old producer once a new one has been given its."""
+    pid, _ = old = desk.begin()
+    assert desk.produce(old, 0)[0] == "NONE" and desk.init() == (BUSY, -1, -1)
+    assert desk.settle() == ("CompleteAbort", pid, 1)
+    assert desk.init(old) == ("NONE", pid, 1)
+    assert desk.init() == ("NONE", pid, 2)
+    assert desk.init(old)[0] == "PRODUCER_FENCED"
 
 
 # --- what belongs to a transaction ----------------------------------------------------------------------------------
@@ -346,6 +358,22 @@ def test_rule_52_a_partition_outside_of_the_transaction(desk: Desk) -> None:
         assert desk.produce((pid, 5), 0, version)[0] == "INVALID_PRODUCER_EPOCH"
     assert desk.produce(who, 0, transactional_id=None)[0] == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
     assert desk.latest(committed=False) == 0
+
+
+def test_rule_52_what_comes_first_is_written_first(desk: Desk) -> None:
+    """Fails if a batch overtakes an earlier one that was refused because its partition had not joined yet."""
+    who = desk.begin()
+    assert desk.produce(who, 0, NOT_ADDED_KNOWN)[0] == "TRANSACTION_ABORTABLE"
+    assert desk.add(who, 0) == {0: "NONE"}
+    assert [desk.produce(who, sequence, NOT_ADDED_KNOWN)[0] for sequence in (1, 0, 1)] == [
+        "OUT_OF_ORDER_SEQUENCE_NUMBER", "NONE", "NONE"]
+
+
+def test_rule_52_a_transaction_of_a_newer_client_begins_at_0(desk: Desk) -> None:
+    """Fails if a partition that knows nothing of the producer takes any sequence, as it does from older clients."""
+    who = desk.begin()
+    assert desk.produce(who, 3)[0] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert desk.produce(who, 0)[0] == "NONE"
 
 
 def test_rule_53_plain_writes_inside_a_transaction(desk: Desk) -> None:
@@ -410,6 +438,19 @@ def test_rule_54_read_committed(desk: Desk) -> None:
     assert [b.offset for b in found] == [0, 1, 2, 3, 4, 5]
     assert desk.fetch(2)[2] == [(pid, 4)] and desk.fetch(6) == (7, 6, [], [])
     assert desk.latest(committed=True) == 6
+
+
+def test_rule_54_what_was_aborted_is_told_beyond_the_stable_offset(desk: Desk) -> None:
+    """Fails if only what lies below the last stable offset is told: Kafka tells what concerns the log that follows."""
+    assert desk.produce((-1, -1), -1, transactional=False, transactional_id=None)[0] == "NONE"
+    assert desk.produce(desk.begin(), 0)[0] == "NONE"
+    with coordinator(desk.at, f"{desk.id}-2", TRANSACTION) as raw:
+        other = Desk(f"{desk.id}-2", raw, desk.at)
+        pid, _ = who = other.begin()
+        assert other.produce(who, 0)[0] == "NONE" and other.end(who, ABORT, V2)[0] == "NONE"
+        other.settle()
+    high_watermark, stable, aborted, found = desk.fetch()
+    assert (high_watermark, stable, aborted, [b.offset for b in found]) == (4, 1, [(pid, 2)], [0])
 
 
 # --- offsets of a group ---------------------------------------------------------------------------------------------
@@ -540,6 +581,10 @@ def test_describing_producers(desk: Desk) -> None:
     desk.end(who, COMMIT, V2)
     desk.settle()
     assert (*state()[:3], state()[4]) == (pid, 1, -1, -1)
+    with Raw(next(address for broker, address in desk.at.addresses.items() if broker != desk.at.leader)) as follower:
+        request = DescribeProducersRequest(topics=[topic(name=desk.at.name, partition_indexes=[0])])
+        (answer,) = follower.ask(request, 0).topics[0].partitions
+        assert (answer.error_code, answer.error_message) == (0, None), "a follower's log remembers too"
     texts = [(Err(p.error_code).name, p.error_message) for p in described("nowhere", 0) + described(desk.at.name, 9)]
     assert texts == [("UNKNOWN_TOPIC_OR_PARTITION", "This server does not host this topic-partition."),
                      ("UNKNOWN_TOPIC_OR_PARTITION", None)]

@@ -135,9 +135,9 @@ class Fetch:
                 results[key] = read = self._read(key, wanted, min(wanted.max_bytes, left), min_one, count)
             except KafkaError as refused:
                 results[key] = refused.code
+                left = max(0, left)
                 continue
-            if read.records:
-                left, min_one = max(0, left - len(read.records)), False
+            left, min_one = max(0, left - len(read.records)), min_one and not read.records
         return results
 
     def _partition(self, key: Key) -> Partition:
@@ -182,7 +182,7 @@ class Fetch:
         news = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in told.items()}
         response = FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))
-        if self.ctx.version >= TELLS_LEADER:
+        if self.ctx.version >= TELLS_LEADER and not self.from_follower:
             leaders = [data.current_leader.leader_id for data in news.values() if data.current_leader is not None]
             if leaders:
                 response.node_endpoints = node_endpoints(self.ctx, FetchResponse.NodeEndpoint, leaders)

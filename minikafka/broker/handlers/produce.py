@@ -27,35 +27,23 @@ from minikafka.broker.handlers.leaders import node_endpoints
 from minikafka.broker.partition import Partition
 from minikafka.broker.transaction_client import join_transaction
 from minikafka.core.topic_names import INTERNAL_TOPICS
-from minikafka.core.transaction import Identity
+from minikafka.core.transaction import Identity, TopicPartition
 from minikafka.log import AppendInfo
-from minikafka.log.batch import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.log.validate import is_transactional, one_batch
+from minikafka.protocol.errors import TEXTS, Err, KafkaError
 
 log = logging.getLogger("minikafka.produce")
 
 BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # since these versions
-# Refusals that tell nothing about the log, not even where it starts.
-BLIND = frozenset({Err.UNKNOWN_TOPIC_OR_PARTITION, Err.UNKNOWN_TOPIC_ID, Err.NOT_LEADER_OR_FOLLOWER,
-                   Err.MESSAGE_TOO_LARGE, Err.CORRUPT_MESSAGE, Err.KAFKA_STORAGE_ERROR,
-                   Err.UNSUPPORTED_COMPRESSION_TYPE, Err.INVALID_REQUIRED_ACKS, Err.INVALID_TOPIC_EXCEPTION,
-                   Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Err.INVALID_PRODUCER_ID_MAPPING})
+# Refusals by a partition that tell nothing about its log, not even where it starts.
+BLIND = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE, Err.CORRUPT_MESSAGE,
+                   Err.KAFKA_STORAGE_ERROR, Err.INVALID_TOPIC_EXCEPTION})
 
 Key = tuple[Any, int]                               # (topic name or topic id, partition)
 Topic = ProduceResponse.TopicProduceResponse
 Answer = Topic.PartitionProduceResponse
-_ATTRIBUTES = struct.Struct(">h")
-PRODUCER, PRODUCER_AT = struct.Struct(">qh"), 43         # producer id and epoch in a batch
-
-
-class Unverified(KafkaError):
-    """The coordinator did not let the partition into the transaction; `text` is what the client is told."""
-
-    def __init__(self, code: Err) -> None:
-        super().__init__(code)
-        self.text = {Err.INVALID_TXN_STATE: "Partition was not added to the transaction",
-                     Err.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction."
-                     }.get(code)
+_PRODUCER, PRODUCER_AT = struct.Struct(">qh"), 43        # producer id and epoch in a batch
+_SEQUENCE, SEQUENCE_AT = struct.Struct(">i"), 53         # its first sequence
 
 
 class Appended(NamedTuple):
@@ -72,10 +60,10 @@ def produce(ctx: Context, request: Any) -> Any:
                for topic in request.topic_data for p in topic.partition_data}
     if any(records is None for records in batches.values()):
         return ctx.broker.env.future()              # Kafka never answers, nor anything after it on this connection
-    refusal = _refuse_all(request, batches)
-    if refusal is None and request.transactional_id is not None:
-        return _produce_verified(ctx, request, batches)
-    return _finish(ctx, request, {key: refusal or _append(ctx, request, key, b) for key, b in batches.items()})
+    refused = _refuse_all(request, batches) or _refuse_some(ctx, batches)
+    if request.transactional_id is not None and len(refused) < len(batches):
+        return _produce_verified(ctx, request, batches, refused)
+    return _finish(ctx, request, {key: refused.get(key) or _append(ctx, request, key, b) for key, b in batches.items()})
 
 
 def _finish(ctx: Context, request: Any, results: dict[Key, Any]) -> Any:
@@ -94,58 +82,89 @@ async def _answer_later(ctx: Context, results: dict[Key, Any], delayed: DelayedP
     return _answer(ctx, results, await delayed.outcome(timeout))
 
 
-async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any]) -> Any:
+async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any], refused: dict[Key, KafkaError]) -> Any:
     """The same for a transactional producer: the coordinator is asked first where that is needed."""
-    guards, unverified = await _verify(ctx, request, batches)
-    answer = _finish(ctx, request, {key: unverified.get(key) or _append(ctx, request, key, records, guards.get(key))
+    asked = {key: records for key, records in batches.items()
+             if key not in refused and is_transactional(records) and _producer(records).producer_id >= 0}
+    guards: dict[Key, object] = {}
+    if len({_producer(records) for records in asked.values()}) > 1:
+        text = "Transactional records contained more than one producer ID"
+        refused = dict.fromkeys(batches, Unasked(Err.INVALID_PRODUCER_ID_MAPPING, text))
+    elif asked:
+        guards = await _verify(ctx, request, asked, refused)
+    answer = _finish(ctx, request, {key: refused.get(key) or _append(ctx, request, key, records, guards.get(key))
                                     for key, records in batches.items()})
     return await answer if isinstance(answer, Awaitable) else answer
 
 
-async def _verify(ctx: Context, request: Any,
-                  batches: dict[Key, Any]) -> tuple[dict[Key, object], dict[Key, KafkaError]]:
-    """A guard for each partition where this request may begin a transaction, and who may not."""
-    asked: dict[Identity, dict[Partition, Key]] = {}
+async def _verify(ctx: Context, request: Any, batches: dict[Key, Any],
+                  refused: dict[Key, KafkaError]) -> dict[Key, object]:
+    """A guard for each partition where this request may begin a transaction; who may not is put among the refused."""
+    who = _producer(next(iter(batches.values())))
+    keys: dict[TopicPartition, Key] = {}
+    waiting: dict[Partition, int] = {}
     for key, records in batches.items():
-        if not _is_transactional(records) or len(records) < HEADER_SIZE:
-            continue
         try:
             partition = _find(ctx, key)
         except KafkaError:
             continue                                # the append will say so
-        who = Identity(*PRODUCER.unpack_from(records, PRODUCER_AT))
         if not partition.log.producers.has_open(*who):
-            asked.setdefault(who, {})[partition] = key
-    guards: dict[Key, object] = {}
+            waiting[partition] = _SEQUENCE.unpack_from(records, SEQUENCE_AT)[0]
+            keys[partition.topic, partition.index] = key
+    if not waiting:
+        return {}
+    guards, errors = await join_transaction(ctx.broker, request.transactional_id, who, waiting,
+                                            add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
+    refused |= {keys[one]: Unasked(error.code, error.message) for one, error in errors.items()}
+    return {key: guards[one] for one, key in keys.items()}
+
+
+def _producer(records: memoryview) -> Identity:
+    return Identity(*_PRODUCER.unpack_from(records, PRODUCER_AT))
+
+
+# --- refusals before any log is asked -------------------------------------------------------------------------------
+
+
+class Unasked(KafkaError):
+    """No log was asked, so nothing is told of one; a message of its own is told to the client."""
+
+
+def _refuse_all(request: Any, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
+    """The first batch of each partition is looked at for transactions: one that nobody can read spoils the request."""
+    refusal = None
+    try:
+        if any(map(is_transactional, batches.values())) and request.transactional_id is None:
+            refusal = Unasked(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    except KafkaError as bad:
+        refusal = Unasked(bad.code, None if bad.code is Err.UNKNOWN_SERVER_ERROR else bad.message)
+    return dict.fromkeys(batches, refusal) if refusal is not None else {}
+
+
+def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
+    """Partitions that do not exist, and records that are not one whole batch."""
     refused: dict[Key, KafkaError] = {}
-    for who, keys in asked.items():
-        given, errors = await join_transaction(ctx.broker, request.transactional_id, who, list(keys),
-                                               add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
-        for partition, key in keys.items():
-            error = errors[partition.topic, partition.index]
-            if error is Err.NONE:
-                guards[key] = given[partition.topic, partition.index]
-            else:
-                refused[key] = Unverified(error)
-    return guards, refused
+    for key, records in batches.items():
+        try:
+            if ctx.broker.image.partition(_name(ctx, key), key[1]) is None:
+                raise KafkaError(_unknown(ctx, key))
+            one_batch(records, ctx.version)
+        except KafkaError as bad:
+            refused[key] = Unasked(bad.code)
+    return refused
 
 
-def _refuse_all(request: Any, batches: dict[Key, Any]) -> KafkaError | None:
-    """A reason to refuse the request whole."""
-    if request.acks not in (-1, 0, 1):
-        return KafkaError(Err.INVALID_REQUIRED_ACKS)
-    if request.transactional_id is None and any(map(_is_transactional, batches.values())):
-        return KafkaError(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return None
+def _unknown(ctx: Context, key: Key) -> Err:
+    by_id = ctx.version >= BY_TOPIC_ID and ctx.broker.image.topic_by_id(key[0]) is None
+    return Err.UNKNOWN_TOPIC_ID if by_id else Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _is_transactional(records: memoryview) -> bool:
-    if len(records) < ATTRIBUTES_AT + _ATTRIBUTES.size:
-        return False
-    return bool(_ATTRIBUTES.unpack_from(records, ATTRIBUTES_AT)[0] & TRANSACTIONAL)
+# --- the logs -----------------------------------------------------------------------------------------------------
 
 
 def _append(ctx: Context, request: Any, key: Key, records: memoryview, guard: object = None) -> Appended | KafkaError:
+    if request.acks not in (-1, 0, 1):
+        return Unasked(Err.INVALID_REQUIRED_ACKS)
     try:
         partition = _find(ctx, key)
         return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard))
@@ -156,15 +175,10 @@ def _append(ctx: Context, request: Any, key: Key, records: memoryview, guard: ob
 
 
 def _find(ctx: Context, key: Key) -> Partition:
-    topic, index = key
-    if ctx.version >= BY_TOPIC_ID:
-        known = ctx.broker.image.topic_by_id(topic)
-        if known is None:
-            raise KafkaError(Err.UNKNOWN_TOPIC_ID)
-        topic = known.name
+    topic = _name(ctx, key)
     if topic in INTERNAL_TOPICS:
         raise KafkaError(Err.INVALID_TOPIC_EXCEPTION)
-    partition = ctx.broker.replicas.get(topic, index)
+    partition = ctx.broker.replicas.get(topic, key[1])
     partition.check()
     return partition
 
@@ -215,11 +229,11 @@ def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
 
 def _refusal(ctx: Context, key: Key, refused: KafkaError) -> Any:
     errors = getattr(refused, "record_errors", None) or []
-    unverified = isinstance(refused, Unverified)
-    blind = unverified or refused.code in BLIND or (refused.code == Err.INVALID_RECORD and not errors)
+    blind = isinstance(refused, Unasked) or refused.code in BLIND
+    told = errors or (isinstance(refused, Unasked) and refused.message != TEXTS[refused.code])
     partition = None if blind else ctx.broker.replicas.partitions.get((_name(ctx, key), key[1]))
     return Answer(
         index=key[1], error_code=int(refused.code), base_offset=-1, log_append_time_ms=-1,
         log_start_offset=partition.log.start_offset if partition is not None else -1,
         record_errors=[Answer.BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=m) for i, m in errors],
-        error_message=refused.text if unverified else refused.message if errors else None)
+        error_message=refused.message if told else None)

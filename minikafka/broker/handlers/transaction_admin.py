@@ -99,7 +99,7 @@ def _wanted(ctx: Context, request: Any, txn: Transaction) -> bool:
 
 @handles(DescribeProducersRequest, versions=(0, 0))
 def describe_producers(ctx: Context, request: Any) -> DescribeProducersResponse:
-    """Who writes to these partitions, as far as their logs remember; asked of their leaders."""
+    """Who writes to these partitions, as far as this broker's logs of them remember."""
     topic = DescribeProducersResponse.TopicResponse
     return DescribeProducersResponse(throttle_time_ms=0, topics=[
         topic(name=one.name, partitions=[_producers(ctx, one.name, index) for index in one.partition_indexes])
@@ -111,7 +111,8 @@ def _producers(ctx: Context, topic: str, index: int) -> Partition:
         check_name(topic)
         if topic not in ctx.broker.image.topics:
             return _refused(index, Err.UNKNOWN_TOPIC_OR_PARTITION, TEXTS[Err.UNKNOWN_TOPIC_OR_PARTITION])
-        log = ctx.broker.replicas.leader(topic, index).log
+        partition = ctx.broker.replicas.get(topic, index)
+        partition.check(only_leader=False)
     except KafkaError as refused:
         text = refused.message if refused.code is Err.INVALID_TOPIC_EXCEPTION else None
         return _refused(index, refused.code, text)
@@ -120,7 +121,7 @@ def _producers(ctx: Context, topic: str, index: int) -> Partition:
             producer_id=producer_id, producer_epoch=entry.epoch, last_sequence=entry.last_sequence,
             last_timestamp=entry.last_timestamp, coordinator_epoch=entry.coordinator_epoch,
             current_txn_start_offset=entry.txn_first_offset)
-        for producer_id, entry in log.producers.entries.items()]
+        for producer_id, entry in partition.log.producers.entries.items()]
     return Partition(partition_index=index, error_code=0, error_message=None, active_producers=producers)
 
 

@@ -19,6 +19,7 @@ from minikafka.broker.groups import OFFSETS_TOPIC
 from minikafka.broker.transaction_client import join_transaction
 from minikafka.core.offsets import Key
 from minikafka.core.transaction import Identity
+from minikafka.log.batch import NO_SEQUENCE
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.group_records import offset_value
 
@@ -40,9 +41,10 @@ async def txn_offset_commit(ctx: Context, request: Any) -> TxnOffsetCommitRespon
             errors = await _commit(ctx, request, known)
         except KafkaError as refused:
             errors = dict.fromkeys(known, refused.code)
-    # An unknown topic is answered even if no partition of it was named, a partition as often as it was.
-    topics: dict[str, list[Any]] = {t.name: [] for t in request.topics if t.name not in ctx.broker.image.topics}
-    for topic, index in named:
+    # What does not exist comes first; an unknown topic even if no partition of it was named, a partition as often as it was.
+    topics: dict[str, list[Any]] = {t.name: [] for t in request.topics if t.name not in ctx.broker.image.topics
+                                    or any((t.name, p.partition_index) not in known for p in t.partitions)}
+    for topic, index in sorted(named, key=lambda one: one in known):
         code = _shown(ctx, errors.get((topic, index), Err.UNKNOWN_TOPIC_OR_PARTITION))
         topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=code))
     return TxnOffsetCommitResponse(throttle_time_ms=0, topics=[Topic(name=n, partitions=p) for n, p in topics.items()])
@@ -76,9 +78,8 @@ async def _guard(ctx: Context, request: Any, partition: Any, who: Identity) -> o
     """What shows that the group's partition is in the transaction; raises KafkaError if it is not."""
     if partition.log.producers.has_open(*who):
         return None
-    guards, errors = await join_transaction(ctx.broker, request.transactional_id, who, [partition],
+    guards, errors = await join_transaction(ctx.broker, request.transactional_id, who, {partition: NO_SEQUENCE},
                                             add=ctx.version >= ADDS, abortable=ctx.version >= ABORTABLE)
-    error = errors[OFFSETS_TOPIC, partition.index]
-    if error is not Err.NONE:
-        raise KafkaError(TRANSLATED.get(error, error))
+    for refused in errors.values():
+        raise KafkaError(TRANSLATED.get(refused.code, refused.code))
     return guards[OFFSETS_TOPIC, partition.index]
