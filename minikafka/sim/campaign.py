@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 from minikafka.sim import coverage as chaos
@@ -87,11 +89,20 @@ def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[st
         if jobs <= 1 or len(seeds) < 2:
             yield from map(collect, map(work, seeds))
             return
-        with multiprocessing.get_context("fork").Pool(jobs, gc.disable) as pool:
+        with _pool(jobs) as pool:
             yield from pool.imap(partial(_work, work), seeds, chunksize=20 if kind == "raft" else 1)
     finally:
         gc.unfreeze()
         gc.enable()
+
+
+def _pool(jobs: int) -> Pool:
+    """Processes that leave it to us what a Ctrl-C means: all of a terminal's get it."""
+    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return multiprocessing.get_context("fork").Pool(jobs, gc.disable)
+    finally:
+        signal.signal(signal.SIGINT, ours)
 
 
 def _work(work: Callable[[int], Outcome], seed: int) -> Outcome:

@@ -1,7 +1,7 @@
 """`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, tell stories, switch rules off.
 
 Owns: the commands and their options; 0 if all is well, 1 if something was found, or if too little happened to find it,
-2 for a command that asks for what there is not.
+2 for a command that asks for what there is not, 130 if it is broken off by hand.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ def main(arguments: Sequence[str]) -> int:
     except Mistaken as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("\nbroken off", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,9 +12,11 @@ Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to th
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -88,7 +90,8 @@ class Run:
         except Endless as error:
             self._violated("I14", str(error))
         except Exception as error:
-            self._violated("I14", f"{type(error).__name__}: {error}")
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            self._violated("I14", f"{type(error).__name__}: {error} ({Path(where.filename).name}, line {where.lineno})")
         counted = coverage.of_cluster(self.world, self.history, self.watch)
         counted.update(coverage.may_have(self.seed))
         result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,

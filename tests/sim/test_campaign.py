@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pty
+import re
+import signal
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -213,6 +217,15 @@ def test_only_some_kinds_of_faults() -> None:
     assert "not judged" not in some.report()
 
 
+def shown_to_the_end(terminal: int) -> str:
+    """What is written to a terminal until nobody has it open any more."""
+    shown = b""
+    with os.fdopen(terminal, "rb", buffering=0) as file, contextlib.suppress(OSError):  # Linux's word for the end
+        while piece := file.read(1 << 16):
+            shown += piece
+    return shown.decode()
+
+
 def test_a_campaign_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Fails if a terminal does not see the seeds that are done, or if a log has anything of it."""
     def run(kind: str, seed: int, faults: list[str] | None = None) -> Outcome:
@@ -227,13 +240,28 @@ def test_a_campaign_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys:
     with os.fdopen(ours, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
         assert command.main(asked) == 1
-    shown = os.read(theirs, 1 << 16).decode().split("\r\x1b[K")
-    os.close(theirs)
+    shown = shown_to_the_end(theirs).split("\r\x1b[K")
     assert capsys.readouterr().out.splitlines()[:-1] == without.splitlines()[:-1], "the last has the seconds that it took"
     assert [line.partition(" seeds/s")[0].rpartition(", ")[0] for line in shown] == [
         "", "0 of 3 seeds, 0 with violations", "1 of 3 seeds, 0 with violations", "", "2 of 3 seeds, 1 with violations",
         "3 of 3 seeds, 1 with violations", ""]  # fmt: skip
     assert shown[5].endswith("seeds/s, 0:00:00 left")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_campaign_is_broken_off_by_hand(jobs: str) -> None:
+    """Fails if a Ctrl-C, which all processes of a terminal get, ends in anything but one line, or leaves one of them."""
+    theirs, ours = pty.openpty()
+    asked = [sys.executable, "-m", "minikafka", "sim", "run", "--raft", "--seeds", "1000000", "--jobs", jobs]
+    running = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=ours, start_new_session=True, text=True)
+    os.close(ours)
+    shown = ""
+    while not re.search("[1-9][0-9]* of 1000000 seeds", shown):
+        shown += os.read(theirs, 1 << 16).decode()
+    os.killpg(running.pid, signal.SIGINT)
+    shown += shown_to_the_end(theirs)
+    assert running.communicate() == ("", None) and running.returncode == 130
+    assert shown.endswith("\r\nbroken off\r\n") and "Traceback" not in shown
 
 
 WRONG = {
