@@ -46,7 +46,7 @@ LEAST_FROM: dict[int, dict[str, float]] = {
         "assignments lost": 3,
     },
     METADATA_FLIPPED: {"bits flipped in metadata": 5, "bits flipped in derived files": 8, "fault renew_metadata": 3},
-    CAUGHT_WRITING: {"fault crash_at_write": 20, "died starting": 8},
+    CAUGHT_WRITING: {"fault crash_at_write": 35, "died starting": 20},
 }  # fmt: skip
 
 
