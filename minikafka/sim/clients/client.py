@@ -201,6 +201,10 @@ class Client:
             self._coordinators[kind, key] = found.node_id
         return self._coordinators[kind, key]
 
+    def known_coordinator(self, kind: int, key: str) -> int | None:
+        """The node that is asked, if nothing has spoken against it."""
+        return self._coordinators.get((kind, key))
+
     def forget_coordinator(self, kind: int, key: str) -> None:
         self._coordinators.pop((kind, key), None)
 

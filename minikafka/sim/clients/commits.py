@@ -115,7 +115,8 @@ class Commits:
         except BaseException as error:
             operation.fail(error)
             raise
-        operation.ok(offsets=plain({tp: c.offset for tp, c in found.items()}))
+        operation.ok(offsets=plain({tp: c.offset for tp, c in found.items()}),
+                     by=self.client.known_coordinator(GROUP, self.group))
         return found
 
     async def _fetch_once(self, tps: list[Tp]) -> dict[Tp, Committed] | None:

@@ -4,7 +4,11 @@ A loss with permission is told to the history as facts (`may-lose`, minikafka/hi
 where the partition is an internal one, which no client reads, of the groups and transactional ids of which the lost
 records had spoken, and of no others.
 
-Owns: what of a history a permitted loss in an internal topic excuses.
+So is an answer of a coordinator that had been deposed and had not heard of it: cut off from the controller it goes on
+telling the offsets that it knows, for nobody asks it to prove that it still leads (so Apache's). Who reads on from there
+reads again what it has read, and commits that: exactly once ends where two coordinators are believed in.
+
+Owns: what of a history a permitted loss in an internal topic excuses, and what a deposed coordinator's answer does.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.broker.groups import OFFSETS_TOPIC, partition_of
 from minikafka.broker.transactions import TRANSACTION_TOPIC
 from minikafka.log.batch import records
 from minikafka.protocol import group_records, transaction_records
@@ -24,22 +28,42 @@ SHOWN = 3
 OF_GROUPS = ["lost-commit", "phantom-commit", "group-skip", "zombie-commit", "two-owners", "repeated-copy"]
 OF_TRANSACTIONS = ["aborted-read", "torn-txn", "precommitted-read", "duplicate", "lost-write", "repeated-copy",
                    "missing-copy"]
+OF_OLD_OFFSETS = ["lost-commit", "repeated-copy"]
 
 
 class HistoryIsValid(Invariant):
     """I17."""
 
-    id = "I17"
+    id, events = "I17", ("partition",)
+
+    def __init__(self, watch: Any) -> None:
+        super().__init__(watch)
+        self._coordinators: dict[str, list[tuple[float, int]]] = {}  # partition of offsets -> since when who leads it
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        if event["tp"].startswith(OFFSETS_TOPIC):
+            self._coordinators.setdefault(event["tp"], []).append((event["t"], event["leader"]))
 
     async def at_end(self) -> None:
         if self.watch.history is None:
             return
         from minikafka.history import check
 
+        asked = [e for e in self.watch.history if e["f"] == "committed"]
+        groups = {e["op"]: e["group"] for e in asked if e["type"] == "invoke"}
+        for e in asked:
+            if e["type"] == "ok" and self._was_deposed(e, groups[e["op"]]):
+                self.watch.history.fact("may-lose", group=groups[e["op"]], anomalies=OF_OLD_OFFSETS,
+                                        why=f"broker {e['by']} told offsets and led no more")
         for verdict in check(self.watch.history).verdicts:
             if verdict.valid is False:
                 told = "; ".join(evidence.text for evidence in verdict.evidence[:SHOWN])
                 self.fail(f"{verdict.name} ({verdict.count}): {told}", verdict.name)
+
+    def _was_deposed(self, answer: dict[str, Any], group: str) -> bool:
+        partition = f"{OFFSETS_TOPIC}-{partition_of(group, len(self._coordinators))}"
+        leaders = [leader for t, leader in self._coordinators[partition] if t <= answer["t"]]
+        return answer["by"] is not None and leaders[-1] != answer["by"]
 
 
 def excused_by_loss(truth: Truth, end: int) -> Iterator[dict[str, Any]]:
