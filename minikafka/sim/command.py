@@ -16,6 +16,7 @@ from typing import Any
 
 from minikafka.sim import campaign as campaigns
 from minikafka.sim.ablations.command import add_arguments as add_ablate
+from minikafka.sim.faults import KINDS
 from minikafka.sim.progress import Progress
 from minikafka.sim.raft_campaign import RaftRun
 from minikafka.sim.scripts.command import add_arguments as add_tell
@@ -47,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="a campaign: many seeds, each with faults of its own")
     run.add_argument("--seeds", type=_some, default=100, metavar="N", help="how many")
-    run.add_argument("--from", type=int, default=0, dest="first", metavar="SEED", help="the first of them")
+    run.add_argument("--from", type=int, default=0, dest="first", metavar="SEED",
+                     help=f"the first of them; of whole clusters, those from {max(KINDS)} on have all kinds of faults")
     run.add_argument("--jobs", type=_some, default=os.cpu_count() or 1, metavar="N", help="processes")
     run.add_argument("--ledger", action="store_true", help=f"add the outcome to {campaigns.LEDGER.name}")
     run.set_defaults(run=_run)
@@ -94,6 +96,10 @@ def _check(options: argparse.Namespace) -> None:
     kinds = campaigns.fault_kinds(_kind(options))
     if unknown := [kind for kind in options.faults or () if kind not in kinds]:
         raise Mistaken(f"no faults of the kind {', '.join(unknown)}; there are {', '.join(kinds)}")
+    if options.faults and not options.raft:
+        first = min(seed for seed, those in KINDS.items() if {*those} & {*options.faults})
+        if first > (options.seed if "seed" in options else options.first + options.seeds - 1):
+            raise Mistaken(f"only seeds from {first} on have faults of the kind {', '.join(options.faults)}")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -268,6 +268,8 @@ WRONG = {
     "run --seeds 0": "from 1 on", "run --seeds -3": "from 1 on", "run --jobs 0": "from 1 on",
     "run --faults kill,nosuch": "no faults of the kind nosuch; there are kill, powerloss",
     "run --raft --faults kill": "no faults of the kind kill; there are crash, fuse",
+    "run --from 49901 --seeds 99 --faults crash_at_write,crash_at_start": "only seeds from 50000 on have faults of the kind",
+    "replay 4 --faults flip_bit": "only seeds from 30000 on have faults of the kind flip_bit",
     "run --ledger --faults kill": "the ledger has whole campaigns",
     "replay 4 --raft --keep 1,999": "there is no 999", "replay 4 --raft --keep a": "numbers of faults",
     "replay 4 --raft --out /dev/null/x": "/dev/null/x", "shrink 4 --raft --faults nosuch": "nosuch",
