@@ -40,6 +40,12 @@ class Ablation:
     script: str | None = None
     profile: Hunt | None = None
 
+    @property
+    def shown_by(self) -> str:
+        """The name of the story or of the profile."""
+        assert self.script or self.profile, f"{self.name} has neither script nor profile"
+        return self.script or self.profile.__name__  # type: ignore[union-attr]
+
     def seeds(self) -> range:
         from minikafka.sim.scripts.script import load
         return range(load()[self.script].seed, load()[self.script].seed + 1) if self.script else range(SEEDS)
@@ -52,7 +58,7 @@ class Ablation:
         from minikafka.sim.scripts.script import load, tell
         if self.script is not None:
             return tell(load()[self.script], seed, self.patch()).violations
-        assert self.profile is not None, f"{self.name} has neither script nor profile"
+        assert self.profile is not None, self.shown_by
         with self.patch():
             return self.profile(seed)
 
@@ -95,3 +101,7 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
             delattr(owner, name)
         else:
             setattr(owner, name, before)
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """What is left of a function whose rule is off."""

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from minikafka.sim.ablations.ablation import Ablation, load
-from minikafka.sim.scripts.tables import layout
 
+Row = tuple[str, ...]
 HEAD = ("rule", "ablation", "found by", "seed", "what falls")
+NONE, CAMPAIGN = "none", "campaign"  # the seed that was not found; who hunts with --swarm
 RECORDED = Path(__file__).parents[3] / "tests" / "seeds" / "ablations.tsv"
 
 
@@ -38,38 +39,50 @@ def run(options: argparse.Namespace) -> int:
     if not chosen:
         print(f"no ablation of {' '.join(options.which)}: there are {' '.join(load())}")
         return 2
-    rows = [_row(one) if options.swarm is None else _swarmed(one, options.swarm) for one in chosen]
-    print("\n".join(layout(HEAD, rows)))
+    rows = _hunt(chosen, options.swarm)
     if options.record and options.swarm is None:
         record(rows)
-    return 0 if all(row[3] != "none" for row in rows) else 1
+    return 0 if all(row[3] != NONE for row in rows) else 1
+
+
+def _hunt(chosen: Sequence[Ablation], swarm: int | None) -> list[Row]:
+    """Find the rows, and print each as soon as it is found: a hunt may take minutes."""
+    names = [(one.rule, one.name, one.shown_by if swarm is None else CAMPAIGN, NONE, "") for one in chosen]
+    widths = [max(map(len, column)) for column in zip(HEAD, *names)]
+
+    def tell(row: Row) -> Row:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip(), flush=True)
+        return row
+
+    tell(HEAD)
+    return [tell(_row(one) if swarm is None else _swarmed(one, swarm)) for one in chosen]
 
 
 def _is_meant(one: Ablation, which: Iterable[str]) -> bool:
     return any(word in (one.name, one.script) or word in one.rule.replace(",", " ").split() for word in which)
 
 
-def _row(one: Ablation) -> tuple[str, str, str, str, str]:
+def _row(one: Ablation) -> Row:
     for seed in one.seeds():
         fallen = one.falls_at(seed)
         if fallen:
-            return one.rule, one.name, one.script or "swarm", str(seed), " ".join(fallen)
-    return one.rule, one.name, one.script or "swarm", "none", ""
+            return one.rule, one.name, one.shown_by, str(seed), " ".join(fallen)
+    return one.rule, one.name, one.shown_by, NONE, ""
 
 
-def _swarmed(one: Ablation, count: int) -> tuple[str, str, str, str, str]:
+def _swarmed(one: Ablation, count: int) -> Row:
     from minikafka.sim.swarm import run_seed
     for seed in range(count):
         with one.patch():
             fallen = {violation.id: None for violation in run_seed(seed).violations}
         if fallen:
-            return one.rule, one.name, "campaign", str(seed), " ".join(fallen)
-    return one.rule, one.name, "campaign", "none", ""
+            return one.rule, one.name, CAMPAIGN, str(seed), " ".join(fallen)
+    return one.rule, one.name, CAMPAIGN, NONE, ""
 
 
 def record(rows: Iterable[Sequence[str]]) -> None:
     """Keep the killing seeds of these ablations, and those recorded earlier of others."""
-    known = {row[1]: row for row in recorded()} | {row[1]: tuple(row) for row in rows if row[3] != "none"}
+    known = {row[1]: row for row in recorded()} | {row[1]: tuple(row) for row in rows if row[3] != NONE}
     order = {name: place for place, name in enumerate(load())}
     lines = sorted(known.values(), key=lambda row: order.get(row[1], len(order)))
     RECORDED.write_text("\n".join("\t".join(row) for row in [HEAD, *lines]) + "\n")

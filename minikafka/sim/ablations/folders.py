@@ -8,13 +8,20 @@ from typing import Any
 from minikafka.broker.log_dir import CLEAN, LogDir
 from minikafka.broker.replicas import ReplicaManager
 from minikafka.log import segment
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.log.loader import Loader
+from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.ablations.unrest import unrest
 
 
 @ablation("63", "recovery believes every batch whose header makes sense", falls="I5 I10 I16",
           script="a16_stale_clean_marker")
 def recovers_without_checksums() -> AbstractContextManager[object]:
     return replaced(segment, "crc_ok", lambda batch, at, header: True)
+
+
+@ablation("63", "recovery believes the checkpoint of leader epochs, whatever the batches say", falls="I10", profile=unrest)
+def epochs_not_recovered() -> AbstractContextManager[object]:
+    return replaced(Loader, "_note_epoch", nothing)
 
 
 @ablation("64", "the clean-shutdown file is believed, and stays", falls="I5 I10 I16", script="a16_stale_clean_marker")

@@ -8,12 +8,13 @@ from typing import Any
 from minikafka.broker.controller import ControllerShell
 from minikafka.core import alter_partition, replica
 from minikafka.core.controller import Controller
-from minikafka.core.image import MetadataImage
+from minikafka.core.image import Broker, MetadataImage
 from minikafka.core.isr import Follower
 from minikafka.core.replica import Replica
 from minikafka.core.replica_effects import Effect
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.unrest import unrest
 
 
 @ablation("15", "a replica may join as soon as it fetches", falls="I2 I3 I4 lost-write",
@@ -65,6 +66,11 @@ def admits_fenced_brokers() -> AbstractContextManager[object]:
     stack.enter_context(replaced(Replica, "_eligible", eligible))
     stack.enter_context(replaced(alter_partition, "_eligible", lambda image, member: True))
     return stack
+
+
+@ablation("15, 27", "a broker that is shutting down may join, and be elected", falls="I9", profile=unrest)
+def counts_on_leaving_brokers() -> AbstractContextManager[object]:
+    return replaced(Broker, "active", property(lambda self: not self.fenced))
 
 
 @ablation("16", "the controller does not ask of which state a proposal was made", falls="I2 I3 I4 I6 lost-write",

@@ -1,6 +1,6 @@
 """One log alone on one disk: it grows, is flushed, truncated or compacted, and dies at any change of the disk.
 
-    fallen(seed)            () if what a start finds is always what it should be, else ("I16",)
+    log_alone(seed)         () if what a start finds is always what it should be, else ("I16",)
     LoneLog(seed).live()    the same; raises Fallen, which says what is wrong
 
 Most of recovery needs no cluster to be shown wrong, and a seed takes milliseconds. After each death the log is opened
@@ -49,19 +49,19 @@ class Forgotten(Fallen):
     id = "I11"
 
 
-def fallen(seed: int) -> tuple[str, ...]:
+def log_alone(seed: int) -> tuple[str, ...]:
     """The profile of the ablations that need nothing but a log."""
     return _fallen(LoneLog(seed))
 
 
-def fallen_when_truncated(seed: int) -> tuple[str, ...]:
+def log_truncated(seed: int) -> tuple[str, ...]:
     """The same for a log of small segments, whose indexes know every batch, that is flushed and truncated often."""
     log = LoneLog(seed, compacts=False, mix=(6, 4, 4, 0))
     log.log.config = log.config = replace(log.config, segment_bytes=300, index_interval_bytes=1)
     return _fallen(log)
 
 
-def fallen_with_producers(seed: int) -> tuple[str, ...]:
+def log_of_producers(seed: int) -> tuple[str, ...]:
     """The same for a log of idempotent and transactional producers: "I11" if it remembers them wrongly."""
     return _fallen(ProducersLog(seed, compacts=False, mix=(12, 2, 2, 0)))
 

@@ -13,7 +13,7 @@ from minikafka.sim.ablations.ablation import ablation, replaced
 from minikafka.sim.raft_campaign import run_raft_seed
 
 
-def swarm(seed: int) -> tuple[str, ...]:
+def quorum_campaign(seed: int) -> tuple[str, ...]:
     """One seed of the quorum's campaign (sim/raft_campaign.py): the id of what fell, if anything did."""
     violation = run_raft_seed(seed).violation
     return () if violation is None else (violation[0],)
@@ -39,7 +39,7 @@ def commits_at_epoch_start() -> AbstractContextManager[object]:
     return replaced(Leader, "committed_offset", committed)
 
 
-@ablation("34", "a vote is not written at all", falls="I7", profile=swarm)
+@ablation("34", "a vote is not written at all", falls="I7", profile=quorum_campaign)
 def never_writes_a_vote() -> AbstractContextManager[object]:
     take = Node._take_effects
 
@@ -49,12 +49,12 @@ def never_writes_a_vote() -> AbstractContextManager[object]:
     return replaced(Node, "_take_effects", without_persist)
 
 
-@ablation("35", "votes for a log that ends earlier than its own", falls="I8", profile=swarm)
+@ablation("35", "votes for a log that ends earlier than its own", falls="I8", profile=quorum_campaign)
 def votes_for_shorter_logs() -> AbstractContextManager[object]:
     return replaced(Elections, "_is_up_to_date", lambda self, vote: True)
 
 
-@ablation("35", "votes more than once in an epoch", falls="I7", profile=swarm)
+@ablation("35", "votes more than once in an epoch", falls="I7", profile=quorum_campaign)
 def votes_twice() -> AbstractContextManager[object]:
     def may_vote(self: Elections, vote: Vote) -> bool:
         return isinstance(self.role, Unattached | Prospective) and self._is_up_to_date(vote)
@@ -62,7 +62,7 @@ def votes_twice() -> AbstractContextManager[object]:
     return replaced(Elections, "_may_vote_for", may_vote)
 
 
-@ablation("36", "a follower fetches on before what it has is on its disk", falls="I8", profile=swarm)
+@ablation("36", "a follower fetches on before what it has is on its disk", falls="I8", profile=quorum_campaign)
 def fetches_before_flushing() -> AbstractContextManager[object]:
     on_answer = Replication._on_fetch_answer
 
@@ -75,7 +75,7 @@ def fetches_before_flushing() -> AbstractContextManager[object]:
     return replaced(Replication, "_on_fetch_answer", no_flush)
 
 
-@ablation("36", "a leader counts what it has appended and not flushed", falls="I8", profile=swarm)
+@ablation("36", "a leader counts what it has appended and not flushed", falls="I8", profile=quorum_campaign)
 def counts_itself_before_flushing() -> AbstractContextManager[object]:
     answer_waiting = Replication._answer_waiting
 
@@ -90,7 +90,7 @@ def counts_itself_before_flushing() -> AbstractContextManager[object]:
     return replaced(Replication, "_answer_waiting", count_first)
 
 
-@ablation("37", "half of the voters is taken for a majority", falls="I7 I8", profile=swarm)
+@ablation("37", "half of the voters is taken for a majority", falls="I7 I8", profile=quorum_campaign)
 def needs_no_majority() -> AbstractContextManager[object]:
     return replaced(Leader, "majority", property(lambda self: max(1, len(self.voters) // 2)))
 

@@ -8,8 +8,10 @@ from typing import Any
 from minikafka.broker.partition import Partition
 from minikafka.core.isr import Follower, Isr
 from minikafka.core.replica import Replica
-from minikafka.core.replica_effects import AssignEpoch, Effect, EpochEnd, HighWatermark, Truncate
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.core.replica_effects import AssignEpoch, Effect, EpochEnd, Follow, HighWatermark, Truncate
+from minikafka.log.epochs import LeaderEpochCache
+from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.ablations.unrest import unrest
 
 
 @ablation("2", "the high watermark waits for the committed ISR only", falls="I2 I3 I4 I6 lost-write",
@@ -122,3 +124,62 @@ def compares_offsets_only() -> AbstractContextManager[object]:
         return end if end is not None and end.end_offset < offset else None
 
     return replaced(Replica, "divergence", divergence)
+
+
+@ablation("1, 7", "a follower takes its leader's high watermark, however much of the log it has", falls="I1", profile=unrest)
+def takes_any_high_watermark() -> AbstractContextManager[object]:
+    return replaced(Replica, "on_fetched", Replica._follow_high_watermark)
+
+
+@ablation("1, 7", "a log is cut below the high watermark, and that stays", falls="I1", profile=unrest)
+def cuts_below_high_watermark() -> AbstractContextManager[object]:
+    def cut(self: Replica, offset: int) -> list[Effect]:
+        return [Truncate(max(offset, self.log.start_offset))]
+
+    return replaced(Replica, "_cut", cut)
+
+
+@ablation("19", "a follower does not note the leader epochs of what it copies", falls="I10", profile=unrest)
+def copies_no_epochs() -> AbstractContextManager[object]:
+    append = Partition.append_fetched
+
+    def without(self: Partition, *fetched: Any) -> None:
+        with replaced(self.log.epochs, "assign", nothing):
+            append(self, *fetched)
+
+    return replaced(Partition, "append_fetched", without)
+
+
+@ablation("23", "leader epochs stay when the log is cut", falls="I10", profile=unrest)
+def epochs_outlive_truncation() -> AbstractContextManager[object]:
+    return replaced(LeaderEpochCache, "truncate_from_end", nothing)
+
+
+@ablation("10", "the last stable offset is where a transaction is open, or the end of the log, replicated or not",
+          falls="I1", profile=unrest)
+def stable_before_replicated() -> AbstractContextManager[object]:
+    def stable(self: Partition) -> int:
+        return self.log.producers.last_stable_offset(self.log.end_offset)
+
+    return replaced(Partition, "last_stable_offset", property(stable))
+
+
+@ablation("8", "nobody who waits is told that the high watermark has moved", falls="I14", profile=unrest)
+def moves_quietly() -> AbstractContextManager[object]:
+    return quietly(HighWatermark)
+
+
+@ablation("8", "whoever waits at a leader is not told that it leads no more", falls="I14", profile=unrest)
+def resigns_quietly() -> AbstractContextManager[object]:
+    return quietly(Follow)
+
+
+def quietly(kind: type) -> AbstractContextManager[object]:
+    """Effects of this kind are carried out, and wake nobody."""
+    do = Partition._DO[kind]
+
+    def without(self: Partition, effect: Effect) -> bool:
+        with replaced(self.waiters, "wake", nothing):
+            return bool(do(self, effect))
+
+    return replaced(Partition, "_DO", Partition._DO | {kind: without})

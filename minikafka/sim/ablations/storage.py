@@ -17,8 +17,8 @@ from minikafka.log.segment import Segment
 from minikafka.log.segments import SegmentedLog
 from minikafka.log.swap import CLEANED, SWAP
 from minikafka.log.transactions import AbortedTransaction, TransactionIndex
-from minikafka.sim.ablations.ablation import ablation, replaced
-from minikafka.sim.ablations.lone_log import fallen, fallen_when_truncated, fallen_with_producers
+from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.ablations.lone_log import log_alone, log_of_producers, log_truncated
 from minikafka.sim.disk import SimFile
 
 
@@ -26,11 +26,7 @@ def yes(*_: Any, **__: Any) -> bool:
     return True
 
 
-def nothing(*_: Any, **__: Any) -> None:
-    """What is left of a function whose rule is off."""
-
-
-@ablation("63", "every start is taken for one after a clean stop", falls="I16", profile=fallen)
+@ablation("63", "every start is taken for one after a clean stop", falls="I16", profile=log_alone)
 def no_recovery() -> AbstractContextManager[object]:
     load = Loader.load
 
@@ -40,7 +36,7 @@ def no_recovery() -> AbstractContextManager[object]:
     return replaced(Loader, "load", trusting)
 
 
-@ablation("63", "segments behind a torn one stay", falls="I16", profile=fallen)
+@ablation("63", "segments behind a torn one stay", falls="I16", profile=log_alone)
 @contextmanager
 def later_segments_stay() -> Iterator[None]:
     open_ = Loader._open
@@ -53,13 +49,13 @@ def later_segments_stay() -> Iterator[None]:
         yield
 
 
-@ablation("63", "an index is believed that knows more than the log has", falls="I16", profile=fallen_when_truncated)
+@ablation("63", "an index is believed that knows more than the log has", falls="I16", profile=log_truncated)
 def indexes_believed() -> AbstractContextManager[object]:
     return replaced(Segment, "_indexes_fit", yes)
 
 
 @ablation("63", "a hole between segments of a compacted log is taken for one that compaction left", falls="I16",
-          profile=fallen)
+          profile=log_alone)
 def holes_accepted() -> AbstractContextManager[object]:
     def follows(self: Loader, previous: Segment, base: int) -> bool:
         return base == previous.next_offset or (self.config.compact and base > previous.next_offset)
@@ -68,7 +64,7 @@ def holes_accepted() -> AbstractContextManager[object]:
 
 
 @ablation("63", "what is cut off is not gone for good before the next append", falls="I16",
-          profile=fallen_when_truncated)
+          profile=log_truncated)
 def cut_not_durable() -> AbstractContextManager[object]:
     cut = SegmentedLog._cut_end
 
@@ -80,7 +76,7 @@ def cut_not_durable() -> AbstractContextManager[object]:
 
 
 @ablation("63", "a flush leaves the transaction index of the active segment out", falls="I11",
-          profile=fallen_with_producers)
+          profile=log_of_producers)
 def aborts_not_flushed() -> AbstractContextManager[object]:
     def log_only(self: Segment, sealed: bool) -> list[Any]:
         aborted = [self.aborted.file] if self.aborted.file is not None else []
@@ -90,7 +86,7 @@ def aborts_not_flushed() -> AbstractContextManager[object]:
 
 
 @ablation("63", "what a replay finds of aborted transactions is written anew, and not made durable", falls="I11",
-          profile=fallen_with_producers)
+          profile=log_of_producers)
 def aborts_written_anew() -> AbstractContextManager[object]:
     def anew(self: TransactionIndex, rows: list[AbortedTransaction]) -> None:
         self.truncate(0)
@@ -101,7 +97,7 @@ def aborts_written_anew() -> AbstractContextManager[object]:
 
 
 @ablation("46", "snapshots of producers from beyond the end of the log are believed", falls="I11 I16",
-          profile=fallen_with_producers)
+          profile=log_of_producers)
 def younger_snapshots_believed() -> AbstractContextManager[object]:
     reload = ProducerStates.reload
 
@@ -112,12 +108,12 @@ def younger_snapshots_believed() -> AbstractContextManager[object]:
     return replaced(ProducerStates, "reload", believing)
 
 
-@ablation("64", "the recovery point moves without a flush", falls="I16", profile=fallen)
+@ablation("64", "the recovery point moves without a flush", falls="I16", profile=log_alone)
 def recovery_point_runs_ahead() -> AbstractContextManager[object]:
     return replaced(Flush, "sync", nothing)
 
 
-@ablation("66", "a start drops the copies that were being swapped in", falls="I16", profile=fallen)
+@ablation("66", "a start drops the copies that were being swapped in", falls="I16", profile=log_alone)
 def swaps_dropped() -> AbstractContextManager[object]:
     def drop(fs: Fs, folder: str) -> list[int]:
         for name in fs.listdir(folder):
@@ -128,7 +124,7 @@ def swaps_dropped() -> AbstractContextManager[object]:
     return replaced(loader, "finish_swaps", drop)
 
 
-@ablation("66", "originals are deleted before the copy has its name", falls="I16", profile=fallen)
+@ablation("66", "originals are deleted before the copy has its name", falls="I16", profile=log_alone)
 def originals_first() -> AbstractContextManager[object]:
     rename = Segment.rename
 
@@ -144,7 +140,7 @@ def originals_first() -> AbstractContextManager[object]:
     return replaced(SegmentedLog, "_replace", replace)
 
 
-@ablation("66", "the copy takes the place of the originals before it is durable", falls="I16", profile=fallen)
+@ablation("66", "the copy takes the place of the originals before it is durable", falls="I16", profile=log_alone)
 def copy_not_flushed() -> AbstractContextManager[object]:
     files = Segment.files
 

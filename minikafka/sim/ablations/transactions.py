@@ -94,7 +94,7 @@ def no_fencing() -> AbstractContextManager[object]:
     return replaced(Transaction, "init", welcome)
 
 
-@ablation("61", "an offset committed in a transaction counts at once", falls="missing-copy phantom-commit",
+@ablation("61", "an offset committed in a transaction counts at once", falls="I12 missing-copy phantom-commit",
           script="r61_offsets_wait")
 def offsets_at_once() -> AbstractContextManager[object]:
     def show(self: OffsetStore, _: int, group: str, key: Any, value: Any) -> None:

@@ -29,13 +29,18 @@ class Groups:
         self.generations: dict[str, int] = {}
         self.offsets: dict[Slot, Commit] = {}
         self.pending: dict[int, dict[Slot, Commit]] = {}  # by producer id
-        self.changed: dict[Slot, None] = {}  # since the coordinator was compared
+        self.changed: dict[Slot, None] = {}  # by a record or a marker, since the coordinator was compared
         self.coordinator: Any = None  # the one that was compared
 
     def put(self, slot: Slot, commit: Commit) -> None:
         if commit[0] > self.offsets.get(slot, (-1, -1))[0]:
             self.offsets[slot] = commit
             self.changed[slot] = None
+
+    def pend(self, producer_id: int, slot: Slot, commit: Commit) -> None:
+        """Of an open transaction: it must change nothing yet."""
+        self.pending.setdefault(producer_id, {})[slot] = commit
+        self.changed[slot] = None
 
     def remove(self, slot: Slot) -> None:
         self.offsets.pop(slot, None)
@@ -45,6 +50,7 @@ class Groups:
 
     def settle(self, producer_id: int, commit: bool) -> None:
         for slot, value in self.pending.pop(producer_id, {}).items():
+            self.changed[slot] = None
             if commit:
                 self.put(slot, value)
 
@@ -82,7 +88,7 @@ class GroupsAreSound(Invariant):
             return
         commit = (record.offset, wire.read_offset(record.value).offset)
         if header.is_transactional:
-            groups.pending.setdefault(header.producer_id, {})[slot] = commit
+            groups.pend(header.producer_id, slot, commit)
         else:
             groups.put(slot, commit)
 

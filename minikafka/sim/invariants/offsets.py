@@ -56,11 +56,12 @@ class EpochsOfTheLog(Invariant):
     id = "I10"
 
     def on_replica(self, seen: Seen, why: int) -> None:
-        if seen.log.epochs.entries is not seen.epochs:
+        if why & CUT or seen.log.epochs.entries is not seen.epochs:
             seen.epochs = seen.log.epochs.entries
             if any(a[0] >= b[0] or a[1] >= b[1] for a, b in pairwise(seen.epochs)):
                 self.fail(f"{seen}: the epoch cache is not increasing: {seen.epochs}")
-            if seen.epochs and seen.epochs[-1][1] > seen.log.end_offset:
+            begins = why & ROLE or not why & CUT  # a leader's epoch, at the very end of its log; a cut leaves no such one
+            if seen.epochs and seen.epochs[-1][1] >= seen.log.end_offset + bool(begins):
                 self.fail(f"{seen}: the epoch cache {seen.epochs} goes beyond LEO {seen.log.end_offset}")
         if why & GREW and seen.log.end_offset > seen.log.start_offset and not seen.epochs:
             self.fail(f"{seen}: the epoch cache is empty, the log ends at {seen.log.end_offset}")

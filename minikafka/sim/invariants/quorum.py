@@ -4,7 +4,8 @@ Nodes are looked at every few steps and whenever one changes its role: no event 
 I8  one leader per quorum epoch; on disk, epochs never fall and a vote is never changed; what was known committed is on
     a majority, the same everywhere, and never cut off; no node's high watermark falls.
 I9  MetadataLogMatching: no image is ahead of what is committed; images of the same offset are equal (at the end). In
-    the newest: a fenced broker is in no ISR of more than one, leaders are in their ISR, ISR and ELR are disjoint.
+    the newest: who is fenced or shutting down is in no ISR of more than one, leaders are in their ISR, ISR and ELR are
+    disjoint.
 """
 
 from __future__ import annotations
@@ -144,10 +145,11 @@ class MetadataMatches(Invariant):
     def on_metadata(self, changed: Iterable[Key]) -> None:
         image = self.cluster.image
         self._committed()
+        here = {b.id for b in image.brokers.values() if not (b.fenced or b.in_controlled_shutdown)} if image else ()
         for state in self.cluster.states.values():
-            fenced = [n for n in state.isr if n not in image.brokers or image.brokers[n].fenced] if image else []
-            if fenced and len(state.isr) > 1:
-                self._wrong(state, f"fenced brokers {fenced} are in an ISR of more than one")
+            away = [n for n in state.isr if n not in here]
+            if away and len(state.isr) > 1:
+                self._wrong(state, f"brokers {away}, fenced or shutting down, are in an ISR of more than one")
         for key in changed:
             if key in self.cluster.states:
                 self._check(self.cluster.states[key])

@@ -11,6 +11,7 @@ from minikafka.broker.delayed import DelayedProduce
 from minikafka.broker.group_log import GroupLog
 from minikafka.broker.groups import OFFSETS_TOPIC
 from minikafka.broker.transactions import TRANSACTION_TOPIC
+from minikafka.core.isr import Proposal
 from minikafka.log import Log
 from minikafka.log.batch import Header, build, stamp
 from minikafka.log.markers import marker
@@ -23,14 +24,14 @@ from tests.sim.invariants.kit import Kit, Story
 LOG = "/data/t-0/00000000000000000000.log"
 
 
-def ended(tamper: Story, records: int = 20) -> Kit:
+def ended(tamper: Story, records: int = 20, config: dict[str, Any] | None = None, **watch: Any) -> Kit:
     """Some records, `tamper`, the end."""
     async def story(kit: Kit) -> None:
         await kit.send(records)
         await tamper(kit)
         await kit.watch.at_end()
 
-    kit = Kit()
+    kit = Kit(config=config, **watch)
     kit.run(story)
     return kit
 
@@ -102,6 +103,17 @@ def test_i14_what_is_waited_for_never_comes() -> None:
         assert any(said in text for text in texts(kit)), texts(kit)
 
 
+def test_i14_a_proposal_without_a_verdict() -> None:
+    """Fails if a leader may wait at rest for the controller's word on its ISR."""
+    async def tamper(kit: Kit) -> None:
+        core = kit.partition(kit.leader()).core
+        members = tuple((node, -1) for node in core.isr.committed)
+        core.isr.proposal = Proposal(members, core.leader_epoch, core.partition_epoch, "nobody will say")
+
+    kit = ended(tamper)
+    assert ids(kit) == {"I14"} and len(kit.watch.violations) == 1 and "is still proposed" in texts(kit)[0]
+
+
 @pytest.mark.parametrize("what", ["tasks", "files", "connections"])
 def test_i14_something_grows(what: str) -> None:
     """Fails if a broker at rest may gather tasks, files or connections."""
@@ -163,6 +175,22 @@ def test_i15_nobody_is_where_he_should_be() -> None:
     assert ids(kit) == {"I15"} and len(kit.watch.violations) == 3
     for said in ("there is no controller", "does not serve", "t-0 is not hosted by ["):
         assert any(said in text for text in texts(kit)), texts(kit)
+
+
+@pytest.mark.parametrize("who", ["follower", "leader"])
+def test_i15_a_replica_is_in_another_epoch_than_the_metadata(who: str) -> None:
+    """Fails if a replica may stay in a former leader epoch though it has everything, or if the leader may not know that
+    it leads; nobody drops who copies nothing any more, for there is time."""
+    async def tamper(kit: Kit) -> None:
+        leader, follower = kit.partition(kit.leader()).core, kit.partition(kit.followers()[0]).core
+        await kit.world.until(lambda: follower.high_watermark == leader.high_watermark == 20)
+        if who == "follower":
+            follower.leader_epoch -= 1
+        else:
+            leader.leader = -1
+
+    kit = ended(tamper, config={"replica.lag.time.max.ms": 1_000_000}, without=("I7",))
+    assert ids(kit) == {"I15"} and "t-0 is in leader epoch" in texts(kit)[0]
 
 
 def test_i15_with_a_minority_that_is_dead_for_good() -> None:

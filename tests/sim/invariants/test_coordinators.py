@@ -104,6 +104,29 @@ def test_i12_offsets_of_a_transaction(commit: bool, lie: bool) -> None:
     assert Kit(without=("I13",)).run(story) == (["I12"] if lie else [])
 
 
+@pytest.mark.parametrize("lies_at", ["its records", "its marker"])
+def test_i12_offsets_of_a_transaction_for_a_moment(lies_at: str) -> None:
+    """Fails if a coordinator may show the offsets of a transaction that is open, or of one that was aborted, as long as
+    it has forgotten them in the end."""
+    async def story(kit: Kit) -> None:
+        home = await coordinator(kit)
+        shown, truly = home.offsets.groups["g"], home.offsets.groups["g"]["t", 0]
+        value = groups.offset_value(7, -1, "", kit.env.wall_ms())
+        for what in ("its records", "its marker"):
+            if what == lies_at:
+                shown["t", 0] = replace(truly, offset=7)
+            if what == "its records":
+                home.write_pending_offsets("g", {("t", 0): value}, Identity(4711, 0), UNGUARDED)
+                await kit.world.until(lambda: home.offsets.pending)
+            else:
+                home.log.write(marker(4711, 0, 0, False, kit.env.wall_ms()), lambda _: home.offsets.settle(4711, False))
+                await kit.world.until(lambda: not home.offsets.pending)
+            shown["t", 0] = truly
+        await kit.watch.at_end()
+
+    assert Kit(without=("I13",)).run(story) == ["I12"]
+
+
 def test_i14_a_coordinator_that_is_not_woken() -> None:
     """Fails if a coordinator may wait for a record that is committed."""
     async def story(kit: Kit) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from minikafka.broker.quorum_wire import encode_ballot
 from minikafka.core.raft_messages import Ballot
 from tests.sim.invariants.kit import Kit
@@ -81,13 +83,16 @@ def test_i8_logs_of_the_quorum_differ() -> None:
     assert "I8" in Kit().run(story)
 
 
-def test_i9_a_fenced_broker_stays_in_the_isr() -> None:
-    """Fails if fencing may leave a broker in an ISR of more than one."""
+@pytest.mark.parametrize("away", [{"fenced": True}, {"in_controlled_shutdown": True}])
+def test_i9_a_broker_stays_in_the_isr_that_is_as_good_as_gone(away: dict[str, bool]) -> None:
+    """Fails if a broker may stay in an ISR of more than one when it is fenced or shuts down."""
     def tamper(kit: Kit) -> None:
         image = kit.watch.cluster.image
         assert image is not None
-        image.brokers[2] = replace(image.brokers[2], fenced=True)
+        image.brokers[2] = replace(image.brokers[2], **away)
         image.offset += 1
+        kit.watch.sample()
+        assert any("are in an ISR of more than one" in str(violation) for violation in kit.watch.violations)
 
     assert violated(tamper) == ["I9"]
 

@@ -12,6 +12,7 @@ from minikafka.core.isr import Isr
 from minikafka.core.replica_effects import HighWatermark
 from minikafka.log.batch import build
 from minikafka.sim.clients.admin import Admin
+from minikafka.sim.invariants.invariant import CUT
 from minikafka.sim.world import CLIENTS
 from tests.sim.invariants.kit import Kit
 
@@ -237,6 +238,22 @@ def test_i10_an_epoch_cache_that_makes_no_sense(entries: list[tuple[int, int]]) 
     """Fails if the cache may be out of order, or beyond the log."""
     def tamper(kit: Kit) -> None:
         kit.partition(kit.followers()[0]).log.epochs.entries = entries
+
+    assert "I10" in ids(after(tamper))
+
+
+@pytest.mark.parametrize("start", [10, 15])
+def test_i10_an_epoch_cache_that_outlives_the_log(start: int) -> None:
+    """Fails if the cache is looked at only when it changes: here the log is cut at 10, and the cache is not; or if an
+    epoch may stay of which nothing is left."""
+    def tamper(kit: Kit) -> None:
+        epochs = kit.partition(kit.followers()[0]).log.epochs
+        epochs.entries = [*epochs.entries, (epochs.latest + 1, start)]
+        kit.watch.look_at_everything()
+        assert ids(kit) == set()
+        epochs.truncate_from_end = lambda offset: None
+        cut(kit, kit.followers()[0])
+        kit.watch.look_at(kit.followers()[0], ("t", 0), CUT)
 
     assert "I10" in ids(after(tamper))
 

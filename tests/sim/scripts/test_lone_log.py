@@ -29,15 +29,15 @@ def test_what_was_found_once(seed: int) -> None:
 def test_aborted_transactions_are_remembered(seed: int) -> None:
     """Fails if a power failure takes rows of a transaction index that nobody derives again: read_committed would show
     what was aborted."""
-    assert lone_log.fallen_with_producers(seed) == ()
+    assert lone_log.log_of_producers(seed) == ()
 
 
 def test_nothing_falls_in_many_lives() -> None:
     """Fails if recovery loses what was durable, keeps what is torn or out of order, or a swap that was interrupted is
     neither finished nor undone."""
-    assert [seed for seed in range(60) if lone_log.fallen(seed)] == []
-    assert [seed for seed in range(40) if lone_log.fallen_when_truncated(seed)] == []
-    assert [seed for seed in range(60) if lone_log.fallen_with_producers(seed)] == []
+    assert [seed for seed in range(60) if lone_log.log_alone(seed)] == []
+    assert [seed for seed in range(40) if lone_log.log_truncated(seed)] == []
+    assert [seed for seed in range(60) if lone_log.log_of_producers(seed)] == []
 
 
 def test_a_life_depends_on_its_seed_alone() -> None:
