@@ -38,6 +38,6 @@ class Half:
         assert coverage.lacking("cluster", self.seen, self.run) == [], coverage.layout(self.seen)
 
 
-# Most are the oldest seeds; the last block of each are some with the later kinds of faults (swarm.Shape).
-FIRST = Half(range(22), range(22, 44), range(30_000, 30_006))
-SECOND = Half(range(44, 66), range(66, 87), range(30_023, 30_030))
+# Most are the oldest seeds; the last blocks of each are some with the later kinds of faults (swarm.Shape).
+FIRST = Half(range(22), range(22, 44), range(30_000, 30_006), range(50_001, 50_003))
+SECOND = Half(range(44, 66), range(66, 87), range(30_023, 30_030), range(50_004, 50_006))
