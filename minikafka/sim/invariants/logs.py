@@ -30,8 +30,11 @@ class LogsAreWhole(Invariant):
             self.watch.ends.pop((node, key), None)  # that comes here, perhaps once more
             return
         end, truth = self.watch.ends.get((node, key), 0), self.watch.truths.get(key)
-        empty = truth is not None and self._may_end_in_nothing(truth) and not event["truncated_bytes"]
-        if event["leo"] < end and not empty and node not in self.watch.keeper.troubled:
+        if event["leo"] >= end:
+            return
+        if truth is not None and self._may_end_in_nothing(truth) and not event["truncated_bytes"]:
+            truth.suspects[node] = True
+        elif node not in self.watch.keeper.troubled:
             self.fail(f"broker {node} recovered {event['tp']} up to {event['leo']}, it ended at {end}, and its disk is "
                       f"sound")
 
@@ -79,7 +82,7 @@ class LogsAreWhole(Invariant):
     @staticmethod
     def _may_end_in_nothing(truth: Truth) -> bool:
         """A permitted loss can cut a log where compaction had taken everything out: then no batch tells of the offsets
-        before its end, and a restart begins at the last one that is there (so Apache's)."""
+        before its end, and a restart begins at the last one that is there (so Apache's), as if the others were lost."""
         return truth.was_lost and truth.compacted
 
     def _copy(self, disk: SimDisk, folder: str) -> SimDisk:
