@@ -64,6 +64,7 @@ class Operator:
 
     async def _elect(self) -> None:
         admin = self._admin()
+        await self._wait(self._known_as_gone)
         await self._wait(lambda: not self._leaderless())
         for key in self._leaderless():
             state = self.watch.cluster.states[key]
@@ -74,6 +75,12 @@ class Operator:
                 except KafkaError:
                     pass  # somebody leads by now, or the topic is gone; if nobody does, I15 will tell
         await admin.close()
+
+    def _known_as_gone(self) -> bool:
+        """Has the controller given up waiting for them? Until then they lead what they led."""
+        self.watch.sample()
+        image = self.watch.cluster.image
+        return image is not None and all(image.brokers[n].fenced for n in self.gone if n in image.brokers)
 
     def _leaderless(self) -> list[Key]:
         self.watch.sample()
