@@ -11,9 +11,9 @@ Invariants
   I-CFG-6  while eligible leader replicas are in use, min.insync.replicas has a cluster-wide value and no broker's own;
            whoever changes it clears the ELRs concerned: they were eligible under the old one (KIP-966).
 
-What Kafka does differently: loggers, groups and client metrics are resources too; AlterConfigs with a repeated resource
-is never answered there. Source: ConfigAdminManager, ConfigurationControlManager, ControllerConfigurationValidator,
-DynamicBrokerConfig; KIP-226, KIP-339.
+What Kafka does differently: loggers are resources too; AlterConfigs with a repeated resource is never answered there.
+Source: ConfigAdminManager, ConfigurationControlManager, ControllerConfigurationValidator, DynamicBrokerConfig; KIP-226,
+KIP-339.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ from kafka.protocol.admin import AlterConfigsRequest
 
 from minikafka.core.config_def import ConfigError
 from minikafka.core.config_table import BROKER_CONFIGS, TOPIC_CONFIGS
-from minikafka.core.configs import BrokerConfig, validate_broker_configs, validate_topic_configs
+from minikafka.core.configs import BrokerConfig, broker_value, validate_broker_configs, validate_topic_configs
 from minikafka.core.image import MetadataImage
+from minikafka.core.other_configs import validate_group_configs, validate_metrics_configs
 from minikafka.core.topic_names import check_name
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.records import (
     BROKER_LOGGER,
     BROKER_RESOURCE,
+    CLIENT_METRICS,
+    GROUP,
     TOPIC_RESOURCE,
     ClearElrRecord,
     ConfigRecord,
@@ -43,7 +46,10 @@ from minikafka.protocol.records import (
 
 SET, DELETE, APPEND, SUBTRACT = range(4)            # AlterConfigOp.OpType
 NAMES = {APPEND: "append", SUBTRACT: "subtract"}
+TABLES = {TOPIC_RESOURCE: TOPIC_CONFIGS, BROKER_RESOURCE: BROKER_CONFIGS}     # the controller knows no lists of others
 MIN_ISR = "min.insync.replicas"
+NAMELESS = {TOPIC_RESOURCE: "Default topic resources are not allowed.",
+            GROUP: "Default group resources are not allowed.", CLIENT_METRICS: "Subscription name can't be empty"}
 LONGEST_VALUE = 32767                               # bytes
 
 
@@ -76,7 +82,8 @@ def alterations(request: Any) -> list[Alteration]:
 # --- on the broker that was asked ------------------------------------------------------------------------------
 
 
-def refused_by_broker(image: MetadataImage, node_id: int, wanted: list[Alteration]) -> list[KafkaError | None]:
+def refused_by_broker(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration],
+                      ) -> list[KafkaError | None]:
     """What this broker refuses, for each of `wanted`; None is for the controller to decide."""
     counts = Counter((one.kind, one.name) for one in wanted)
     refusals: list[KafkaError | None] = []
@@ -84,9 +91,9 @@ def refused_by_broker(image: MetadataImage, node_id: int, wanted: list[Alteratio
         try:
             if counts[one.kind, one.name] > 1:
                 raise KafkaError(Err.INVALID_REQUEST, "Each resource must appear at most once.")
-            _check_form(one, node_id)
+            _check_form(one, config.node_id)
             if one.kind == BROKER_RESOURCE:
-                _check_broker(image, node_id, one)
+                _check_broker(image, config, one)
         except KafkaError as refused:
             refusals.append(refused)
         else:
@@ -100,9 +107,9 @@ def _check_form(one: Alteration, node_id: int) -> None:
     nulls = [op.name for op in one.ops if op.kind != DELETE and op.value is None]
     if nulls:
         raise KafkaError(Err.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
-    if one.kind == BROKER_LOGGER:
+    if one.kind == BROKER_LOGGER and not one.whole:
         _check_node(node_id, one.name, "Unexpected node id. Expected {}, but received {}")
-    if one.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
+    if one.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS, GROUP):
         raise KafkaError(Err.INVALID_REQUEST, f"Unknown resource type {one.kind}")
 
 
@@ -113,9 +120,9 @@ def _check_node(node_id: int, name: str, unexpected: str) -> None:
         raise KafkaError(Err.INVALID_REQUEST, unexpected.format(node_id, name))
 
 
-def _check_broker(image: MetadataImage, node_id: int, one: Alteration) -> None:
+def _check_broker(image: MetadataImage, config: BrokerConfig, one: Alteration) -> None:
     if one.name:
-        _check_node(node_id, one.name, "Unexpected broker id, expected {}, but received {}")
+        _check_node(config.node_id, one.name, "Unexpected broker id, expected {}, but received {}")
     for op in one.ops:
         if op.kind not in (SET, DELETE, APPEND, SUBTRACT):
             raise KafkaError(Err.INVALID_REQUEST, f"Unknown operations type {op.kind}")
@@ -126,7 +133,7 @@ def _check_broker(image: MetadataImage, node_id: int, one: Alteration) -> None:
                              f"Config value {NAMES[op.kind]} is not allowed for config key: {op.name}")
     after = _after(_present(image, one), one)
     try:
-        validate_broker_configs(after)
+        validate_broker_configs(after, lambda name: broker_value(image, config, name))
     except ConfigError as error:
         raise KafkaError(Err.INVALID_REQUEST, str(error)) from error
 
@@ -169,8 +176,10 @@ def _alter(image: MetadataImage, config: BrokerConfig, one: Alteration, elr: boo
     if any(len(value.encode()) > LONGEST_VALUE for value in after.values()):
         raise KafkaError(Err.INVALID_CONFIG, "The configuration value cannot be added because it exceeds the maximum "
                          f"value size of {LONGEST_VALUE} bytes.")
-    if one.kind == TOPIC_RESOURCE:
-        _check_topic(image, config, one.name, after)
+    if one.kind != BROKER_RESOURCE:
+        _check_resource(one, after, config)
+        if one.kind == TOPIC_RESOURCE and one.name not in image.topics:
+            raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{one.name}' does not exist.")
     return [ConfigRecord(one.kind, one.name, name, after.get(name)) for name in named
             if one.kind == BROKER_RESOURCE or before.get(name) != after.get(name)]
 
@@ -182,16 +191,19 @@ def _check_min_isr(one: Alteration, after: dict[str, str]) -> None:
         raise KafkaError(Err.INVALID_CONFIG, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.")
 
 
-def _check_topic(image: MetadataImage, config: BrokerConfig, name: str, after: dict[str, str]) -> None:
-    if not name:
-        raise KafkaError(Err.INVALID_REQUEST, "Default topic resources are not allowed.")
-    check_name(name)
+def _check_resource(one: Alteration, after: dict[str, str], config: BrokerConfig) -> None:
+    if not one.name:
+        raise KafkaError(Err.INVALID_REQUEST, NAMELESS[one.kind])
     try:
-        validate_topic_configs(after, config)
+        if one.kind == TOPIC_RESOURCE:
+            check_name(one.name)
+            validate_topic_configs(after, config)
+        elif one.kind == GROUP:
+            validate_group_configs(after, config)
+        else:
+            validate_metrics_configs(after)
     except ConfigError as error:
         raise KafkaError(Err.INVALID_CONFIG, str(error)) from error
-    if name not in image.topics:
-        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
 # --- operations ------------------------------------------------------------------------------------------------
@@ -227,10 +239,10 @@ def _operate(op: Op, present: str | None) -> str:
 
 
 def _is_list(kind: int, name: str) -> bool:
-    config = (TOPIC_CONFIGS if kind == TOPIC_RESOURCE else BROKER_CONFIGS).get(name)
+    config = TABLES.get(kind, {}).get(name)
     return config is not None and config.type == "LIST"
 
 
 def _default(kind: int, name: str) -> str | None:
-    config = (TOPIC_CONFIGS if kind == TOPIC_RESOURCE else BROKER_CONFIGS).get(name)
+    config = TABLES.get(kind, {}).get(name)
     return config.default_text if config is not None else None

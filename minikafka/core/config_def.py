@@ -2,7 +2,7 @@
 
 Owns: the eight types, the validators, and the texts of refusals (they are Kafka's, clients show them to users).
 Invariants: I-CFG-1 a value that parse() returned prints back (to_text) to a text that parses to the same value.
-What Kafka does differently: validators are Java objects of many classes; three suffice here.
+What Kafka does differently: validators are Java objects of many classes; four suffice here.
 Source: org.apache.kafka.common.config.ConfigDef, ConfigException; KIP-1161 (lists).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD", "UNKNOWN"]
@@ -18,7 +19,7 @@ TYPE_IDS = {"UNKNOWN": 0, "BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG
             "CLASS": 8, "PASSWORD": 9}                                  # ConfigEntry.ConfigType on the wire
 LONG_MAX = (1 << 63) - 1
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_INTEGER = re.compile(r"[+-]?\d+\Z")                 # of any script, as in Java
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\Z")
 
 
@@ -26,7 +27,7 @@ class ConfigError(Exception):
     """A configuration was refused; str() is the text Kafka would give."""
 
     def __init__(self, name: str, value: object, reason: str | None = None) -> None:
-        shown = "null" if value is None else value
+        shown = "null" if value is None else to_text(value) if isinstance(value, float) else value
         super().__init__(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
 
 
@@ -80,7 +81,17 @@ class Throttled:
                               "the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")
 
 
-Validator = Range | OneOf | Throttled
+@dataclass(frozen=True)
+class ResetStrategy:
+    """Where to begin to read (KIP-1106)."""
+
+    def check(self, name: str, value: Value) -> None:
+        if not re.match(r"(earliest|latest|by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?)\Z", str(value)):
+            raise ConfigError(name, value, f"Invalid value `{value}` for configuration {name}. The value must be either "
+                              "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.")
+
+
+Validator = Range | OneOf | Throttled | ResetStrategy
 
 
 @dataclass(frozen=True)
@@ -151,5 +162,13 @@ def to_text(value: Any) -> str | None:
     if isinstance(value, list):
         return ",".join(value)
     if isinstance(value, float):
-        return str(value).replace("e+", "E")                        # as Java writes it
+        return _double(value)
     return None if value is None else str(value)
+
+
+def _double(value: float) -> str:
+    """As Java writes it: 0.5, 1.0E-4, 2.147483647E9."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
+    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"

@@ -14,7 +14,7 @@ Source: KafkaConfigSchema.resolveEffectiveTopicConfig, LogConfig.validate, Dynam
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import dropwhile
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from minikafka.core.image import MetadataImage
 
 # ConfigEntry.ConfigSource on the wire
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
+DYNAMIC_METRICS, DYNAMIC_GROUP = 7, 8
 
 PRESETS: dict[str, dict[str, str]] = {
     "": {},
@@ -205,14 +206,39 @@ def _spellings(name: str) -> list[str]:
     return [name]
 
 
-def validate_broker_configs(configs: Mapping[str, str]) -> None:
+_THREADS = ("background.threads", "num.io.threads", "num.network.threads", "num.recovery.threads.per.data.dir",
+            "num.replica.fetchers")
+_REQUIRED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "log.retention.ms": (lambda ms: ms == -1 or ms >= 1, "must be unlimited (-1) or, greater than or equal to 1"),
+    "log.roll.ms": (lambda ms: ms >= 1, "must be greater than or equal to 1"),
+    "max.connections.per.ip": (lambda n: n > 0, "can be set to zero only if max.connections.per.ip.overrides property is "
+                               "set."),
+}
+
+
+def validate_broker_configs(configs: Mapping[str, str], present: Callable[[str], Any]) -> None:
     """Refuse run-time changes of read-only or wrong broker configurations: ConfigError.
 
-    Names that no configuration has are kept, as in Kafka: they may be a plug-in's.
+    Names that no configuration has are kept, as in Kafka: they may be a plug-in's. `present` tells what a
+    configuration is now.
     """
     fixed = sorted(name for name in configs if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic)
     if fixed:
         raise plain(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
-    for name, text in configs.items():
-        if name in BROKER_CONFIGS:
-            BROKER_CONFIGS[name].parse(text)
+    values = {name: BROKER_CONFIGS[name].parse(text) for name, text in configs.items() if name in BROKER_CONFIGS}
+    for name, value in values.items():
+        holds, text = _REQUIRED.get(name, (lambda _: True, ""))
+        if not holds(value):
+            raise plain(f"requirement failed: {name} {text}")
+    for name in (name for name in _THREADS if name in values):
+        _check_step(name, values[name], present(name))
+
+
+def _check_step(name: str, value: int, present: int) -> None:
+    """A pool of threads at most doubles or halves (here there is none: the rule is all that is left of it)."""
+    if present // 2 <= value <= 2 * present:
+        return
+    limit = "be at least half" if value < present else "not be greater than double"
+    raise plain("Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation "
+                f"failed for {name}={value}, value should {limit} the current value {present} for configuration "
+                "Invalid dynamic configuration")

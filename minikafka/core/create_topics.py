@@ -45,6 +45,7 @@ from minikafka.protocol.records import (
 )
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
+MAX_RECORDS = 10_000                    # written at once, topics and their configurations included
 Result = CreateTopicsResponse.CreatableTopicResult
 
 
@@ -62,9 +63,11 @@ def create_topics(ctx: Creation, request: Any) -> tuple[list[MetadataRecord], Cr
     """Decide on a decoded CreateTopicsRequest: the records to commit, and the answer for afterwards."""
     counts = Counter(t.name for t in request.topics)
     wanted = [t for t in request.topics if counts[t.name] == 1 and t.name != METADATA_TOPIC]
-    if sum(_partitions_asked_for(ctx, t) for t in wanted) > MAX_PARTITIONS_PER_REQUEST:
-        text = "Excessively large number of partitions per request."
-        return [], _response([_refusal(t.name, KafkaError(Err.POLICY_VIOLATION, text)) for t in request.topics])
+    partitions = sum(_partitions_asked_for(ctx, t) for t in wanted)
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
+        return [], _too_large(request, "Excessively large number of partitions per request.")
+    if partitions + sum(1 + len({c.name for c in t.configs}) for t in wanted) > MAX_RECORDS:
+        return [], _too_large(request, "Unable to perform excessively large batch operation.")
     records: list[MetadataRecord] = []
     results = []
     for topic in wanted:
@@ -86,6 +89,10 @@ def create_topics(ctx: Creation, request: Any) -> tuple[list[MetadataRecord], Cr
 
 def _response(results: list[Any]) -> CreateTopicsResponse:
     return CreateTopicsResponse(throttle_time_ms=0, topics=results)
+
+
+def _too_large(request: Any, text: str) -> CreateTopicsResponse:
+    return _response([_refusal(t.name, KafkaError(Err.POLICY_VIOLATION, text)) for t in request.topics])
 
 
 def _refusal(name: str, error: KafkaError) -> Any:

@@ -39,7 +39,7 @@ __all__ = ["RECORDS", "ZERO_UUID", "RecordError", "Uuid", "decode", "encode"]
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4                  # ConfigResource.Type
-BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32        # likewise; none of them is in our log
+BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32        # likewise; loggers are in no log of metadata
 RECOVERED, RECOVERING, RECOVERY_NO_CHANGE = 0, 1, -1    # LeaderRecoveryState
 UNFENCE, FENCE = -1, 1                                  # BrokerRegistrationFencingChange
 

@@ -27,6 +27,8 @@ TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
 ILLEGAL = ("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and "
            "'-'")
+THREADS = ("Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed for "
+           "{} the current value {} for configuration Invalid dynamic configuration")
 Change = tuple[str, int, str | None]
 
 
@@ -96,6 +98,9 @@ OK = ("retention.ms", SET, "1000")
     (None, ("internal.segment.bytes", SET, "100"), 0, None),
     (None, ("min.insync.replicas", SET, "0"), 40,
      "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"),
+    (None, ("retention.ms", SET, "\u0661"), 0, None),       # a digit is a digit
+    (None, ("min.cleanable.dirty.ratio", SET, "2147483647"), 40, "Invalid value 2.147483647E9 for configuration "
+     "min.cleanable.dirty.ratio: Value must be no more than 1"),
     (None, ("remote.storage.enable", SET, "true"), 40,
      "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."),
 ])
@@ -123,6 +128,15 @@ def test_changes_of_a_topic(at: Place, topic: str | None, change: Change, code: 
     ("", ("log.cleanup.policy", APPEND, "compact"), 0, None),
     ("", ("log.segment.bytes", SET, "100"), 42,
      "Invalid value 100 for configuration log.segment.bytes: Value must be at least 1048576"),
+    ("", ("log.retention.ms", SET, "0"), 42,
+     "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
+    ("", ("log.roll.ms", SET, "0"), 42, "requirement failed: log.roll.ms must be greater than or equal to 1"),
+    ("", ("max.connections.per.ip", SET, "0"), 42, "requirement failed: max.connections.per.ip can be set to zero only if "
+     "max.connections.per.ip.overrides property is set."),
+    ("", ("num.io.threads", SET, "4"), 0, None),
+    ("", ("num.io.threads", SET, "3"), 42, THREADS.format("num.io.threads=3, value should be at least half", 8)),
+    (None, ("num.io.threads", SET, "17"), 42,
+     THREADS.format("num.io.threads=17, value should not be greater than double", 8)),
     (None, ("min.insync.replicas", SET, "1"), 40,
      "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
     ("", ("min.insync.replicas", DELETE, None), 40,

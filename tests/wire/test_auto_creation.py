@@ -42,6 +42,16 @@ def test_no_creation_without_consent_or_with_a_bad_name(creating: Cluster, name:
         assert ask(raw, 12, name, allow=False) == [(name, 3, 0)]
 
 
+def test_what_cannot_be_created_comes_before_what_can(creating: Cluster, name: str) -> None:
+    """Fails if absent topics are answered in the order asked; what is there comes first."""
+    with Raw(creating.bootstrap) as raw:
+        ask(raw, 12, name)
+        creating.wait(lambda: ask(raw, 12, name, allow=False) == [(name, 0, 2)], timeout=60)
+        topics = [MetadataRequest.MetadataRequestTopic(name=n, topic_id=None) for n in (f"{name}-new", "..", name)]
+        answer = raw.ask(MetadataRequest(topics=topics, allow_auto_topic_creation=True), 12)
+        assert [(t.name, t.error_code) for t in answer.topics] == [(name, 0), ("..", 17), (f"{name}-new", 3)]
+
+
 def test_a_colliding_name_stays_unknown(creating: Cluster, name: str) -> None:
     """Fails if the refusal of the controller shows up in Metadata, or the topic is made."""
     with Raw(creating.bootstrap) as raw:

@@ -50,6 +50,8 @@ def verdict(raw: Raw, wanted: Any) -> tuple[int, str | None]:
     ({"partitions": 0}, 37, "Number of partitions was set to an invalid non-positive value."),
     ({"partitions": -2}, 37, "Number of partitions was set to an invalid non-positive value."),
     ({"partitions": 10001}, 44, "Excessively large number of partitions per request."),
+    ({"partitions": 10000}, 44, "Unable to perform excessively large batch operation."),
+    ({"partitions": 9999, "retention_ms": "1"}, 44, "Unable to perform excessively large batch operation."),
     ({"assign": [(0, [7])]}, 39,
      "The manual partition assignment includes broker 7, but no such broker is registered."),
     ({"assign": [(0, [1, 1])]}, 39, "The manual partition assignment includes the broker 1 more than once."),
@@ -73,6 +75,13 @@ def verdict(raw: Raw, wanted: Any) -> tuple[int, str | None]:
 def test_what_is_refused_and_in_which_words(raw: Raw, numbers: Any, code: int, text: str) -> None:
     """Fails if core/create_topics.py or core/configs.py checks something else, or in another order."""
     assert verdict(raw, topic("refused", **numbers)) == (code, text)
+
+
+def test_records_of_all_topics_count_together(raw: Raw) -> None:
+    """Fails if a batch is as large as its topics like, or only the topic that is too much is refused."""
+    large = ask(raw, topic("large-1", 6000), topic("large-2", 3999))
+    assert [(t.error_code, t.error_message) for t in large] == [
+        (44, "Unable to perform excessively large batch operation.")] * 2
 
 
 @pytest.mark.parametrize(("name", "reason"), [

@@ -37,7 +37,7 @@ SILENT = (Err.UNKNOWN_SERVER_ERROR, Err.REQUEST_TIMED_OUT, Err.NOT_CONTROLLER)  
 async def alter_configs(ctx: Context, request: Any) -> Any:
     """Change configurations, or only check (validate_only)."""
     resources = list(request.resources)
-    refusals = refused_by_broker(ctx.broker.image, ctx.broker.node_id, alterations(request))
+    refusals = refused_by_broker(ctx.broker.image, ctx.broker.config, alterations(request))
     left = [r for r, refusal in zip(resources, refusals, strict=True) if refusal is None]
     verdicts: dict[tuple[int, str], Any] = {}
     if left:
@@ -78,10 +78,10 @@ def _row(request: Any, resource: Any, refusal: KafkaError | None) -> Any:
 
 @handles(ListConfigResourcesRequest)
 def list_config_resources(ctx: Context, request: Any) -> ListConfigResourcesResponse:
-    """Everything that has a configuration, by type. Version 0 knows client metrics only, and there are none."""
+    """Everything that has a configuration, by type. Version 0 knows client metrics only."""
     brokers = [str(b.id) for b in ctx.broker.image.alive_brokers()]
-    names = {BROKER_LOGGER: brokers, BROKER_RESOURCE: brokers, TOPIC_RESOURCE: list(ctx.broker.image.topics),
-             CLIENT_METRICS: [], GROUP: []}
+    names = {kind: [name for one, name in ctx.broker.image.configs if one == kind] for kind in (GROUP, CLIENT_METRICS)}
+    names |= {BROKER_LOGGER: brokers, BROKER_RESOURCE: brokers, TOPIC_RESOURCE: list(ctx.broker.image.topics)}
     wanted = [CLIENT_METRICS] if ctx.version == 0 else list(request.resource_types) or list(names)
     if any(kind not in names for kind in wanted):
         return ListConfigResourcesResponse(throttle_time_ms=0, error_code=int(Err.UNSUPPORTED_VERSION),

@@ -1,12 +1,12 @@
 """DescribeConfigs: every configuration of a topic or of this broker, with where its value came from.
 
 Invariants: I-CFG-4 (core/configs.py): what is shown is what is used.
-What Kafka does differently: it also describes loggers, groups and client metrics, and some 250 broker configurations
-that mean nothing here. Source: ConfigHelper; KIP-133, KIP-226, KIP-569 (type and documentation).
+What Kafka does differently: it also describes loggers. Source: ConfigHelper; KIP-133, KIP-226, KIP-569 (type and documentation).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +19,8 @@ from minikafka.core.configs import (
     DEFAULT,
     DYNAMIC_BROKER,
     DYNAMIC_DEFAULT_BROKER,
+    DYNAMIC_GROUP,
+    DYNAMIC_METRICS,
     DYNAMIC_TOPIC,
     Entry,
     broker_value,
@@ -26,6 +28,7 @@ from minikafka.core.configs import (
     resolve_broker,
     resolve_topic,
 )
+from minikafka.core.other_configs import GROUP_CONFIGS, METRICS_CONFIGS
 from minikafka.core.topic_names import check_name
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 from minikafka.protocol.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
@@ -81,6 +84,30 @@ def _topic(ctx: Context, name: str) -> list[Found]:
     return found
 
 
+def _group(ctx: Context, name: str) -> list[Found]:
+    if not name:
+        raise KafkaError(Err.INVALID_REQUEST, "Group name must not be empty")
+    image, broker = ctx.broker.image, ctx.broker.config
+    return [_given(config, image.configs.get((GROUP, name), {}), DYNAMIC_GROUP,
+                   resolve_topic(image, broker, None, config) or [Entry(config.name, config.default_text, DEFAULT)])
+            for config in GROUP_CONFIGS.values()]
+
+
+def _metrics(ctx: Context, name: str) -> list[Found]:
+    if not name:
+        raise KafkaError(Err.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    own = ctx.broker.image.configs.get((CLIENT_METRICS, name), {})
+    return [_given(config, own, DYNAMIC_METRICS, []) for config in METRICS_CONFIGS.values()]
+
+
+def _given(config: Config, own: dict[str, str], source: int, otherwise: list[Entry]) -> Found:
+    """What was set on the resource itself, as it is understood, before what it is otherwise."""
+    if config.name not in own:
+        return config, effective(config, otherwise), otherwise, False
+    value = config.parse(own[config.name])
+    return config, value, [Entry(config.name, to_text(value), source), *otherwise], False
+
+
 def _broker(ctx: Context, name: str) -> list[Found]:
     image, broker = ctx.broker.image, ctx.broker.config
     if not name:
@@ -103,7 +130,7 @@ def _known(name: str, value: str, source: int) -> Found:
 
 
 def _check_broker(ctx: Context, name: str, alternative: str = "") -> None:
-    if not name.isdecimal():
+    if not re.fullmatch(r"[+-]?\d+", name):
         raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != ctx.broker.node_id:
         raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.broker.node_id}{alternative} but "
@@ -117,15 +144,8 @@ def _loggers(ctx: Context, name: str) -> list[Found]:
     raise KafkaError(Err.INVALID_REQUEST)
 
 
-def _absent(what: str) -> Callable[[Context, str], list[Found]]:
-    def refuse(ctx: Context, name: str) -> list[Found]:
-        raise KafkaError(Err.INVALID_REQUEST, None if name else f"{what} name must not be empty")
-    return refuse
-
-
 _RESOURCES: dict[int, Callable[[Context, str], list[Found]]] = {
-    TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker, BROKER_LOGGER: _loggers,
-    CLIENT_METRICS: _absent("Client metrics subscription"), GROUP: _absent("Group")}
+    TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker, BROKER_LOGGER: _loggers, CLIENT_METRICS: _metrics, GROUP: _group}
 
 
 def _row(config: Config, value: Any, entries: list[Entry], request: Any, read_only: bool) -> Any:

@@ -80,6 +80,7 @@ def _topics(ctx: Context, request: Any) -> list[Any]:
     if ctx.broker.config["auto.create.topics.enable"] and (version < 4 or request.allow_auto_topic_creation):
         legal = [name for name in absent if _why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION]
         ctx.broker.topic_creator.create(legal)
+        absent.sort(key=legal.__contains__)             # what cannot be created comes first
     return found + [_missing(name, _why_missing(name)) for name in absent]
 
 
