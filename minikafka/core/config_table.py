@@ -275,6 +275,10 @@ _BROKERS = [
             "Who chooses the replica that a consumer reads from; unset, it is the leader."),
     _broker("num.replica.fetchers", "INT", 1, POSITIVE, "Fetchers per source broker.", "HIGH", dynamic=True,
             honoured=False),
+    *(_broker(name, "LONG", None, NATURAL, "A limit in bytes a second; nothing is throttled here.", dynamic=True,
+              internal=True, honoured=False)
+      for name in ("leader.replication.throttled.rate", "follower.replication.throttled.rate",
+                   "replica.alter.log.dirs.io.max.bytes.per.second")),
     # --- requests and connections
     _broker("socket.request.max.bytes", "INT", 104857600, POSITIVE, "Largest request, in bytes.", "HIGH"),
     _broker("queued.max.request.bytes", "LONG", -1, None, "Bytes of requests held in memory at once; -1 is no limit."),

@@ -133,6 +133,8 @@ def test_changes_of_a_topic(at: Place, topic: str | None, change: Change, code: 
     ("", ("log.roll.ms", SET, "0"), 42, "requirement failed: log.roll.ms must be greater than or equal to 1"),
     ("", ("max.connections.per.ip", SET, "0"), 42, "requirement failed: max.connections.per.ip can be set to zero only if "
      "max.connections.per.ip.overrides property is set."),
+    ("", ("leader.replication.throttled.rate", SET, "x"), 42,
+     "Invalid value x for configuration leader.replication.throttled.rate: Not a number of type LONG"),
     ("", ("num.io.threads", SET, "4"), 0, None),
     ("", ("num.io.threads", SET, "3"), 42, THREADS.format("num.io.threads=3, value should be at least half", 8)),
     (None, ("num.io.threads", SET, "17"), 42,
@@ -249,6 +251,17 @@ def test_names_that_no_configuration_has_are_kept_and_hidden(cluster: Any, one: 
     assert shown(raw, BROKER, own, "foo.all") == shown(raw, BROKER, "", "foo.all") == (None, 3, [("foo.all", None, 3)])
     incremental(raw, (BROKER, own, [("foo", DELETE, None)]), (BROKER, "", [("foo.all", DELETE, None)]))
     cluster.wait(lambda: shown(raw, BROKER, own, "foo") is None, timeout=9)
+
+
+def test_a_limit_of_replication_is_shown_where_it_is_set(cluster: Any, one: tuple[Raw, str]) -> None:
+    """Fails if it is listed unset, or taken for a name that nobody knows; tools that move partitions set it (KIP-73)."""
+    raw, own = one
+    key = "follower.replication.throttled.rate"
+    assert shown(raw, BROKER, own, key) is None
+    incremental(raw, (BROKER, own, [(key, SET, "1000")]))
+    cluster.wait(lambda: shown(raw, BROKER, own, key) == ("1000", 2, [(key, "1000", 2)]), timeout=60)
+    incremental(raw, (BROKER, own, [(key, DELETE, None)]))
+    cluster.wait(lambda: shown(raw, BROKER, own, key) is None, timeout=60)
 
 
 def produce(at: Place, size: int) -> int:

