@@ -192,6 +192,8 @@ def _check_min_isr(one: Alteration, after: dict[str, str]) -> None:
 
 
 def _check_resource(one: Alteration, after: dict[str, str], config: BrokerConfig) -> None:
+    if one.kind not in NAMELESS:
+        raise KafkaError(Err.INVALID_REQUEST, f"Unknown resource type {one.kind}")
     if not one.name:
         raise KafkaError(Err.INVALID_REQUEST, NAMELESS[one.kind])
     try:

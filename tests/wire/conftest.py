@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from tests.wire.raw import Raw
@@ -38,7 +39,7 @@ def describe(raw: Raw, name: str) -> Any:
 
 
 def place(cluster: Any, name: str) -> Place:
-    """Wait until every broker knows the topic and its leader, then connect to that leader."""
+    """Wait until every broker knows the topic and its leader, connect to that leader, and wait until it leads."""
 
     def known() -> Any:
         answers = []
@@ -48,11 +49,21 @@ def place(cluster: Any, name: str) -> Place:
         ready = all(a.topics[0].error_code == 0 and a.topics[0].partitions[0].leader_id >= 0 for a in answers)
         return answers[0] if ready else None
 
-    metadata = cluster.wait(known, timeout=15)
+    metadata = cluster.wait(known, timeout=60)
     addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in metadata.brokers}
     topic = metadata.topics[0]
     leader = topic.partitions[0].leader_id
-    return Place(name, topic.topic_id, leader, Raw(addresses[leader]), addresses)
+    raw = Raw(addresses[leader])
+    cluster.wait(lambda: leads(raw, name), timeout=60)
+    return Place(name, topic.topic_id, leader, raw, addresses)
+
+
+def leads(raw: Raw, name: str) -> bool:
+    """Whether this broker answers as the leader: in Kafka that may come a little later than its metadata says."""
+    topics = ListOffsetsRequest.ListOffsetsTopic
+    partition = topics.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
+    request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[topics(name=name, partitions=[partition])])
+    return raw.ask(request, 5).topics[0].partitions[0].error_code == 0
 
 
 @pytest.fixture
