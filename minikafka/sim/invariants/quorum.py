@@ -81,22 +81,23 @@ class QuorumIsSafe(Invariant):
         if voter.truncations != log.truncations:
             voter.truncations = log.truncations
             voter.cursor.back_to(log.end_offset)
-        if high == voter.high_watermark:
-            if log.end_offset < quorum.applied:  # not `high`: with a snapshot that is being loaded that comes first
-                self.fail(f"node {node}: its metadata log ends at {log.end_offset}, {quorum.applied} was committed",
-                          node, quorum.applied)
-            return
+        if log.end_offset < quorum.applied:
+            self.fail(f"node {node}: its metadata log ends at {log.end_offset}, {quorum.applied} was committed",
+                      node, quorum.applied)
+        self._compare(node, voter, quorum.applied)
         if high < voter.high_watermark:
             self.fail(f"node {node}: the quorum's HW went back from {voter.high_watermark} to {high}")
         voter.high_watermark = high
-        if high <= log.end_offset:  # else the snapshot that says so is being written down, and then the log begins anew
-            self._compare(node, voter, high)
         if high > self.end:
             self.end = high
             self._majority()
 
-    def _compare(self, node: int, voter: Voter, high: int) -> None:
-        for header, raw in voter.cursor.read(high):
+    def _compare(self, node: int, voter: Voter, applied: int) -> None:
+        """Up to what was applied, not to the high watermark: while a snapshot is being loaded that says what will be, and
+        the log is still the one that it replaces."""
+        if applied <= voter.cursor.offset:
+            return
+        for header, raw in voter.cursor.read(applied):
             if self.batches.setdefault(header.base_offset, raw) != raw:
                 self.fail(f"node {node}: its metadata log differs at offset {header.base_offset} (epoch "
                           f"{header.leader_epoch}) from what another had committed", header.base_offset)
