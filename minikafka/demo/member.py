@@ -14,6 +14,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import KafkaError
 
 COMMIT_EVERY = 2_000                             # records: what a crash makes the group read again, at most, per member
+POLL_MS = 1_000
 
 
 class TellAssignment(ConsumerRebalanceListener):
@@ -39,13 +40,15 @@ def main(bootstrap: str, topic: str, group: str, path: str) -> None:
         enable_auto_commit=False,                # we say ourselves when a record is done
         session_timeout_ms=6_000, heartbeat_interval_ms=1_000, max_poll_records=500)
     # kafka-python 3.0.12: who joins before it knows the topic joins once more, and a poll() that ends while the answer
-    # to that is under way forgets it: the member stands still for good. So first of all get to know the topic.
-    consumer.partitions_for_topic(topic)
+    # to that is under way forgets it: the member stands still for good. So first of all get to know the topic, and then
+    # poll for longer than a busy machine needs to join.
+    while not consumer.partitions_for_topic(topic) and not stopping.wait(0.1):
+        pass
     with open(path, "w", encoding="utf-8") as out:
         consumer.subscribe([topic], listener=TellAssignment(out))
         uncommitted = 0
         while not stopping.is_set():
-            polled = consumer.poll(timeout_ms=200)
+            polled = consumer.poll(timeout_ms=POLL_MS)
             for records in polled.values():
                 for r in records:
                     line = [r.partition, r.offset, r.key.decode(), json.loads(r.value)["seq"]]

@@ -131,7 +131,10 @@ def test_a_group_that_stands_still_is_replaced(cluster, name, tmp_path):
                 producer.send(name, key=b"N1", value=json.dumps({"seq": seq}).encode()).get(30)
 
         def has_read(count):
-            cluster.wait(lambda: (group.update(), len(group.read) == count)[1], 60)
+            try:
+                cluster.wait(lambda: (group.update(), len(group.read) == count)[1], 60)
+            except TimeoutError as late:
+                raise AssertionError([file.read_text() for file in sorted(tmp_path.iterdir())]) from late
 
         group._start_member(1)
         send(1, 2, 3)
