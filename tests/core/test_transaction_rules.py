@@ -128,6 +128,20 @@ def test_rule_50_a_transaction_that_takes_too_long_is_aborted() -> None:
     assert not txn.timed_out(10**9)
 
 
+def test_rule_50_after_a_timeout_the_producer_may_go_on_with_the_epoch_of_the_abort() -> None:
+    """Fails if `fence` forgets, or at transaction.version 1 remembers, which epoch it fenced."""
+    who = Identity(ID, 0)
+    for version in (V1, V2):
+        txn = begun(X)
+        store(txn, txn.fence(60_003, version))
+        store(txn, txn.marked(60_004))
+        assert error(lambda: txn.add(who, [Y], 60_005)) is Err.PRODUCER_FENCED      # noqa: B023
+        if version == V1:
+            assert error(lambda: txn.init(60_000, who, 60_006)) is Err.PRODUCER_FENCED      # noqa: B023
+        else:
+            assert store(txn, txn.init(60_000, who, 60_006)).epoch == 1
+
+
 def test_rule_47_used_up_epochs_make_a_new_producer() -> None:
     """Fails if 32767 is given to a producer, or if the markers do not carry it."""
     txn = begun(X)
