@@ -18,3 +18,11 @@ class UnregisterBrokerRequest(ApiMessage, load_json=SCHEMAS):
 
 class UnregisterBrokerResponse(ApiMessage, load_json=SCHEMAS):
     """Done, or BROKER_ID_NOT_REGISTERED."""
+
+
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=SCHEMAS):
+    """How do these groups of the consumer protocol stand, and their members?"""
+
+
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=SCHEMAS):
+    """Their epochs, and what each member has and shall have."""
