@@ -66,7 +66,8 @@ def refused(answer: Any) -> bool:
     codes = (Err.NOT_CONTROLLER, Err.NOT_LEADER_OR_FOLLOWER)
     if getattr(answer, "error_code", Err.NONE) in codes:
         return True
-    lists = (getattr(answer, name, None) for name in ("topics", "responses", "results", "replica_election_results"))
+    names = ("topics", "responses", "results", "entries", "replica_election_results")
+    lists = (getattr(answer, name, None) for name in names)
     items = next((list(found) for found in lists if found), [])
     while items and getattr(items[0], "partitions", None):
         items = list(items[0].partitions)

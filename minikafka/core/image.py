@@ -15,9 +15,9 @@ keys that is taken with take_changes(). Source: MetadataImage, MetadataDelta, Pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from minikafka.protocol.records import (
     BROKER_RESOURCE,
@@ -33,6 +33,7 @@ from minikafka.protocol.records import (
     BrokerFeature,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -40,14 +41,18 @@ from minikafka.protocol.records import (
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    QuotaEntityData,
     RegisterBrokerRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
     Uuid,
 )
 
 INTERNAL_LISTENER = "INTERNAL"
+QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]      # (type, name) by type; the name None is the default
 
 
 @dataclass(frozen=True)
@@ -151,9 +156,11 @@ class Changes:
     brokers: dict[int, None] = field(default_factory=dict)                      # registered, fenced, unfenced, gone
     configs: dict[tuple[int, str], None] = field(default_factory=dict)          # (resource type, resource name)
     features: bool = False
+    quotas: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.topics or self.partitions or self.deleted or self.brokers or self.configs or self.features)
+        return bool(self.topics or self.partitions or self.deleted or self.brokers or self.configs or self.features
+                    or self.quotas)
 
 
 class MetadataImage:
@@ -167,6 +174,8 @@ class MetadataImage:
         self.topics: dict[str, Topic] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
+        self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self.scram: dict[tuple[str, int], UserScramCredentialRecord] = {}       # by (user, mechanism)
         self.next_producer_id = 0
         self._names: dict[Uuid, str] = {}
         self._changes = Changes()
@@ -239,6 +248,10 @@ class MetadataImage:
             records += [partition.to_record() for partition in topic.partitions.values()]
         for (kind, resource), values in self.configs.items():
             records += [ConfigRecord(kind, resource, name, value) for name, value in values.items()]
+        for entity, quotas in self.client_quotas.items():
+            parts = tuple(QuotaEntityData(*part) for part in entity)
+            records += [ClientQuotaRecord(parts, key, value, False) for key, value in quotas.items()]
+        records += self.scram.values()
         if self.next_producer_id:
             records.append(ProducerIdsRecord(-1, -1, self.next_producer_id))
         return records
@@ -250,6 +263,7 @@ class MetadataImage:
             new.apply(record)
         self._note_differences(new)
         self.brokers, self.topics, self.configs, self.features = new.brokers, new.topics, new.configs, new.features
+        self.client_quotas, self.scram = new.client_quotas, new.scram
         self.next_producer_id, self._names = new.next_producer_id, new._names
         self.offset, self.epoch = last_offset, epoch
 
@@ -262,6 +276,7 @@ class MetadataImage:
         changes.brokers.update(_differing(self.brokers, new.brokers))
         changes.configs.update(_differing(self.configs, new.configs))
         changes.features |= self.features != new.features
+        changes.quotas |= self.client_quotas != new.client_quotas
 
     def copy(self) -> MetadataImage:
         """An independent image with the same content (brokers and partitions are shared: they are frozen)."""
@@ -270,6 +285,8 @@ class MetadataImage:
         twin.brokers, twin.features, twin._names = dict(self.brokers), dict(self.features), dict(self._names)
         twin.topics = {t.name: Topic(t.name, t.id, dict(t.partitions)) for t in self.topics.values()}
         twin.configs = {resource: dict(values) for resource, values in self.configs.items()}
+        twin.client_quotas = {entity: dict(quotas) for entity, quotas in self.client_quotas.items()}
+        twin.scram = dict(self.scram)
         return twin
 
     def _register_broker(self, r: RegisterBrokerRecord, offset: int) -> None:
@@ -346,6 +363,23 @@ class MetadataImage:
             self.features[r.name] = r.feature_level
         self._changes.features = True
 
+    def _set_quota(self, r: ClientQuotaRecord) -> None:
+        entity = quota_entity((part.entity_type, part.entity_name) for part in r.entity)
+        quotas = self.client_quotas.setdefault(entity, {})
+        if r.remove:
+            quotas.pop(r.key, None)
+        else:
+            quotas[r.key] = r.value
+        if not quotas:
+            del self.client_quotas[entity]
+        self._changes.quotas = True
+
+    def _set_scram(self, r: UserScramCredentialRecord) -> None:
+        self.scram[r.name, r.mechanism] = r
+
+    def _remove_scram(self, r: RemoveUserScramCredentialRecord) -> None:
+        del self.scram[r.name, r.mechanism]
+
     def _producer_ids(self, r: ProducerIdsRecord) -> None:
         self.next_producer_id = r.next_producer_id
 
@@ -357,7 +391,13 @@ class MetadataImage:
         TopicRecord: _create_topic, RemoveTopicRecord: _remove_topic, PartitionRecord: _create_partition,
         PartitionChangeRecord: _change_partition, ConfigRecord: _set_config, FeatureLevelRecord: _set_feature,
         ProducerIdsRecord: _producer_ids, NoOpRecord: _nothing,
-        ClearElrRecord: _clear_elr}
+        ClearElrRecord: _clear_elr, ClientQuotaRecord: _set_quota, UserScramCredentialRecord: _set_scram,
+        RemoveUserScramCredentialRecord: _remove_scram}
+
+
+def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+    """Whom a quota is for, in whatever order that was said; of a type that is named twice the last name counts."""
+    return tuple(sorted(dict(parts).items()))
 
 
 def _differing(old: dict[Any, Any], new: dict[Any, Any]) -> dict[Any, None]:

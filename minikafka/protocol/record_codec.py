@@ -97,6 +97,16 @@ def _read_string(buf: bytes, pos: int) -> tuple[str | None, int]:
     return raw.decode(), pos
 
 
+def _write_bytes(out: bytearray, value: bytes) -> None:
+    write_uvarint(out, len(value) + 1)
+    out += value
+
+
+def _read_bytes(buf: bytes, pos: int) -> tuple[bytes, int]:
+    size, pos = read_uvarint(buf, pos)
+    return _take(buf, pos, max(0, size - 1))
+
+
 def _read_uuid(buf: bytes, pos: int) -> tuple[Uuid, int]:
     raw, pos = _take(buf, pos, 16)
     return uuid_of(raw), pos
@@ -108,9 +118,10 @@ def uuid_of(raw: bytes) -> Uuid:
     return Uuid(bytes=raw)
 
 
-INT8, INT16, UINT16, INT32, INT64 = (_fixed(code) for code in "bhHiq")
+INT8, INT16, UINT16, INT32, INT64, FLOAT64 = (_fixed(code) for code in "bhHiqd")
 BOOL = _fixed("?")
 STRING = Kind(_write_string, _read_string)              # null is told apart by the field, not by the type
+BYTES = Kind(_write_bytes, _read_bytes)
 UUID = Kind(lambda out, value: out.extend(value.bytes), _read_uuid)
 
 
@@ -140,7 +151,21 @@ def array(item: Kind) -> Kind:
 
 def struct_of(cls: type) -> Kind:
     """A nested structure: a dataclass whose fields are made with `wire()`."""
-    return Kind(_write_body, lambda buf, pos: _read_body(cls, buf, pos))
+    return Kind(write_body, lambda buf, pos: read_body(cls, buf, pos))
+
+
+def nullable(cls: type) -> Kind:
+    """The same where null is allowed: preceded by 1, or -1 alone (KIP-893)."""
+    def write(out: bytearray, value: Any) -> None:
+        INT8.write(out, -1 if value is None else 1)
+        if value is not None:
+            write_body(out, value)
+
+    def read(buf: bytes, pos: int) -> tuple[Any, int]:
+        there, pos = INT8.read(buf, pos)
+        return read_body(cls, buf, pos) if there >= 0 else (None, pos)
+
+    return Kind(write, read)
 
 
 # --- fields and records ----------------------------------------------------------------------------------------
@@ -169,7 +194,7 @@ def encode(rec: Any) -> bytes:
     out = bytearray()
     for number in (FRAME_VERSION, rec.KEY, rec.VERSION):
         write_uvarint(out, number)
-    _write_body(out, rec)
+    write_body(out, rec)
     return bytes(out)
 
 
@@ -181,13 +206,14 @@ def decode(data: bytes) -> Any:
     cls = RECORDS.get(key)
     if frame != FRAME_VERSION or cls is None or version != cls.VERSION:
         raise RecordError(f"unsupported metadata record: frame {frame}, key {key}, version {version}")
-    rec, pos = _read_body(cls, data, pos)
+    rec, pos = read_body(cls, data, pos)
     if pos != len(data):
         raise RecordError(f"{len(data) - pos} bytes after {cls.__name__}")
     return rec
 
 
-def _write_body(out: bytearray, rec: Any) -> None:
+def write_body(out: bytearray, rec: Any) -> None:
+    """The fields of a dataclass made with `wire()`, then those with tags."""
     tagged: list[tuple[int, bytes]] = []
     for f in dataclasses.fields(rec):
         value, kind, tag = getattr(rec, f.name), f.metadata["kind"], f.metadata["tag"]
@@ -204,7 +230,8 @@ def _write_body(out: bytearray, rec: Any) -> None:
         out += raw
 
 
-def _read_body(cls: type, buf: bytes, pos: int) -> tuple[Any, int]:
+def read_body(cls: type, buf: bytes, pos: int) -> tuple[Any, int]:
+    """(what write_body() wrote, next position)"""
     values: dict[str, Any] = {}
     by_tag: dict[int, dataclasses.Field[Any]] = {}
     for f in dataclasses.fields(cls):

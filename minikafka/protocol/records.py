@@ -4,7 +4,7 @@ Owns: one frozen dataclass per record type (values are tuples, never lists, so t
 Sentinels of PartitionChangeRecord: None = list unchanged, leader NO_LEADER_CHANGE = unchanged, recovery -1 = unchanged.
 
 Invariants: I-REC-1, I-REC-2 (record_codec.py).
-What Kafka does differently: it has more records (ACLs, quotas, SCRAM, tokens, controllers) and older versions of these.
+What Kafka does differently: it has more records (ACLs, tokens, controllers) and older versions of these.
 Source: metadata/src/main/resources/common/metadata/*.json; KIP-500, KIP-631, KIP-858 (directories), KIP-966 (ELR).
 """
 
@@ -15,6 +15,8 @@ from typing import TypeAlias
 
 from minikafka.protocol.record_codec import (
     BOOL,
+    BYTES,
+    FLOAT64,
     INT8,
     INT16,
     INT32,
@@ -148,12 +150,42 @@ class RemoveTopicRecord:
     topic_id: Uuid = wire(UUID)
 
 
+@record(key=11, version=0)
+class UserScramCredentialRecord:
+    """What a server must know of a user's password to check it (SCRAM): never the password."""
+
+    name: str = wire(STRING)
+    mechanism: int = wire(INT8)
+    salt: bytes = wire(BYTES)
+    stored_key: bytes = wire(BYTES)
+    server_key: bytes = wire(BYTES)
+    iterations: int = wire(INT32)
+
+
 @record(key=12, version=0)
 class FeatureLevelRecord:
     """The finalized level of a feature such as `metadata.version`; 0 removes it."""
 
     name: str = wire(STRING)
     feature_level: int = wire(INT16)
+
+
+@dataclass(frozen=True)
+class QuotaEntityData:
+    """One part of whom a quota is for: `user`, `client-id` or `ip`, and the name; None is the default of its type."""
+
+    entity_type: str = wire(STRING)
+    entity_name: str | None = wire(STRING)
+
+
+@record(key=14, version=0)
+class ClientQuotaRecord:
+    """One quota of an entity; `remove` deletes it, whatever the value."""
+
+    entity: tuple[QuotaEntityData, ...] = wire(array(struct_of(QuotaEntityData)))
+    key: str = wire(STRING)
+    value: float = wire(FLOAT64)
+    remove: bool = wire(BOOL)
 
 
 @record(key=15, version=0)
@@ -181,6 +213,14 @@ class NoOpRecord:
     """Nothing happened; shows that the quorum still commits."""
 
 
+@record(key=22, version=0)
+class RemoveUserScramCredentialRecord:
+    """A user has no password for this mechanism any more."""
+
+    name: str = wire(STRING)
+    mechanism: int = wire(INT8)
+
+
 @record(key=28, version=0)
 class ClearElrRecord:
     """No partition of the topic (of any topic, if the name is empty) has eligible leaders outside its ISR any more."""
@@ -190,7 +230,9 @@ class ClearElrRecord:
 
 MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | TopicRecord | PartitionRecord
                              | ConfigRecord | PartitionChangeRecord | RemoveTopicRecord | FeatureLevelRecord
-                             | ProducerIdsRecord | BrokerRegistrationChangeRecord | NoOpRecord | ClearElrRecord)
+                             | ProducerIdsRecord | BrokerRegistrationChangeRecord | NoOpRecord | ClearElrRecord
+                             | ClientQuotaRecord | UserScramCredentialRecord
+                             | RemoveUserScramCredentialRecord)
 __all__ += [cls.__name__ for cls in RECORDS.values()]
 __all__ += [
     "BROKER_LOGGER",
@@ -208,4 +250,5 @@ __all__ += [
     "BrokerEndpoint",
     "BrokerFeature",
     "MetadataRecord",
+    "QuotaEntityData",
 ]

@@ -25,6 +25,9 @@ SAMPLES = [
     r.FeatureLevelRecord("metadata.version", 30), r.ProducerIdsRecord(1, 5, 1000),
     r.BrokerRegistrationChangeRecord(1, 5, fenced=-1, in_controlled_shutdown=1),
     r.ClearElrRecord("t"),
+    r.ClientQuotaRecord((r.QuotaEntityData("client-id", "c"), r.QuotaEntityData("user", None)), "producer_byte_rate", 0.1,
+                        False),
+    r.UserScramCredentialRecord("u", 2, b"salt", b"stored", b"", 4096), r.RemoveUserScramCredentialRecord("u", 1),
 ]
 
 
@@ -48,6 +51,14 @@ def test_what_was_written_is_read_and_no_prefix_is(record):
     (r.BrokerRegistrationChangeRecord(1, 7, fenced=-1),
      "011102" + "00000001" + "0000000000000007" + "01" + "0001" + "ff"),
     (r.FeatureLevelRecord("metadata.version", 30), "010c0011" + b"metadata.version".hex() + "001e" + "00"),
+    (r.ClientQuotaRecord((r.QuotaEntityData("client-id", "c"), r.QuotaEntityData("user", None)), "producer_byte_rate", 0.0,
+                         True),
+     "010e00030a636c69656e742d6964026300057573657200001370726f64756365725f627974655f7261746500000000000000000100"),
+    (r.ClientQuotaRecord((r.QuotaEntityData("user", "a"),), "producer_byte_rate", 5.0, False),
+     "010e000205757365720261001370726f64756365725f627974655f7261746540140000000000000000"),
+    (r.UserScramCredentialRecord("u", 1, b"salt", b"\1" * 3, b"\2" * 2, 4096),
+     "010b00027501" + "0573616c74" + "04010101" + "030202" + "00001000" + "00"),
+    (r.RemoveUserScramCredentialRecord("ok", 2), "011600036f6b0200"),
     (r.NoOpRecord(), "01140000"), (r.ClearElrRecord("t"), "011c00" + "0274" + "00"),
     (SAMPLES[5],
      "010302000000000102030405060708090a0b0c0d0e0f10030000000100000002020000000101010000000100000000000000"
@@ -76,12 +87,15 @@ def test_equal_logs_make_equal_images():
     """Fails if apply() depends on anything but image and record (I-IMG-1), or copy() shares what apply() changes."""
     w = World()
     w.create("t", [1, 2, 3], [2, 3, 1])
+    w.append(SAMPLES[-3:-1])
     w.silence(1)
     replayed = MetadataImage("cluster")
     replayed.replay(w.log, len(w.log) - 1, 1)
     twin = replayed.copy()
     assert _state(replayed) == _state(w.image) == _state(twin)
     twin.apply(r.RemoveTopicRecord(w.image.topics["t"].id))
+    twin.apply(dataclasses.replace(SAMPLES[-3], key="consumer_byte_rate"))
+    twin.apply(r.RemoveUserScramCredentialRecord("u", 2))
     assert _state(replayed) == _state(w.image)
 
 
@@ -89,7 +103,7 @@ def test_a_snapshot_makes_an_equal_image():
     """Fails if to_records() forgets something, or load() leaves something of the image before (I-SNAP-3)."""
     w = World()
     w.create("t", [1, 2, 3], [2, 3, 1], retention_ms="5")
-    w.append([r.ProducerIdsRecord(1, 5, 2000), r.ConfigRecord(4, "", "log.retention.ms", "7"),
+    w.append([r.ProducerIdsRecord(1, 5, 2000), r.ConfigRecord(4, "", "log.retention.ms", "7"), *SAMPLES[-3:-1],
               r.PartitionChangeRecord(0, w.image.topics["t"].id, isr=(1,), leader=1, eligible_leader_replicas=(2,),
                                       last_known_elr=(3,), leader_recovery_state=1, adding_replicas=(3,))])  # fmt: skip
     w.silence(2)
@@ -103,14 +117,15 @@ def test_a_snapshot_makes_an_equal_image():
     assert _state(loaded) == _state(w.image) and loaded.topic_by_id(U) is None
     changes = loaded.take_changes()
     assert changes.deleted == {U: gone} and list(changes.partitions) == [("t", 0), ("t", 1)]
-    assert 2 in changes.brokers and (2, "t") in changes.configs
+    assert 2 in changes.brokers and (2, "t") in changes.configs and changes.quotas
     loaded.load(w.image.to_records(), w.image.offset, 1)
     assert not loaded.take_changes()
 
 
 def _state(image):
     topics = {name: (topic.id, topic.partitions) for name, topic in image.topics.items()}
-    return image.brokers, topics, image.configs, image.features, image.next_producer_id, image.offset
+    return (image.brokers, topics, image.configs, image.features, image.client_quotas, image.scram, image.next_producer_id,
+            image.offset)
 
 
 def test_the_leader_epoch_grows_whenever_a_record_names_a_leader():
@@ -144,6 +159,16 @@ def test_changes_are_taken_once():
     topic = image.topics["t"]
     image.apply(r.RemoveTopicRecord(topic.id))
     assert image.take_changes().deleted == {topic.id: topic}
+
+
+def test_an_entity_of_quotas_is_one_in_whatever_order_it_was_written():
+    """Fails if the parts' order makes two entities of one, or an entity without quotas stays."""
+    image, (record, parts) = MetadataImage(), (SAMPLES[-3], SAMPLES[-3].entity)
+    image.apply(record)
+    image.apply(dataclasses.replace(record, entity=parts[::-1], value=7.0))
+    assert image.client_quotas == {(("client-id", "c"), ("user", None)): {"producer_byte_rate": 7.0}}
+    image.apply(dataclasses.replace(record, remove=True))
+    assert image.client_quotas == {} and image.take_changes().quotas
 
 
 def test_the_offset_of_a_registration_is_kept():

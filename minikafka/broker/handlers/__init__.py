@@ -3,6 +3,7 @@
 from minikafka.broker.handlers import (  # noqa: F401
     alter_configs,
     api_versions,
+    client_quotas,
     cluster,
     configs,
     delete_records,
@@ -18,6 +19,7 @@ from minikafka.broker.handlers import (  # noqa: F401
     produce,
     producer_ids,
     quorum,
+    scram,
     security_off,
     topic_partitions,
     topics,
