@@ -249,9 +249,10 @@ class Log(SegmentedLog):
     def truncate(self, offset: int) -> None:
         """Drop everything from `offset` on: batches, indexes, epochs, producer state (rule 23).
 
-        Inside a batch the whole batch goes. Where this lowers `recovery_point` the caller must checkpoint it.
+        Inside a batch the whole batch goes; but where nothing is left, the log begins and ends at `offset`, even if it began
+        within a batch. Where this lowers `recovery_point` the caller must checkpoint it.
         """
-        if offset < self.segments[0].base_offset:
+        if offset <= self.start_offset:
             self.truncate_fully(offset)
             return
         with self._disk():

@@ -185,6 +185,18 @@ def test_truncate_fully() -> None:
     assert (again.start_offset, again.end_offset) == (1000, 1004)
 
 
+def test_truncate_to_a_start_within_a_batch() -> None:
+    """Fails if a log of which nothing is left ends before the offset where it begins (a high watermark may be there)."""
+    leader, log = open_log(MemFs()), open_log(MemFs())
+    fill(leader, 6)
+    fill(log, 40)
+    log.advance_start(7)  # DeleteRecords, in the middle of [6, 7]
+    log.truncate(7)
+    assert (log.start_offset, log.end_offset, log.size, log.epochs.entries) == (7, 7, 0, [])
+    log.append_follower(leader.read(7, 1 << 20, 12))
+    assert (log.start_offset, stored(log)) == (7, stored(leader)[3:])
+
+
 def test_timestamps() -> None:
     """Fails if a lookup returns another record than a walk over all of them would (ListOffsets)."""
     rng = random.Random(3)
