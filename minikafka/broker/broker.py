@@ -42,7 +42,7 @@ class Broker:
     """A node of the cluster: broker, controller, or both (`process.roles`)."""
 
     supported_features = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1),
-                          "transaction.version": (0, 2)}
+                          "transaction.version": (0, 2), "group.version": (0, 1)}
 
     def __init__(self, env: Env, config: BrokerConfig) -> None:
         self.env, self.config = env, config

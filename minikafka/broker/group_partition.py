@@ -1,6 +1,9 @@
 """The groups of one `__consumer_offsets` partition, while this broker leads it: loaded, served, dropped.
 
-Owns: the Group state machines and the OffsetStore of the partition, their timers, and the calls that wait in them.
+Groups of both protocols live here. A classic Group stores what it decided and is told when that is committed; a
+ConsumerGroup hands over records and changes by them as soon as they are in the log. Either way nobody is answered before.
+
+Owns: the state machines of the groups and the OffsetStore of the partition, their timers, and the calls that wait.
 Invariants: I-GPART-1 nothing is served before every record up to the log end at the election is replayed (rule 62).
             I-GPART-2 effects of a group are carried out in order; what it stores is committed before it goes on.
             I-GPART-3 when leadership goes, every waiting call is answered NOT_COORDINATOR and all state is dropped.
@@ -13,13 +16,17 @@ from __future__ import annotations
 
 import logging
 from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from minikafka.broker.consumer_groups import put_out
 from minikafka.broker.env import Timer
-from minikafka.broker.group_log import GroupLog
+from minikafka.broker.group_log import GroupLog, Record
 from minikafka.broker.partition import LOG_END, Partition
+from minikafka.core.consumer_group import ConsumerGroup
+from minikafka.core.consumer_messages import ConsumerEffect, Out, Resolve, Write
+from minikafka.core.consumer_state import ConsumerState
 from minikafka.core.group import Group
 from minikafka.core.group_messages import Effect, Moved, Reply, Store, StoredGroup
 from minikafka.core.group_state import State
@@ -29,6 +36,7 @@ from minikafka.core.transaction import Identity
 from minikafka.log.batch import Header, build, checked, records
 from minikafka.log.markers import is_commit, marker
 from minikafka.log.records import MalformedRecord
+from minikafka.protocol import consumer_group_records as consumer_wire
 from minikafka.protocol import group_records as wire
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.group_records import assigned_partitions
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("minikafka.groups")
 
+AnyGroup = Group | ConsumerGroup
 NEW = StoredGroup("", 0, None, None, ())      # what is written when a group comes into being
 
 
@@ -47,7 +56,7 @@ class GroupPartition:
     def __init__(self, coordinator: GroupCoordinator, partition: Partition, epoch: int) -> None:
         self.coordinator, self.partition, self.epoch = coordinator, partition, epoch
         self.env = coordinator.broker.env
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, AnyGroup] = {}
         self.offsets = OffsetStore()
         self.log = GroupLog(self.env, partition, coordinator.commit_timeout_s)
         self.loading, self.closed = True, False
@@ -83,8 +92,11 @@ class GroupPartition:
             key = wire.read_key(record.key) if record.key else None
             if isinstance(key, wire.OffsetKey):
                 self._replay_offset(key, record.value, record.offset, header)
+            elif isinstance(key, consumer_wire.Key):
+                self._replay_consumer(key, record.value)
             elif isinstance(key, wire.GroupKey) and record.value is None:
-                self.groups.pop(key.group, None)
+                if isinstance(self.groups.get(key.group), Group):
+                    del self.groups[key.group]
             elif isinstance(key, wire.GroupKey):
                 stored = wire.read_group(record.value)
                 self.groups[key.group] = self.coordinator.restore_group(key.group, stored)
@@ -102,6 +114,17 @@ class GroupPartition:
         else:
             self._when_committed(offset, apply)
 
+    def _replay_consumer(self, key: consumer_wire.Key, value: bytes | None) -> None:
+        group = self.groups.get(key.group)
+        if not isinstance(group, ConsumerGroup):
+            if value is None or key.kind == consumer_wire.PARTITIONS:
+                return
+            group = self.groups[key.group] = self.coordinator.new_consumer_group(key.group)
+        if key.kind == consumer_wire.GROUP and value is None:
+            del self.groups[key.group]
+        elif key.kind != consumer_wire.PARTITIONS:
+            group.replay(key, None if value is None else consumer_wire.read_value(key.kind, bytes(value)))
+
     def _when_committed(self, offset: int, apply: Callable[[int], None]) -> None:
         if offset < self.partition.high_watermark:
             apply(offset)
@@ -112,7 +135,7 @@ class GroupPartition:
         self.loading = False
         self.log.check(self.partition)
         for group in list(self.groups.values()):
-            self.run(group, group.start(self.env.now()))
+            self.run(group, group.start(self._now(group)))
         log.info("%s loaded: %d groups", self.partition.name, len(self.groups))
 
     def close(self) -> None:
@@ -127,13 +150,15 @@ class GroupPartition:
     # --- groups -------------------------------------------------------------------------------------------------
 
     def create(self, group: Group) -> None:
-        """Keep a new group and write it to the log; raises KafkaError if it cannot be."""
-        outcome = self.log.append([self._group_record(group.group_id, NEW)])
-        if outcome.done() and outcome.result() is not Err.NONE:
+        """Keep a new group and write it to the log (an empty one of the other kind makes way); raises KafkaError if it
+        cannot be."""
+        before = self.tombstones(group.group_id) if group.group_id in self.groups else []
+        outcome = self.log.append([*before, self._group_record(group.group_id, NEW)])
+        if _failed(outcome):
             raise KafkaError(outcome.result())
         self.groups[group.group_id] = group
 
-    def run(self, group: Group, effects: list[Effect]) -> None:
+    def run(self, group: AnyGroup, effects: Sequence[Effect | ConsumerEffect]) -> None:
         """Carry out `effects`, and see to it that the group's next deadline is not missed."""
         self._carry_out(group, effects)
         due = group.next_deadline()
@@ -142,14 +167,19 @@ class GroupPartition:
             return                                  # an early timer only looks, and is set again then
         if timer is not None:
             timer.cancel()
-        self._timers[group.group_id] = (due, self.env.later(due - self.env.now(), self._tick, group))
+        self._timers[group.group_id] = (due, self.env.later(due - self.env.now(), self._tick, group.group_id))
 
-    def _tick(self, group: Group) -> None:
-        self._timers.pop(group.group_id, None)
-        if self.groups.get(group.group_id) is group and not self.closed:
-            self.run(group, group.tick(self.env.now()))
+    def _now(self, group: AnyGroup) -> Any:
+        """What a group of its kind wants to know of the moment."""
+        return self.env.now() if isinstance(group, Group) else self.coordinator.moment(group.group_id)
 
-    def _carry_out(self, group: Group, effects: list[Effect]) -> None:
+    def _tick(self, group_id: str) -> None:
+        self._timers.pop(group_id, None)
+        group = self.groups.get(group_id)
+        if group is not None and not self.closed:
+            self.run(group, group.tick(self._now(group)))
+
+    def _carry_out(self, group: Any, effects: Sequence[Effect | ConsumerEffect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
                 assert isinstance(effect.call, Future)
@@ -158,6 +188,13 @@ class GroupPartition:
             elif isinstance(effect, Store):
                 outcome = self.log.append([self._group_record(group.group_id, effect.group)])
                 outcome.add_done_callback(partial(self._stored, group, effect.then))
+            elif isinstance(effect, Write):
+                self.write(group, effect)
+            elif isinstance(effect, Out):
+                put_out(self, group, effect)
+            elif isinstance(effect, Resolve):
+                resolved = group.resolve(self._now(group))
+                self._carry_out(group, [resolved] if resolved is not None else [])
             else:
                 self._entered_ms[group.group_id] = self.env.wall_ms()
                 self._trace(group, effect)
@@ -165,6 +202,42 @@ class GroupPartition:
     def _stored(self, group: Group, then: object, outcome: Future[Err]) -> None:
         if not self.closed:
             self.run(group, group.stored(then, outcome.result(), self.env.now()))      # type: ignore[arg-type]
+
+    def write(self, group: ConsumerGroup, write: Write, before: Sequence[Record] = ()) -> None:
+        """Append what a group of the consumer protocol wrote (after `before`, what makes way for it), and apply it."""
+        records = [*before, *((consumer_wire.write_key(key), consumer_wire.write_value(value))
+                              for key, value in write.records)]
+        outcome = self.log.append(records) if records else self.log.settled()
+        if write.call is not None:
+            outcome.add_done_callback(partial(answer, write.call, write.result))
+        if records and not _failed(outcome):
+            self.groups[group.group_id] = group
+            known = group.kept.state, group.kept.epoch, list(group.kept.members)
+            group.adopt(write.records, self.env.now())
+            if known != (group.kept.state, group.kept.epoch, list(group.kept.members)):
+                self._trace_consumer(group)
+
+    def replace(self, group: Group, call: object, result: object) -> None:
+        """A classic group with members takes the place of one of the consumer protocol, and calls them back."""
+        outcome = self.log.append([*self.tombstones(group.group_id), self._group_record(group.group_id, group.snapshot())])
+        if call is not None:
+            outcome.add_done_callback(partial(answer, call, result))
+        if not _failed(outcome):
+            self.groups[group.group_id] = group
+            now = self.env.now()
+            self.run(group, [*group.start(now), *group.rebalance_or_complete(now)])
+
+    def _trace_consumer(self, group: ConsumerGroup) -> None:
+        image, kept, settled = self.coordinator.broker.image, group.kept, {}
+        if kept.state is ConsumerState.STABLE:
+            names = {topic.id: topic.name for topic in image.topics.values()}
+            settled = {"names": {m: member.metadata.instance_id or member.metadata.client_id
+                                 for m, member in kept.members.items()},
+                       "assignment": {m: [f"{names[topic]}-{index}" for topic, index in sorted(
+                           member.assigned, key=lambda p: (names.get(p[0], ""), p[1])) if topic in names]
+                           for m, member in kept.members.items()}}
+        self.env.trace("group", group=group.group_id, state=kept.state.value, generation=kept.epoch,
+                       members=list(kept.members), **settled)
 
     def _trace(self, group: Group, moved: Moved) -> None:
         """Names and assignments are told once they are settled, not on the way."""
@@ -191,7 +264,7 @@ class GroupPartition:
 
         keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
         outcome = self.log.append(list(zip(keys, values.values(), strict=True)), apply)
-        if any(values.values()) and (not outcome.done() or outcome.result() is Err.NONE):
+        if any(values.values()) and not _failed(outcome):
             self._exists(group_id)
         return outcome
 
@@ -207,7 +280,7 @@ class GroupPartition:
                 self.offsets.stage(who.producer_id, group_id, key, committed)
 
         outcome = self.log.write(data, apply, guard)
-        if not outcome.done() or outcome.result() is Err.NONE:
+        if not _failed(outcome):
             self._exists(group_id)
         return outcome
 
@@ -246,18 +319,37 @@ class GroupPartition:
     def delete_group(self, group_id: str) -> Future[Err]:
         """Forget the group at once, its offsets when the tombstones are committed."""
         keys = [key for key, _ in self.offsets.of_group(group_id)]
-        tombstones = [(wire.offset_key(group_id, *key), None) for key in keys]
+        tombstones = [*((wire.offset_key(group_id, *key), None) for key in keys), *self.tombstones(group_id)]
 
         def apply(_: int) -> None:
             for key in keys:
                 self.offsets.remove(group_id, key)
 
-        outcome = self.log.append([*tombstones, (wire.group_key(group_id), None)], apply)
-        if not outcome.done() or outcome.result() is Err.NONE:
+        outcome = self.log.append(tombstones, apply)
+        if not _failed(outcome):
             group = self.groups.pop(group_id)
             self._carry_out(group, group.unload())
             self._entered_ms.pop(group_id, None)
         return outcome
+
+    def tombstones(self, group_id: str) -> list[Record]:
+        """What deletes the group of either kind, but for its offsets."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return [(consumer_wire.write_key(key), None) for key, _ in group.kept.tombstones()]
+        return [(wire.group_key(group_id), None)]
+
+
+def _failed(outcome: Future[Err]) -> bool:
+    """Is it known already that nothing was appended?"""
+    return outcome.done() and outcome.result() is not Err.NONE
+
+
+def answer(call: object, result: object, outcome: Future[Err]) -> None:
+    """`result` to who waits, or the error that kept it out of the log."""
+    assert isinstance(call, Future)
+    if not call.done():                             # the client may have hung up
+        call.set_result(result if outcome.result() is Err.NONE else outcome.result())
 
 
 def _committed(value: wire.OffsetCommitValue, record_offset: int) -> CommittedOffset:

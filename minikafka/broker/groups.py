@@ -13,12 +13,16 @@ What Kafka does differently: the same in more layers. Source: GroupCoordinatorSe
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.admin import CreateTopicsRequest
 
-from minikafka.broker.group_partition import GroupPartition
+from minikafka.broker import consumer_groups
+from minikafka.broker.group_partition import AnyGroup, GroupPartition
+from minikafka.core.consumer_group import ConsumerGroup
+from minikafka.core.consumer_messages import Moment, Settings
+from minikafka.core.consumer_offsets import check_commit
 from minikafka.core.group import Group
 from minikafka.core.group_messages import (
     GroupConfig,
@@ -32,8 +36,10 @@ from minikafka.core.group_messages import (
 )
 from minikafka.core.image import Changes, MetadataImage
 from minikafka.core.image import Partition as PartitionImage
+from minikafka.core.offsets import Key
 from minikafka.protocol import group_records as wire
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.records import GROUP
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
@@ -70,6 +76,8 @@ class GroupCoordinator:
         self.session_range = (config["group.min.session.timeout.ms"], config["group.max.session.timeout.ms"])
         self.group_config = GroupConfig(config["group.initial.rebalance.delay.ms"], config["group.max.size"])
         self.partitions: dict[int, GroupPartition] = {}
+        self._topics: dict[str, None] = {}              # that were there, and since when there is no new one
+        self._topics_since = -1
         self._creating = False
         broker.replicas.on_role(OFFSETS_TOPIC, self.on_role)
 
@@ -101,7 +109,9 @@ class GroupCoordinator:
             self.broker.env.spawn(known.load(), f"load {partition.name}")
 
     def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
-        """Offsets of deleted topics go with them (KAFKA-4682's sibling: a recreated topic must not inherit them)."""
+        """Offsets of deleted topics go with them (KAFKA-4682's sibling: a recreated topic must not inherit them), and
+        consumer groups look at topics that changed."""
+        self._note_topics(image, changes)
         topics = {topic.name: None for topic in changes.deleted.values() if topic.name not in image.topics}
         if not topics:
             return
@@ -110,6 +120,18 @@ class GroupCoordinator:
                 doomed = {key: None for key, _ in partition.offsets.of_group(group_id) if key[0] in topics}
                 if doomed:
                     partition.write_offsets(group_id, dict(doomed))
+
+    def _note_topics(self, image: MetadataImage, changes: Changes) -> None:
+        if any(name not in self._topics for name in changes.topics):
+            self._topics_since = image.offset
+        self._topics.update(changes.topics)
+        gone = [topic.name for topic in changes.deleted.values()]
+        for name in gone:
+            self._topics.pop(name, None)
+        touched = {*changes.topics, *gone}
+        for group in [g for p in self.partitions.values() for g in p.groups.values() if touched]:
+            if isinstance(group, ConsumerGroup) and touched & group.kept.topics():
+                group.topics_changed = True
 
     # --- who is the coordinator ---------------------------------------------------------------------------------
 
@@ -167,6 +189,23 @@ class GroupCoordinator:
 
     # --- groups -------------------------------------------------------------------------------------------------
 
+    def new_consumer_group(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(group_id, self._new_id)
+
+    def moment(self, group_id: str) -> Moment:
+        """What a group of the consumer protocol may know just now."""
+        broker = self.broker
+        own = broker.image.configs.get((GROUP, group_id), {})
+
+        def interval(name: str) -> int:
+            return int(own.get(f"consumer.{name}", broker.setting(f"group.consumer.{name}")))
+
+        settings = Settings(interval("session.timeout.ms"), interval("heartbeat.interval.ms"),
+                            interval("assignment.interval.ms"), broker.config["group.consumer.max.size"],
+                            tuple(broker.config["group.consumer.assignors"]),
+                            broker.config["group.consumer.migration.policy"])
+        return Moment(broker.image, settings, broker.env.now(), broker.env.wall_ms(), self._topics_since)
+
     def new_group(self, group_id: str) -> Group:
         return Group(group_id, self.group_config, self._new_id)
 
@@ -177,6 +216,9 @@ class GroupCoordinator:
                          m.subscription, m.assignment)
             for m in value.members)
         stored = StoredGroup(value.protocol_type, value.generation, value.protocol, value.leader, members)
+        return self.restored(group_id, stored)
+
+    def restored(self, group_id: str, stored: StoredGroup) -> Group:
         return Group.restore(group_id, stored, self.group_config, self._new_id)
 
     def _new_id(self) -> str:
@@ -192,6 +234,10 @@ class GroupCoordinator:
         partition, now = self.loaded(group_id), self.broker.env.now()
         call = self.broker.env.future()
         group = partition.groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and not group.kept.members:
+            group = None                                 # an empty one of the other protocol makes way
+        if isinstance(group, ConsumerGroup):
+            return await consumer_groups.join(partition, group, request)
         if group is not None:
             partition.run(group, group.join(call, request, now))
         elif request.member_id:
@@ -207,23 +253,29 @@ class GroupCoordinator:
     async def sync(self, group_id: str, request: Sync) -> SyncResult:
         """Answers when the leader's assignment is in the log."""
         partition, group = self._group_of_member(group_id)
+        if isinstance(group, ConsumerGroup):
+            return await consumer_groups.sync(partition, group, request)
         call = self.broker.env.future()
         partition.run(group, group.sync(call, request, self.broker.env.now()))
         return await call
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> Err:
         partition, group = self._group_of_member(group_id)
+        if isinstance(group, ConsumerGroup):
+            return consumer_groups.classic_heartbeat(partition, group, member_id, instance_id, generation)
         error = group.heartbeat(member_id, instance_id, generation, self.broker.env.now())
         partition.run(group, [])
         return error
 
-    def leave(self, group_id: str, leaving: list[Leaving]) -> list[Err]:
+    async def leave(self, group_id: str, leaving: list[Leaving]) -> list[Err]:
         partition, group = self._group_of_member(group_id)
+        if isinstance(group, ConsumerGroup):
+            return await consumer_groups.leave(partition, group, leaving)
         errors, effects = group.leave(leaving, self.broker.env.now())
         partition.run(group, effects)
         return errors
 
-    def _group_of_member(self, group_id: str) -> tuple[GroupPartition, Group]:
+    def _group_of_member(self, group_id: str) -> tuple[GroupPartition, AnyGroup]:
         """A member speaks of a group that does not exist: it is the member we do not know."""
         if not group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
@@ -233,17 +285,19 @@ class GroupCoordinator:
             raise KafkaError(Err.UNKNOWN_MEMBER_ID)
         return partition, group
 
-    def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int,
-                     version: int, transactional: bool = False) -> GroupPartition:
-        """The partition to commit to, if this member (or nobody in particular) may (rule 60)."""
+    def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int, version: int,
+                     keys: Iterable[Key], transactional: bool = False) -> GroupPartition:
+        """The partition to commit `keys` to, if this member (or nobody in particular) may (rule 60)."""
         partition = self.loaded(group_id)
         group = partition.groups.get(group_id)
-        if group is not None:
+        error = Err.NONE
+        if isinstance(group, ConsumerGroup):
+            wanted = [(self.broker.image.topics[topic].id, index) for topic, index in keys]
+            check_commit(group.kept, member_id, instance_id, generation, version, transactional, wanted)
+        elif group is not None:
             error = group.check_commit(member_id, instance_id, generation, self.broker.env.now(), transactional)
             partition.run(group, [])
-        elif generation < 0:
-            error = Err.NONE                   # whoever commits without a group makes one
-        else:
+        elif generation >= 0:                    # whoever commits without a group makes one
             error = Err.GROUP_ID_NOT_FOUND if version >= 9 else Err.ILLEGAL_GENERATION
         if error is not Err.NONE:
             raise KafkaError(error)

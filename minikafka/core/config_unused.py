@@ -60,19 +60,7 @@ alter.log.dirs.replication.quota.window.size.seconds INT 1 low 1..
 controller.quota.window.size.seconds INT 1 low 1..
 add.partitions.to.txn.retry.backoff.max.ms INT 100 high 0..
 add.partitions.to.txn.retry.backoff.ms INT 20 high 1..
-# groups of the other kinds: consumer (KIP-848), share (KIP-932), streams (KIP-1071)
-group.consumer.session.timeout.ms INT 45000 medium 1..
-group.consumer.min.session.timeout.ms INT 45000 medium 1..
-group.consumer.max.session.timeout.ms INT 60000 medium 1..
-group.consumer.heartbeat.interval.ms INT 5000 medium 1..
-group.consumer.min.heartbeat.interval.ms INT 5000 medium 1..
-group.consumer.max.heartbeat.interval.ms INT 15000 medium 1..
-group.consumer.max.size INT 2147483647 medium 1..
-group.consumer.assignors LIST uniform,range medium
-group.consumer.migration.policy STRING bidirectional medium
-group.consumer.assignment.interval.ms INT* 1000 medium 0..
-group.consumer.min.assignment.interval.ms INT 0 medium 0..
-group.consumer.max.assignment.interval.ms INT 15000 medium 0..
+# groups of the other kinds: share (KIP-932), streams (KIP-1071)
 group.share.session.timeout.ms INT 45000 medium 1..
 group.share.min.session.timeout.ms INT 45000 medium 1..
 group.share.max.session.timeout.ms INT 60000 medium 1..

@@ -55,7 +55,7 @@ Records: TypeAlias = list[MetadataRecord]
 PRODUCER_ID_BLOCK = 1000
 MAX_ELECTIONS = 1000                # of one periodic check
 ELR_FEATURE = "eligible.leader.replicas.version"
-BOOTSTRAP_FEATURES = {"metadata.version": 30, ELR_FEATURE: 1, "transaction.version": 2}       # 4.3-IV0
+BOOTSTRAP_FEATURES = {"metadata.version": 30, ELR_FEATURE: 1, "transaction.version": 2, "group.version": 1}   # 4.3-IV0
 
 
 class Controller:

@@ -4,6 +4,7 @@
     has no protocol type ("simple")      their own commit
     is Empty                             it became Empty
     is Stable, of consumers              their own commit, if no member subscribes to the topic
+    is of the consumer protocol          the same
     is anything else                     they are kept
 
 An offset that was committed with a retention time of its own (OffsetCommit up to version 4) expires by that.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from minikafka.core.consumer_group import ConsumerGroup
 from minikafka.core.group import Group
 from minikafka.core.group_state import State
 from minikafka.core.offsets import CommittedOffset, Key, OffsetStore
@@ -26,7 +28,7 @@ CONSUMER = "consumer"        # the protocol type whose subscriptions a broker ca
 Since = Callable[[CommittedOffset], int]
 
 
-def sweep(group: Group, entered_ms: int, store: OffsetStore, now_ms: int,
+def sweep(group: Group | ConsumerGroup, entered_ms: int, store: OffsetStore, now_ms: int,
           retention_ms: int) -> tuple[list[Key], bool]:
     """(the offsets to forget, whether that leaves nothing of the group). `entered_ms`: since when the group is in its
     state. Times are milliseconds since 1970."""
@@ -37,11 +39,15 @@ def sweep(group: Group, entered_ms: int, store: OffsetStore, now_ms: int,
         if since is not None and _old(offset, since(offset), now_ms, retention_ms)
         and not reads(group, key[0]) and not store.is_unstable(group.group_id, key)]
     left = len(expired) < len(offsets) or store.has_pending(group.group_id)
-    return expired, group.state is State.EMPTY and not left
+    return expired, _is_empty(group) and not left
 
 
-def _since(group: Group, entered_ms: int) -> Since | None:
-    if group.protocol_type is None:
+def _is_empty(group: Group | ConsumerGroup) -> bool:
+    return not group.kept.members if isinstance(group, ConsumerGroup) else group.state is State.EMPTY
+
+
+def _since(group: Group | ConsumerGroup, entered_ms: int) -> Since | None:
+    if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return lambda offset: offset.commit_ms
     if group.state is State.EMPTY:
         return lambda _: entered_ms
@@ -54,8 +60,10 @@ def _old(offset: CommittedOffset, since_ms: int, now_ms: int, retention_ms: int)
     return now_ms >= offset.expire_ms if offset.expire_ms >= 0 else now_ms - since_ms >= retention_ms
 
 
-def reads(group: Group, topic: str) -> bool:
+def reads(group: Group | ConsumerGroup, topic: str) -> bool:
     """Is the topic subscribed by a member? Where subscriptions cannot be read, any topic may be."""
+    if isinstance(group, ConsumerGroup):
+        return topic in group.kept.topics()
     if group.protocol_type != CONSUMER:
         return False
     subscriptions = [subscribed_topics(member.metadata(group.protocol)) for member in group.members]

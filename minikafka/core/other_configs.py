@@ -1,7 +1,7 @@
-"""The configurations of groups and of client metrics subscriptions: kept and shown, without effect here.
+"""The configurations of groups and of client metrics subscriptions.
 
-They steer groups of the newer protocols (KIP-848, KIP-932, KIP-1071) and telemetry (KIP-714), none of which we serve;
-administrators' tools set and list them all the same.
+`consumer.*` steers a group of the consumer protocol (KIP-848). The others, for share and streams groups (KIP-932,
+KIP-1071) and telemetry (KIP-714), which we do not serve, are kept and shown: administrators' tools set and list them.
 
 Owns: GROUP_CONFIGS, METRICS_CONFIGS, and what is checked of them beyond their types.
 Invariants: I-CFG-7 a group's value lies between the brokers' group.*.min.* and group.*.max.* of the same name.

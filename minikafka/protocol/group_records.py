@@ -1,8 +1,8 @@
 """The records of `__consumer_offsets`: what the group coordinator writes, byte for byte as Kafka does.
 
 A key opens with its version (int16), which is also its kind: 0 and 1 are offsets (group, topic, partition), 2 is a
-group; higher ones belong to the newer group types and are skipped. A value opens with its version too; a null value
-is a tombstone.
+group of the classic protocol; those of the consumer protocol are next door (consumer_group_records.py), and others are
+skipped. A value opens with its version too; a null value is a tombstone.
 
 Owns: the four schemas in protocol/schemas, their encoding and decoding.
 Invariants: I-GREC-1 we write the versions that Kafka 4.3 writes (offset 3, or 1 with an explicit retention; group 3),
@@ -19,6 +19,8 @@ import struct
 from typing import NamedTuple
 
 from kafka.protocol.api_data import ApiData
+
+from minikafka.protocol import consumer_group_records
 
 _VERSION = struct.Struct(">h")
 _SCHEMAS = "minikafka.protocol.schemas"
@@ -75,7 +77,7 @@ def group_value(value: GroupMetadataValue) -> bytes:
     return value.encode(version=3)
 
 
-def read_key(data: bytes) -> OffsetKey | GroupKey | None:
+def read_key(data: bytes) -> OffsetKey | GroupKey | consumer_group_records.Key | None:
     """None for kinds of records that are not ours to understand."""
     (version,) = _VERSION.unpack_from(data)
     if version in (0, 1):
@@ -83,6 +85,8 @@ def read_key(data: bytes) -> OffsetKey | GroupKey | None:
         return OffsetKey(key.group, key.topic, key.partition)
     if version == 2:
         return GroupKey(GroupMetadataKey.decode(bytes(data)).group)
+    if version in consumer_group_records.KINDS:
+        return consumer_group_records.read_key(bytes(data))
     return None
 
 

@@ -16,7 +16,8 @@ from minikafka.core.image import MetadataImage, Partition
 from minikafka.protocol.internal import AlterPartitionRequest, BrokerHeartbeatRequest, BrokerRegistrationRequest
 
 Registration, Heartbeat, Alter = BrokerRegistrationRequest, BrokerHeartbeatRequest, AlterPartitionRequest
-FEATURES = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1), "transaction.version": (0, 2)}
+FEATURES = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1), "transaction.version": (0, 2),
+            "group.version": (0, 1)}
 
 
 class World:

@@ -248,6 +248,7 @@ def test_producer_id_blocks_follow_each_other():
 def test_a_new_cluster_begins_with_its_features_and_a_minimum_for_everyone():
     """Fails if bootstrap() writes nothing, or writes twice."""
     w = World(brokers=0, config={"min.insync.replicas": "2"})
-    assert w.image.features == {"metadata.version": 30, "eligible.leader.replicas.version": 1, "transaction.version": 2}
+    assert w.image.features == {"metadata.version": 30, "eligible.leader.replicas.version": 1, "transaction.version": 2,
+                                "group.version": 1}
     assert w.image.broker_configs(None) == {"min.insync.replicas": "2"}
     assert w.core.bootstrap() == []

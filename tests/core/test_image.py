@@ -108,7 +108,7 @@ def test_a_snapshot_makes_an_equal_image():
                                       last_known_elr=(3,), leader_recovery_state=1, adding_replicas=(3,))])  # fmt: skip
     w.silence(2)
     loaded = MetadataImage("cluster")
-    loaded.replay(w.log[:8], 7, 1)
+    loaded.replay(w.log[:9], 8, 1)
     loaded.apply(r.TopicRecord("gone", U))
     loaded.apply(r.PartitionRecord(0, U, (1,), (1,), leader=1))
     gone = loaded.topics["gone"]

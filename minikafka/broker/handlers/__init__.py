@@ -6,6 +6,7 @@ from minikafka.broker.handlers import (  # noqa: F401
     client_quotas,
     cluster,
     configs,
+    consumer_groups,
     delete_records,
     features,
     fetch,

@@ -16,11 +16,13 @@ from kafka.protocol.admin.groups import (
 )
 
 from minikafka.broker.api import Context, handles
+from minikafka.broker.group_partition import AnyGroup
+from minikafka.core.consumer_group import ConsumerGroup
 from minikafka.core.group import Group
 from minikafka.core.group_state import ANSWERS, State
 from minikafka.protocol.errors import Err, KafkaError
 
-CLASSIC = "classic"                         # the only group type served so far
+CLASSIC, CONSUMER = "classic", "consumer"
 GROUP_OPERATIONS = {3, 6, 8, 10, 11}        # read, delete, describe, describe configs, alter configs: all, without ACLs
 
 Described = DescribeGroupsResponse.DescribedGroup
@@ -38,10 +40,11 @@ def _describe(ctx: Context, group_id: str, operations: bool) -> Described:
     except KafkaError as error:
         return _described(group_id, "", error.code)
     allowed = GROUP_OPERATIONS if operations and ctx.version >= 3 else None
-    if group is not None:
+    if isinstance(group, Group):
         return _described(group_id, group.state.value, group=group, allowed=allowed)
     if ctx.version >= 6:
-        return _described(group_id, State.DEAD.value, Err.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        reason = "not found" if group is None else "is not a classic group"
+        return _described(group_id, State.DEAD.value, Err.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
     return _described(group_id, State.DEAD.value, allowed=allowed)
 
 
@@ -67,13 +70,19 @@ def list_groups(ctx: Context, request: ListGroupsRequest) -> ListGroupsResponse:
     partitions = list(ctx.broker.groups.partitions.values())
     if any(partition.loading for partition in partitions):
         return ListGroupsResponse(throttle_time_ms=0, error_code=int(Err.COORDINATOR_LOAD_IN_PROGRESS), groups=[])
-    groups = [
-        ListGroupsResponse.ListedGroup(group_id=group.group_id, protocol_type=group.protocol_type or "",
-                                       group_state=group.state.value, group_type=CLASSIC)
-        for partition in partitions for group in partition.groups.values()
-        if (not states or group.state.value.lower() in states) and (not types or CLASSIC in types)
-    ]
+    groups = [_listed(group) for partition in partitions for group in partition.groups.values()]
+    groups = [one for one in groups if (not states or one.group_state.lower() in states)
+              and (not types or one.group_type in types)]
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=groups)
+
+
+def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
+    if isinstance(group, ConsumerGroup):
+        state, protocol, kind = group.kept.state.value, CONSUMER, CONSUMER
+    else:
+        state, protocol, kind = group.state.value, group.protocol_type or "", CLASSIC
+    return ListGroupsResponse.ListedGroup(group_id=group.group_id, protocol_type=protocol, group_state=state,
+                                          group_type=kind)
 
 
 @handles(DeleteGroupsRequest, versions=(0, 2))
@@ -92,5 +101,8 @@ async def _delete(ctx: Context, group_id: str) -> Err:
     except KafkaError as refused:
         return refused.code
     group = partition.groups.get(group_id)
-    error = Err.GROUP_ID_NOT_FOUND if group is None else ANSWERS["delete group"][group.state]
+    if isinstance(group, ConsumerGroup):
+        error = Err.NON_EMPTY_GROUP if group.kept.members else Err.NONE
+    else:
+        error = Err.GROUP_ID_NOT_FOUND if group is None else ANSWERS["delete group"][group.state]
     return error if error is not Err.NONE else await partition.delete_group(group_id)

@@ -20,8 +20,9 @@ from kafka.protocol.consumer.group import (
 )
 
 from minikafka.broker.api import Context, handles
-from minikafka.broker.group_partition import GroupPartition
-from minikafka.core.group import Group
+from minikafka.broker.group_partition import AnyGroup, GroupPartition
+from minikafka.core.consumer_group import ConsumerGroup
+from minikafka.core.consumer_offsets import KNOWS_EPOCHS, check_fetch
 from minikafka.core.group_state import ANSWERS, State
 from minikafka.core.offset_expiry import CONSUMER, reads
 from minikafka.core.offsets import CommittedOffset, Key
@@ -29,6 +30,7 @@ from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.group_records import offset_value
 
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
+NOBODY = (None, -1)      # who fetches, if it does not say
 FOR_EVER = 2**63 - 1  # the latest time that a record holds, in ms (Java's sum turns negative instead)
 
 
@@ -69,7 +71,8 @@ async def _commit(ctx: Context, request: OffsetCommitRequest,
     groups, now_ms = ctx.broker.groups, ctx.broker.env.wall_ms()
     try:
         store = groups.check_commit(request.group_id, request.member_id, request.group_instance_id,
-                                    request.generation_id_or_member_epoch, ctx.version)
+                                    request.generation_id_or_member_epoch, ctx.version,
+                                    [key for _, _, key, _ in wanted])
     except KafkaError as refused:
         return [(topic, index, refused.code) for topic, index, _, _ in wanted]
     expire_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, FOR_EVER)
@@ -103,7 +106,8 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest) -> OffsetFetch
         answer = OffsetFetchResponse.OffsetFetchResponseGroup
         groups = []
         for group in request.groups:
-            error, topics = await _fetch(ctx, group.group_id, group.topics, request.require_stable)
+            member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NOBODY
+            error, topics = await _fetch(ctx, group.group_id, group.topics, request.require_stable, member)
             groups.append(answer(group_id=group.group_id, error_code=int(error),
                                  topics=[_fetched(answer.OffsetFetchResponseTopics, *one) for one in topics]))
         return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
@@ -117,13 +121,17 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest) -> OffsetFetch
 Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
 
 
-async def _fetch(ctx: Context, group_id: str, topics: Any, require_stable: bool) -> tuple[Err, list[Found]]:
-    """The offsets of one group; `topics` None means all that it has."""
+async def _fetch(ctx: Context, group_id: str, topics: Any, require_stable: bool,
+                 member: tuple[str | None, int] = NOBODY) -> tuple[Err, list[Found]]:
+    """The offsets of one group; `topics` None means all that it has. `member`: who asks, by id and epoch."""
     try:
         store = ctx.broker.groups.loaded(group_id)
         if require_stable and (outcome := await store.log.settled()) is not Err.NONE:
             # Old consumers do not know COORDINATOR_NOT_AVAILABLE here, and looking for the coordinator helps them.
             raise KafkaError(Err.NOT_COORDINATOR if outcome is Err.COORDINATOR_NOT_AVAILABLE else outcome)
+        group = store.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            check_fetch(group.kept, *member)
     except KafkaError as refused:
         return refused.code, []
     if topics is None:
@@ -192,14 +200,16 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest) -> OffsetDel
     return OffsetDeleteResponse(error_code=0, throttle_time_ms=0, topics=topics)
 
 
-def _may_delete(group: Group) -> Err:
+def _may_delete(group: AnyGroup) -> Err:
+    if isinstance(group, ConsumerGroup):
+        return Err.NONE
     if group.protocol_type == CONSUMER and group.state is not State.DEAD:
         return Err.NONE                                # decided topic by topic
     return ANSWERS["delete offsets"][group.state]
 
 
 def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
-            group: Group) -> tuple[list[Any], dict[Key, bytes | None]]:
+            group: AnyGroup) -> tuple[list[Any], dict[Key, bytes | None]]:
     """The answer per partition, and the keys to write tombstones for."""
     answer = OffsetDeleteResponse.OffsetDeleteResponseTopic
     topics: list[Any] = []
@@ -218,5 +228,5 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
     return topics, doomed
 
 
-def _has(store: GroupPartition, group: Group, key: Key) -> bool:
+def _has(store: GroupPartition, group: AnyGroup, key: Key) -> bool:
     return store.offsets.get(group.group_id, key) is not None or store.offsets.is_unstable(group.group_id, key)

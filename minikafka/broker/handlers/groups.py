@@ -126,13 +126,13 @@ def heartbeat(ctx: Context, request: HeartbeatRequest) -> HeartbeatResponse:
 
 
 @handles(LeaveGroupRequest, versions=(0, 5))
-def leave_group(ctx: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
+async def leave_group(ctx: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
     single = ctx.version < 3
     leaving = [Leaving(request.member_id)] if single else [
         Leaving(member.member_id, member.group_instance_id) for member in request.members]
     whole = Err.NONE
     try:
-        errors = ctx.broker.groups.leave(request.group_id, leaving)
+        errors = await ctx.broker.groups.leave(request.group_id, leaving)
     except KafkaError as refused:
         unknown = refused.code is Err.UNKNOWN_MEMBER_ID          # no such group: say so of each member
         whole = Err.NONE if unknown else refused.code

@@ -63,7 +63,7 @@ async def _commit(ctx: Context, request: Any, known: dict[Key, Any]) -> dict[Key
     if not request.group_id:
         raise KafkaError(Err.INVALID_GROUP_ID)
     guard = await _guard(ctx, request, groups.loaded(request.group_id).partition, who)
-    home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, transactional=True)
+    home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, known, transactional=True)
     values, too_large, now_ms = {}, [], ctx.broker.env.wall_ms()
     for key, p in known.items():
         if len(p.committed_metadata or "") > groups.max_metadata:
