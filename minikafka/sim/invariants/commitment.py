@@ -148,9 +148,11 @@ class LogsMatch(Invariant):
             if header.base_offset >= truth.end:
                 if leads:
                     self.watch.commit(truth, header, raw)
-            elif header.next_offset > seen.log.start_offset and not truth.agrees(header, raw):
+            elif header.next_offset > seen.log.start_offset:
                 readers_see = seen.node in self.watch.keeper.flipped and not crc_ok(raw, 0, header)
-                if not readers_see and self._replaces(seen, header.base_offset, current):
+                if readers_see or truth.agrees(header, raw):
+                    continue
+                if self._replaces(seen, header.base_offset, current):
                     seen.cursor.back_to(header.base_offset)
                     return self.on_replica(seen, why)  # what the new leader has there is what is to be committed now
         if truth.suspects:
