@@ -230,7 +230,7 @@ def _metadata(classic: Group, member_id: str) -> MemberMetadata:
     member = classic.members.get(member_id)
     subscription, _ = read_subscription(member.metadata(classic.protocol) or member.protocols[0][1])
     protocols = tuple(ClassicProtocol(*one) for one in member.protocols)
-    return MemberMetadata(member.instance_id, subscription.rack_id, member.client_id, member.client_host,
+    return MemberMetadata(member.instance_id, subscription.rack_id or None, member.client_id, member.client_host,
                           tuple(sorted(set(subscription.topics))), "", member.rebalance_timeout_ms, None,
                           ClassicMetadata(member.session_timeout_ms, protocols))
 

@@ -205,3 +205,5 @@ def test_the_last_of_its_kind_leaves_a_classic_group() -> None:
     assert group.members.get("C").protocols == request("C", "t").protocols
     assert not [e for e in group.rebalance_or_complete(0.0) if isinstance(e, Store)]
     assert group.state is State.PREPARING_REBALANCE
+    w.join("B", "t")
+    assert not classic.may_downgrade(w.group.kept, ["A"], w.settings, 10), "B is no classic member either"

@@ -78,6 +78,7 @@ def test_a_lost_answer_is_forgiven_to_who_owns_nothing_else() -> None:
     assert w.told(w.beat("A", 2, ["t-0"], topics=("t",), rebalance_timeout_ms=30_000)) == ["t-0"]
     assert refusal(w, "A", 2, ["t-0", "t-1"])[0] is Err.FENCED_MEMBER_EPOCH
     assert refusal(w, "A", 2)[0] is Err.FENCED_MEMBER_EPOCH
+    assert refusal(w, "A", 1, ["t-0"])[0] is Err.FENCED_MEMBER_EPOCH
 
 
 # --- two members ---------------------------------------------------------------------------------------------------
@@ -167,6 +168,7 @@ def test_a_static_member_comes_back_to_what_it_had() -> None:
     back = w.join("A2", "t", instance_id="i")
     assert (back.epoch, w.told(back), w.group.kept.epoch) == (2, ["t-0", "t-1"], 2)
     assert list(w.group.kept.members) == ["A2"]
+    assert [(value.epoch, value.previous_epoch) for key, value in w.log if key == (CURRENT, "g", "A2")] == [(0, 0), (2, 0)]
     assert refusal(w, "A", 2, instance_id="i") == (
         Err.FENCED_INSTANCE_ID, "Static member A with instance id i was fenced by member A2.")
 
