@@ -14,7 +14,7 @@ from collections import Counter
 from typing import Any
 
 from minikafka.sim.client_process import KILLED
-from minikafka.sim.faults import CAUGHT_WRITING, CLIENTS_STRUCK, METADATA_FLIPPED
+from minikafka.sim.faults import BROKERS_ASSIGN, CAUGHT_WRITING, CLIENTS_STRUCK, METADATA_FLIPPED
 from minikafka.sim.invariants.losses import METADATA
 
 # Refusals of those whose time is over.
@@ -47,6 +47,7 @@ LEAST_FROM: dict[int, dict[str, float]] = {
     },
     METADATA_FLIPPED: {"bits flipped in metadata": 5, "bits flipped in derived files": 8, "fault renew_metadata": 3},
     CAUGHT_WRITING: {"fault crash_at_write": 35, "died starting": 20},
+    BROKERS_ASSIGN: {"reconciliations": 250},
 }  # fmt: skip
 
 
@@ -131,6 +132,8 @@ def _count_event(event: dict[str, Any], counts: Counter[str], isrs: dict[str, in
         counts["brokers died of their disk"] += 1
     elif kind == "group" and event["state"] == "PreparingRebalance":
         counts["rebalances"] += 1
+    elif kind == "group" and event["state"] == "Reconciling":
+        counts["reconciliations"] += 1
     elif kind == "transaction":
         counts[f"transaction {event['state']}"] += 1
     elif kind == "compact":

@@ -38,7 +38,7 @@ CLIENT_KINDS: dict[str, Odds] = {
 }  # fmt: skip
 # Each kind with those of its time, under the first seed that may have it: older seeds stand in lists and in the ledger,
 # and must stay what they are (swarm.Shape).
-CLIENTS_STRUCK, METADATA_FLIPPED, CAUGHT_WRITING = 30_000, 40_000, 50_000
+CLIENTS_STRUCK, METADATA_FLIPPED, CAUGHT_WRITING, BROKERS_ASSIGN = 30_000, 40_000, 50_000, 60_000
 KINDS: dict[int, dict[str, Odds]] = {
     0: {
         "kill": (0.5, 0.1, 8.0), "powerloss": (0.4, 0.1, 8.0), "stop": (0.35, 0.1, 6.0), "kill_all": (0.1, 0.1, 3.0),

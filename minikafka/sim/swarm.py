@@ -65,6 +65,8 @@ class Run:
         shape = self.shape
         if shape.unclean:
             self.config["unclean.leader.election.enable"] = True
+        if shape.brokers_assign:
+            self.config |= draw_group_config(Random(f"swarm {seed}:groups"))
         self.world = World(seed, brokers=BROKERS, controllers=shape.controllers, config=self.config)
         self.history = History(self.world.now)
         self.watch = Watch(self.world, unclean=shape.unclean, history=self.history)
@@ -72,6 +74,8 @@ class Run:
         self.work = [kind(self.world, 1 / len(chosen)) for kind in chosen]
         for work in self.work:
             work.trims_inside = shape.trims_inside
+            if shape.brokers_assign:
+                work.protocols = work.rng.choice((("consumer",), ("classic", "consumer")))
         self.clients: list[ClientProcess] = []
         self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
                      if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
@@ -183,6 +187,7 @@ class Shape:
     CLIENTS_STRUCK      each client in a process of its own; it is struck, bits flip in logs, a broker dies for good
     METADATA_FLIPPED    bits flip in metadata, indexes, checkpoints; records are deleted from within a batch on
     CAUGHT_WRITING      nodes die between two changes to their disks, at work or in their recovery
+    BROKERS_ASSIGN      members of groups speak the consumer protocol (KIP-848), all or some of them
 
     faults.KINDS has the faults that came with each.
     """
@@ -191,6 +196,7 @@ class Shape:
     unclean: bool = False
     clients_alone: bool = False
     trims_inside: bool = False
+    brokers_assign: bool = False
 
     @classmethod
     def of(cls, seed: int) -> Shape:
@@ -198,7 +204,8 @@ class Shape:
             return cls()
         rng = Random(f"swarm {seed}:shape")
         controllers, unclean = 3 if rng.random() < 0.2 else None, rng.random() < 0.1
-        return cls(controllers, unclean, seed >= faults.CLIENTS_STRUCK, seed >= faults.METADATA_FLIPPED)
+        return cls(controllers, unclean, seed >= faults.CLIENTS_STRUCK, seed >= faults.METADATA_FLIPPED,
+                   seed >= faults.BROKERS_ASSIGN)
 
 
 def draw_config(rng: Random) -> dict[str, Any]:
@@ -213,6 +220,14 @@ def draw_config(rng: Random) -> dict[str, Any]:
     if rng.random() < 0.4:
         config["metadata.log.max.record.bytes.between.snapshots"] = 3000
     return config
+
+
+def draw_group_config(rng: Random) -> dict[str, Any]:
+    """Of groups in which the brokers assign."""
+    return {"group.consumer.session.timeout.ms": 6000, "group.consumer.min.session.timeout.ms": 1000,
+            "group.consumer.heartbeat.interval.ms": rng.choice((500, 1000)),
+            "group.consumer.min.heartbeat.interval.ms": 500,
+            "group.consumer.assignment.interval.ms": rng.choice((0, 1000))}
 
 
 def run_seed(seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> Result:

@@ -47,6 +47,7 @@ class Workload:
         self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
         self.stopped = False
         self.trims_inside = False
+        self.protocols: tuple[str, ...] = ("classic",)  # of which a member of a group has one, each time it comes
         self._numbers: dict[str, int] = {}
 
     async def setup(self, admin: Admin) -> None:
@@ -94,14 +95,22 @@ class Workload:
             except KafkaError:
                 pass  # no metadata, or a transaction that is over
 
+    def membership(self, assignor: str = "range") -> dict[str, str]:
+        """How a member takes part, in a protocol that is drawn; brokers assign cooperatively or not at all."""
+        protocol = self.rng.choice(self.protocols) if len(self.protocols) > 1 else self.protocols[0]
+        if protocol == "consumer" and assignor != "range":
+            assignor = "uniform"
+        return {"protocol": protocol, "assignor": assignor}
+
     async def consume(self, at: ClientProcess, **settings: Any) -> None:
         """Read, by consumers that die or leave now and then; a static member comes back under its name."""
+        assignor = settings.pop("assignor", "range")
         at.in_group = settings.get("group") is not None
         commits = at.in_group and not settings.get("auto_commit")
         while not self.stopped:
             consumer = Consumer(at.env, self.world.bootstrap, history=at.history,
                                 name=self.number(f"{self.name}-consumer"),
-                                max_poll_interval=at.max_poll_interval, **settings)
+                                max_poll_interval=at.max_poll_interval, **settings, **self.membership(assignor))
             ends = self.world.now() + self.rng.expovariate(1 / 12)
             while not self.stopped and self.world.now() < ends:
                 try:
@@ -194,7 +203,7 @@ class Copies(Workload):
                                 name=self.number(f"copier-{number}-producer"))
             consumer = Consumer(at.env, self.world.bootstrap, "copiers", ["in"], isolation=READ_COMMITTED,
                                 max_records=30, max_poll_interval=at.max_poll_interval, history=at.history,
-                                name=self.number(f"copier-{number}-consumer"))
+                                name=self.number(f"copier-{number}-consumer"), **self.membership())
             dies = self.world.now() + self.rng.expovariate(1 / 12)
             try:
                 await producer.init()

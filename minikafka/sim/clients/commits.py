@@ -17,6 +17,7 @@ from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.clients.client import GROUP, Client
+from minikafka.sim.clients.consumer_member import ConsumerMembership
 from minikafka.sim.clients.group import NO_GENERATION, REJOIN, Membership
 from minikafka.sim.clients.metadata import Tp
 from minikafka.sim.clients.recorder import Recorder, plain
@@ -35,7 +36,8 @@ class Committed(NamedTuple):
 class Commits:
     """Of one consumer; `membership` is None for a consumer that assigns its partitions itself."""
 
-    def __init__(self, client: Client, group: str, membership: Membership | None, recorder: Recorder) -> None:
+    def __init__(self, client: Client, group: str, membership: Membership | ConsumerMembership | None,
+                 recorder: Recorder) -> None:
         self.client, self.group, self.membership, self.recorder = client, group, membership, recorder
 
     async def commit(self, offsets: dict[Tp, Committed], timeout: float, retry: bool = True) -> None:

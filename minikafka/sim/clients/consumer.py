@@ -25,6 +25,7 @@ from minikafka.broker.env import Env
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.clients.client import REQUEST_TIMEOUT, Client
 from minikafka.sim.clients.commits import Commits, Committed
+from minikafka.sim.clients.consumer_member import ConsumerMembership
 from minikafka.sim.clients.fetcher import Fetcher
 from minikafka.sim.clients.group import Membership
 from minikafka.sim.clients.metadata import Tp
@@ -44,16 +45,18 @@ class Consumer:
 
     `diverging` has truncations found by the fetch itself (last_fetched_epoch, as followers do) beside the question for
     the end of an epoch at each change of leader. `rack` is where the consumer stands: with a replica.selector.class that
-    looks at it, the leader sends it to a follower there.
+    looks at it, the leader sends it to a follower there. `protocol` is Kafka's group.protocol: "classic", or "consumer"
+    (KIP-848), where the brokers assign ("range" or "uniform").
     """
 
     def __init__(self, env: Env, bootstrap: list[tuple[str, int]], group: str | None = None,
                  topics: list[str] | tuple[str, ...] = (), *, isolation: str = "read_uncommitted",
                  reset: str = "earliest", auto_commit: bool = False, auto_commit_interval: float = 1.0,
-                 instance_id: str | None = None, assignor: str = "range", session_timeout: float = 6.0,
-                 rebalance_timeout: float = 10.0, heartbeat_interval: float = 1.0, max_poll_interval: float = 300.0,
-                 max_records: int = 500, max_wait: float = 0.5, max_bytes: int = 1 << 20, diverging: bool = False,
-                 rack: str = "", request_timeout: float = REQUEST_TIMEOUT, history: Any = None, name: str = "consumer") -> None:
+                 instance_id: str | None = None, protocol: str = "classic", assignor: str = "range",
+                 session_timeout: float = 6.0, rebalance_timeout: float = 10.0, heartbeat_interval: float = 1.0,
+                 max_poll_interval: float = 300.0, max_records: int = 500, max_wait: float = 0.5,
+                 max_bytes: int = 1 << 20, diverging: bool = False, rack: str = "",
+                 request_timeout: float = REQUEST_TIMEOUT, history: Any = None, name: str = "consumer") -> None:
         self.env, self.name, self.group, self.topics = env, name, group, list(topics)
         self.isolation, self.reset, self.max_records = isolation, reset, max_records
         self.auto_commit, self.auto_commit_interval = auto_commit and group is not None, auto_commit_interval
@@ -67,12 +70,13 @@ class Consumer:
         self.fetcher = Fetcher(self.client, self.positions, max_wait=max_wait, max_bytes=max_bytes,
                                diverging=diverging, rack=rack, **shared)
         self.questions = Questions(self.client, self.positions, **shared)
-        self.membership: Membership | None = None
+        self.membership: Membership | ConsumerMembership | None = None
         if group is not None and self.topics:
-            self.membership = Membership(
-                self.client, group, self.topics, assignor=assignor, instance_id=instance_id,
-                session_timeout=session_timeout, rebalance_timeout=rebalance_timeout,
-                heartbeat_interval=heartbeat_interval, max_poll_interval=max_poll_interval, wake=self._news.set)
+            about: dict[str, Any] = {"assignor": assignor, "instance_id": instance_id, "wake": self._news.set,
+                                     "rebalance_timeout": rebalance_timeout, "max_poll_interval": max_poll_interval}
+            self.membership = ConsumerMembership(self.client, group, self.topics, **about) if protocol == "consumer" else (
+                Membership(self.client, group, self.topics, session_timeout=session_timeout,
+                           heartbeat_interval=heartbeat_interval, **about))
         self.commits = Commits(self.client, group or "", self.membership, self.recorder)
         self._lost: KafkaError | None = None
         self._committed_at = env.now()
@@ -244,7 +248,7 @@ class Consumer:
             every = [(topic, p) for topic in self.topics for p in self.client.metadata.partitions(topic)]
             self._change_assignment(every)
 
-    async def _keep_membership(self, member: Membership) -> None:
+    async def _keep_membership(self, member: Membership | ConsumerMembership) -> None:
         member.polled_at = self.env.now()
         if member.error is not None:
             raise member.error
@@ -253,9 +257,12 @@ class Consumer:
             self._change_assignment([], lost=True)
         if (assigned := member.take()) is not None:
             gone = [tp for tp in self.assignment if tp not in assigned]
+            if gone and self.auto_commit and member.brokers_assign:
+                await self._commit_quietly()
+            news = member.brokers_assign and {*assigned} != {*self.assignment}
             self._change_assignment(assigned)
             self._committed_at = self.env.now()  # as onJoinComplete does
-            member.needs_join = member.needs_join or bool(gone and member.cooperative)
+            member.needs_join = member.needs_join or news or bool(gone and member.cooperative)
         member.check_counts()
         if member.needs_join and not member.joining:
             if self.auto_commit and member.stable:

@@ -36,6 +36,8 @@ REJOIN = frozenset({Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION})
 class Membership:
     """One member; `wake` is called whenever the consumer should look at it."""
 
+    brokers_assign = False
+
     def __init__(self, client: Client, group: str, topics: list[str], *, assignor: str = "range",
                  instance_id: str | None = None, session_timeout: float = 6.0, rebalance_timeout: float = 10.0,
                  heartbeat_interval: float = 1.0, max_poll_interval: float = 300.0,

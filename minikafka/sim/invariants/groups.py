@@ -2,18 +2,22 @@
 
 The generation of a group never falls until the group is deleted; within a generation no partition has two owners; and
 what the coordinator answers as a group's committed offset is the last one committed in the log: plain commits at once,
-those of a transaction with its commit marker, where of two the one that stands later counts (rule 61).
+those of a transaction with its commit marker, where of two the one that stands later counts (rule 61). In a group of the
+consumer protocol (KIP-848) the group's epoch never falls, nobody's is beyond it, and no partition has two owners ever: what
+a member must give up is its own until it says that it has.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.broker.groups import OFFSETS_TOPIC
 from minikafka.log.batch import Header, records
 from minikafka.log.markers import is_commit
+from minikafka.protocol import consumer_group_records as modern
 from minikafka.protocol import group_records as wire
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Seen, Truth
@@ -22,11 +26,30 @@ Slot = tuple[str, str, int]  # group, topic, partition
 Commit = tuple[int, int]  # where the record stands, the offset it commits
 
 
+@dataclass
+class Shares:
+    """Who has what in a group of the consumer protocol."""
+
+    epoch: int = 0
+    members: dict[str, modern.CurrentMember] = field(default_factory=dict)
+
+    def double(self) -> Iterator[tuple[Any, int, str, str]]:
+        """Partitions with two owners: topic id, number, and who they are."""
+        owners: dict[tuple[Any, int], str] = {}
+        for member_id, current in self.members.items():
+            for topic in (*current.assigned, *current.revoking):
+                for index in topic.partitions:
+                    other = owners.setdefault((topic.topic_id, index), member_id)
+                    if other != member_id:
+                        yield topic.topic_id, index, other, member_id
+
+
 class Groups:
     """What one partition of `__consumer_offsets` says."""
 
     def __init__(self) -> None:
         self.generations: dict[str, int] = {}
+        self.shares: dict[str, Shares] = {}
         self.offsets: dict[Slot, Commit] = {}
         self.pending: dict[int, dict[Slot, Commit]] = {}  # by producer id
         self.changed: dict[Slot, None] = {}  # by a record or a marker, since the coordinator was compared
@@ -80,6 +103,10 @@ class GroupsAreSound(Invariant):
                 self._offset(groups, key, record, header)
             elif isinstance(key, wire.GroupKey):
                 self._group(groups, key.group, record, truth)
+            elif isinstance(key, modern.Key):
+                self._share(groups, key, record, truth)
+        for group, shares in groups.shares.items():  # what is written together holds together
+            self._check_shares(group, shares, truth)
 
     def _offset(self, groups: Groups, key: Slot, record: Any, header: Header) -> None:
         slot = (key[0], key[1], key[2])
@@ -109,6 +136,29 @@ class GroupsAreSound(Invariant):
                 if other != member.member_id:
                     self.fail(f"group {group}, generation {stored.generation}: {partition[0]}-{partition[1]} belongs "
                               f"to {other} and to {member.member_id}")
+
+    def _share(self, groups: Groups, key: modern.Key, record: Any, truth: Truth) -> None:
+        value = modern.read_value(key.kind, record.value) if record.value is not None and key.kind in modern.VALUES else None
+        shares = groups.shares.setdefault(key.group, Shares())
+        if key.kind == modern.GROUP and value is None:
+            del groups.shares[key.group]
+        elif isinstance(value, modern.GroupMetadata):
+            if value.epoch < shares.epoch:
+                self.fail(f"group {key.group}: epoch {value.epoch} at offset {record.offset} of {truth.name} follows "
+                          f"epoch {shares.epoch}")
+            shares.epoch = value.epoch
+        elif isinstance(value, modern.CurrentMember):
+            shares.members[key.name] = value
+        elif key.kind == modern.CURRENT:
+            shares.members.pop(key.name, None)
+
+    def _check_shares(self, group: str, shares: Shares, truth: Truth) -> None:
+        for topic_id, index, one, other in shares.double():
+            self.fail(f"group {group}, epoch {shares.epoch}: partition {index} of {topic_id} belongs to {one} and to {other}",
+                      group, str(topic_id), index)
+        for member_id, current in shares.members.items():
+            if current.epoch > shares.epoch:
+                self.fail(f"group {group}: member {member_id} is in epoch {current.epoch}, the group in {shares.epoch}")
 
     def on_lost(self, truth: Truth) -> None:
         if truth.key[0] == OFFSETS_TOPIC:

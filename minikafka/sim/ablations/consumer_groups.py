@@ -1,0 +1,37 @@
+"""Rules of the consumer protocol (KIP-848) switched off: found by the swarm's groups in which the brokers assign."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from contextlib import AbstractContextManager
+from typing import Any
+
+import minikafka.broker.groups as broker_groups
+from minikafka.core.consumer_state import ConsumerGroupState
+from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.faults import BROKERS_ASSIGN, CLIENT_KINDS
+from minikafka.sim.swarm import Run
+
+
+def groups_struck(seed: int) -> tuple[str, ...]:
+    """The profile: seeds of the swarm whose groups' members alone are struck."""
+    run = Run(BROKERS_ASSIGN + seed, tuple(CLIENT_KINDS))
+    if not any(work.name in ("group", "copy") for work in run.work):
+        return ()
+    return tuple(violation.id for violation in run.execute().violations)
+
+
+def nobody_has_any(*_: Any) -> Set[Any]:
+    return frozenset()
+
+
+@ablation("848", "a partition is given to a member before another has given it up", falls="I12 two-owners",
+          profile=groups_struck)
+def given_too_early() -> AbstractContextManager[object]:
+    return replaced(ConsumerGroupState, "taken", nobody_has_any)
+
+
+@ablation("848", "a commit of any member and any epoch is taken", falls="I17 lost-commit zombie-commit",
+          profile=groups_struck)
+def any_epoch_commits() -> AbstractContextManager[object]:
+    return replaced(broker_groups, "check_commit", nothing)
