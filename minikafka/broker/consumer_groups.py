@@ -2,7 +2,6 @@
 made anew, for it.
 
 Owns: carrying a group from one protocol to the other; what that means is decided in core/consumer_classic.py.
-Invariants: I-CMOVE-1 what ends a group of one kind and what begins one of the other kind is one batch.
 Source: GroupMetadataManager.consumerGroupHeartbeat, getOrMaybeCreateConsumerGroup; KIP-848.
 """
 
@@ -12,6 +11,7 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from minikafka.broker import consumer_store
 from minikafka.broker.group_log import Record
 from minikafka.core import consumer_classic as classic
 from minikafka.core.consumer_group import ConsumerGroup
@@ -43,7 +43,7 @@ async def heartbeat(groups: GroupCoordinator, group_id: str, beat: Heartbeat, ve
             founding, *effects = effects
             assert isinstance(founding, Write)
             records = (*group.kept.written, *founding.records)
-            partition.write(group, replace(founding, records=records), before)
+            consumer_store.write(partition, group, replace(founding, records=records), before)
         if partition.groups.get(group_id) is group:       # else it could not be written, and is no group
             partition.run(group, effects)
             if isinstance(old, Group):
@@ -83,7 +83,7 @@ def _group_for(groups: GroupCoordinator, partition: GroupPartition, group_id: st
         return new, []
     if group.state is not State.EMPTY:
         classic.upgrade(group, new, moment)
-    return new, partition.tombstones(group_id)
+    return new, consumer_store.tombstones(partition, group_id)
 
 
 def put_out(partition: GroupPartition, group: ConsumerGroup, out: Out) -> None:
@@ -92,9 +92,10 @@ def put_out(partition: GroupPartition, group: ConsumerGroup, out: Out) -> None:
     moment, most = groups.moment(group.group_id), groups.group_config.max_size
     if classic.may_downgrade(group.kept, out.member_ids, moment.settings, most):
         stored = classic.downgrade(group.kept, out.member_ids, moment.image)
-        partition.replace(classic.restored(group.kept, groups.restored(group.group_id, stored)), out.call, out.result)
+        new = classic.restored(group.kept, groups.restored(group.group_id, stored))
+        consumer_store.replace(partition, new, out.call, out.result)
     else:
-        partition.write(group, Write(group.fence(out.member_ids, moment), out.call, out.result))
+        consumer_store.write(partition, group, Write(group.fence(out.member_ids, moment), out.call, out.result))
 
 
 # --- requests of classic members -----------------------------------------------------------------------------------

@@ -124,6 +124,11 @@ class GroupLog(Delayed["Partition"]):
             _answer(self.waiting.popleft().outcome, Err.NOT_COORDINATOR)
 
 
+def failed(outcome: Future[Err]) -> bool:
+    """Is it known already that nothing was appended?"""
+    return outcome.done() and outcome.result() is not Err.NONE
+
+
 def _answer(outcome: Future[Err], error: Err) -> None:
     if not outcome.done():
         outcome.set_result(error)

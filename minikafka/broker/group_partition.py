@@ -20,13 +20,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from minikafka.broker import consumer_store
 from minikafka.broker.consumer_groups import put_out
 from minikafka.broker.env import Timer
-from minikafka.broker.group_log import GroupLog, Record
+from minikafka.broker.group_log import GroupLog, failed
 from minikafka.broker.partition import LOG_END, Partition
 from minikafka.core.consumer_group import ConsumerGroup
 from minikafka.core.consumer_messages import ConsumerEffect, Out, Resolve, Write
-from minikafka.core.consumer_state import ConsumerState
 from minikafka.core.group import Group
 from minikafka.core.group_messages import Effect, Moved, Reply, Store, StoredGroup
 from minikafka.core.group_state import State
@@ -93,7 +93,7 @@ class GroupPartition:
             if isinstance(key, wire.OffsetKey):
                 self._replay_offset(key, record.value, record.offset, header)
             elif isinstance(key, consumer_wire.Key):
-                self._replay_consumer(key, record.value)
+                consumer_store.replay(self, key, record.value)
             elif isinstance(key, wire.GroupKey) and record.value is None:
                 if isinstance(self.groups.get(key.group), Group):
                     del self.groups[key.group]
@@ -113,17 +113,6 @@ class GroupPartition:
             self._when_committed(offset, lambda _: stage())
         else:
             self._when_committed(offset, apply)
-
-    def _replay_consumer(self, key: consumer_wire.Key, value: bytes | None) -> None:
-        group = self.groups.get(key.group)
-        if not isinstance(group, ConsumerGroup):
-            if value is None or key.kind == consumer_wire.PARTITIONS:
-                return
-            group = self.groups[key.group] = self.coordinator.new_consumer_group(key.group)
-        if key.kind == consumer_wire.GROUP and value is None:
-            del self.groups[key.group]
-        elif key.kind != consumer_wire.PARTITIONS:
-            group.replay(key, None if value is None else consumer_wire.read_value(key.kind, bytes(value)))
 
     def _when_committed(self, offset: int, apply: Callable[[int], None]) -> None:
         if offset < self.partition.high_watermark:
@@ -152,9 +141,9 @@ class GroupPartition:
     def create(self, group: Group) -> None:
         """Keep a new group and write it to the log (an empty one of the other kind makes way); raises KafkaError if it
         cannot be."""
-        before = self.tombstones(group.group_id) if group.group_id in self.groups else []
-        outcome = self.log.append([*before, self._group_record(group.group_id, NEW)])
-        if _failed(outcome):
+        before = consumer_store.tombstones(self, group.group_id) if group.group_id in self.groups else []
+        outcome = self.log.append([*before, self.group_record(group.group_id, NEW)])
+        if failed(outcome):
             raise KafkaError(outcome.result())
         self.groups[group.group_id] = group
 
@@ -186,10 +175,10 @@ class GroupPartition:
                 if not effect.call.done():          # the client may have hung up
                     effect.call.set_result(effect.result)
             elif isinstance(effect, Store):
-                outcome = self.log.append([self._group_record(group.group_id, effect.group)])
+                outcome = self.log.append([self.group_record(group.group_id, effect.group)])
                 outcome.add_done_callback(partial(self._stored, group, effect.then))
             elif isinstance(effect, Write):
-                self.write(group, effect)
+                consumer_store.write(self, group, effect)
             elif isinstance(effect, Out):
                 put_out(self, group, effect)
             elif isinstance(effect, Resolve):
@@ -203,42 +192,6 @@ class GroupPartition:
         if not self.closed:
             self.run(group, group.stored(then, outcome.result(), self.env.now()))      # type: ignore[arg-type]
 
-    def write(self, group: ConsumerGroup, write: Write, before: Sequence[Record] = ()) -> None:
-        """Append what a group of the consumer protocol wrote (after `before`, what makes way for it), and apply it."""
-        records = [*before, *((consumer_wire.write_key(key), consumer_wire.write_value(value))
-                              for key, value in write.records)]
-        outcome = self.log.append(records) if records else self.log.settled()
-        if write.call is not None:
-            outcome.add_done_callback(partial(answer, write.call, write.result))
-        if records and not _failed(outcome):
-            self.groups[group.group_id] = group
-            known = group.kept.state, group.kept.epoch, list(group.kept.members)
-            group.adopt(write.records, self.env.now())
-            if known != (group.kept.state, group.kept.epoch, list(group.kept.members)):
-                self._trace_consumer(group)
-
-    def replace(self, group: Group, call: object, result: object) -> None:
-        """A classic group with members takes the place of one of the consumer protocol, and calls them back."""
-        outcome = self.log.append([*self.tombstones(group.group_id), self._group_record(group.group_id, group.snapshot())])
-        if call is not None:
-            outcome.add_done_callback(partial(answer, call, result))
-        if not _failed(outcome):
-            self.groups[group.group_id] = group
-            now = self.env.now()
-            self.run(group, [*group.start(now), *group.rebalance_or_complete(now)])
-
-    def _trace_consumer(self, group: ConsumerGroup) -> None:
-        image, kept, settled = self.coordinator.broker.image, group.kept, {}
-        if kept.state is ConsumerState.STABLE:
-            names = {topic.id: topic.name for topic in image.topics.values()}
-            settled = {"names": {m: member.metadata.instance_id or member.metadata.client_id
-                                 for m, member in kept.members.items()},
-                       "assignment": {m: [f"{names[topic]}-{index}" for topic, index in sorted(
-                           member.assigned, key=lambda p: (names.get(p[0], ""), p[1])) if topic in names]
-                           for m, member in kept.members.items()}}
-        self.env.trace("group", group=group.group_id, state=kept.state.value, generation=kept.epoch,
-                       members=list(kept.members), **settled)
-
     def _trace(self, group: Group, moved: Moved) -> None:
         """Names and assignments are told once they are settled, not on the way."""
         settled: dict[str, Any] = {}
@@ -249,7 +202,7 @@ class GroupPartition:
         self.env.trace("group", group=group.group_id, state=moved.state.value, generation=moved.generation,
                        members=list(moved.members), **settled)
 
-    def _group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
+    def group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
         return wire.group_key(group_id), wire.group_value(stored_value(stored, self.env.wall_ms()))
 
     # --- offsets ------------------------------------------------------------------------------------------------
@@ -264,7 +217,7 @@ class GroupPartition:
 
         keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
         outcome = self.log.append(list(zip(keys, values.values(), strict=True)), apply)
-        if any(values.values()) and not _failed(outcome):
+        if any(values.values()) and not failed(outcome):
             self._exists(group_id)
         return outcome
 
@@ -280,7 +233,7 @@ class GroupPartition:
                 self.offsets.stage(who.producer_id, group_id, key, committed)
 
         outcome = self.log.write(data, apply, guard)
-        if not _failed(outcome):
+        if not failed(outcome):
             self._exists(group_id)
         return outcome
 
@@ -319,37 +272,19 @@ class GroupPartition:
     def delete_group(self, group_id: str) -> Future[Err]:
         """Forget the group at once, its offsets when the tombstones are committed."""
         keys = [key for key, _ in self.offsets.of_group(group_id)]
-        tombstones = [*((wire.offset_key(group_id, *key), None) for key in keys), *self.tombstones(group_id)]
+        tombstones = [*((wire.offset_key(group_id, *key), None) for key in keys), *consumer_store.tombstones(self, group_id)]
 
         def apply(_: int) -> None:
             for key in keys:
                 self.offsets.remove(group_id, key)
 
         outcome = self.log.append(tombstones, apply)
-        if not _failed(outcome):
+        if not failed(outcome):
             group = self.groups.pop(group_id)
             self._carry_out(group, group.unload())
             self._entered_ms.pop(group_id, None)
         return outcome
 
-    def tombstones(self, group_id: str) -> list[Record]:
-        """What deletes the group of either kind, but for its offsets."""
-        group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
-            return [(consumer_wire.write_key(key), None) for key, _ in group.kept.tombstones()]
-        return [(wire.group_key(group_id), None)]
-
-
-def _failed(outcome: Future[Err]) -> bool:
-    """Is it known already that nothing was appended?"""
-    return outcome.done() and outcome.result() is not Err.NONE
-
-
-def answer(call: object, result: object, outcome: Future[Err]) -> None:
-    """`result` to who waits, or the error that kept it out of the log."""
-    assert isinstance(call, Future)
-    if not call.done():                             # the client may have hung up
-        call.set_result(result if outcome.result() is Err.NONE else outcome.result())
 
 
 def _committed(value: wire.OffsetCommitValue, record_offset: int) -> CommittedOffset:

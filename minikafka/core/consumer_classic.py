@@ -39,10 +39,11 @@ from ..protocol.consumer_group_records import (
 )
 from ..protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
 from ..protocol.errors import Err, KafkaError, ProtocolError
-from .consumer_group import ConsumerGroup, replace_static
+from .consumer_group import ConsumerGroup
 from .consumer_member import STABLE, UNRELEASED, UNREVOKED, Member, Partition, pack
 from .consumer_messages import Call, ConsumerEffect, Moment, Resolve, Settings, Write
 from .consumer_state import ConsumerGroupState
+from .consumer_steps import replace_static
 from .group import NO_MEMBER, Group
 from .group_messages import Join, JoinResult, Leaving, Reply, StoredGroup, StoredMember, Sync, SyncResult
 from .image import MetadataImage

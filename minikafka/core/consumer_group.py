@@ -28,34 +28,20 @@ from ..protocol.consumer_group_records import (
     GROUP,
     MEMBER,
     REGEX,
-    TARGET,
-    TARGET_MEMBER,
     CurrentMember,
     GroupMetadata,
     Key,
     MemberMetadata,
     Record,
     Regex,
-    TargetMember,
-    TargetMetadata,
     Value,
 )
 from ..protocol.errors import Err, KafkaError
 from . import topic_regex
-from .assignors import ASSIGNORS, Wish
-from .consumer_member import (
-    GONE,
-    GONE_STATIC,
-    JOINING,
-    UNREVOKED,
-    Goal,
-    Member,
-    Partition,
-    pack,
-    reconcile,
-)
+from .consumer_member import GONE, GONE_STATIC, JOINING, UNREVOKED, Member, Partition, pack
 from .consumer_messages import Beat, Call, ConsumerEffect, Heartbeat, Moment, Out, Resolve, Write
 from .consumer_state import ConsumerGroupState
+from .consumer_steps import assign, check_epoch, lead, may_assign, must_resolve, remove, replace_static, what_it_says
 from .topic_hash import topics_hash
 
 RETRY_S = 0.5          # a member that could not be driven out, since the log takes nothing, is tried again
@@ -122,7 +108,7 @@ class ConsumerGroup:
         draft = self.kept.draft()
         member_id = beat.member_id or self.new_id()
         before = self._subscribe(draft, member_id, beat)
-        after, resolve = self.update(draft, member_id, before, _said(before.metadata, beat), beat.owned, moment)
+        after, resolve = self.update(draft, member_id, before, what_it_says(before.metadata, beat), beat.owned, moment)
         told = beat.is_full or after.assigned.keys() != before.assigned.keys()
         answer = Beat(member_id, after.current.epoch, moment.settings.heartbeat_interval_ms,
                       pack(set(after.assigned)) if told else None)
@@ -144,14 +130,14 @@ class ConsumerGroup:
         if member is None and beat.epoch != JOINING:
             raise self.unknown(member_id)
         if member is not None:
-            _check_epoch(member, beat)
+            check_epoch(member, beat)
         return member or Member()
 
     def _subscribe_static(self, draft: ConsumerGroupState, member_id: str, instance_id: str, beat: Heartbeat) -> Member:
         known = draft.static_member(instance_id)
         if beat.epoch != JOINING:
             member = self.check_static(known, member_id, instance_id)
-            _check_epoch(member, beat)
+            check_epoch(member, beat)
             return member
         if known is None:
             return draft.members.get(member_id, Member())
@@ -185,10 +171,10 @@ class ConsumerGroup:
             self._change_regex(draft, before.metadata.regex, said.regex)
         known_regex = changed_regex and (not said.regex or said.regex in draft.regexes)
         self._raise_epoch(draft, renamed or known_regex, moment)
-        if draft.epoch > draft.target.epoch and _may_assign(draft, moment):
-            _assign(draft, moment)
-        _lead(draft, member_id, renamed or changed_regex, owned, moment)
-        return draft.members[member_id], _must_resolve(draft, moment)
+        if draft.epoch > draft.target.epoch and may_assign(draft, moment):
+            assign(draft, moment)
+        lead(draft, member_id, renamed or changed_regex, owned, moment)
+        return draft.members[member_id], must_resolve(draft, moment)
 
     def _change_regex(self, draft: ConsumerGroupState, old: str | None, new: str | None) -> None:
         subscribed = self.kept.expressions()
@@ -270,86 +256,3 @@ class ConsumerGroup:
                 yield member_id
             elif due <= now:
                 del self.revocations[member_id]
-
-
-def _check_epoch(member: Member, beat: Heartbeat) -> None:
-    """A member that is not where we know it to be starts anew, unless just an answer of ours was lost."""
-    epoch, known = beat.epoch, member.current.epoch
-    if epoch == JOINING or epoch == known:
-        return
-    lost = epoch == member.current.previous_epoch and beat.owned is not None and beat.owned <= member.assigned.keys()
-    if epoch > known or not lost:
-        raise KafkaError(Err.FENCED_MEMBER_EPOCH,
-                         f"The consumer group member has a {'greater' if epoch > known else 'smaller'} member epoch "
-                         f"({epoch}) than the one known by the group coordinator ({known}). The member must abandon all "
-                         "its partitions and rejoin.")
-
-
-def _said(old: MemberMetadata, beat: Heartbeat) -> MemberMetadata:
-    """What is known of the member after this heartbeat: what it leaves out holds."""
-    news = {"instance_id": beat.instance_id, "rack_id": beat.rack_id, "regex": beat.regex, "assignor": beat.assignor,
-            "topics": None if beat.topics is None else tuple(sorted(set(beat.topics))),
-            "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == -1 else beat.rebalance_timeout_ms,
-            "client_id": beat.client_id, "client_host": beat.client_host}
-    return replace(old, classic=None, **{name: value for name, value in news.items() if value is not None})
-
-
-def _may_assign(draft: ConsumerGroupState, moment: Moment) -> bool:
-    """Many members that come at once shall not make an assignment each (KIP-1263)."""
-    made, interval = draft.target.made_ms, moment.settings.assignment_interval_ms
-    return made == 0 or interval == 0 or moment.wall_ms >= made + interval
-
-
-def _assign(draft: ConsumerGroupState, moment: Moment) -> None:
-    """Make a target assignment for the group's epoch; what is no news is not written again."""
-    topics = {name: moment.image.topics[name] for name in draft.topics() if name in moment.image.topics}
-    wishes = {member_id: Wish(frozenset(topics[name].id for name in draft.topics_of(member_id) if name in topics),
-                              draft.targets.get(member_id, frozenset()), member.metadata.instance_id)
-              for member_id, member in draft.members.items()}
-    assignor = draft.assignor(moment.settings.assignors[0])
-    targets = ASSIGNORS[assignor](wishes, {topic.id: len(topic.partitions) for topic in topics.values()})
-    for member_id, partitions in targets.items():
-        if draft.targets.get(member_id) != partitions:
-            draft.write(TARGET_MEMBER, member_id, TargetMember(pack(partitions)))
-    draft.write(TARGET, "", TargetMetadata(draft.epoch, moment.wall_ms))
-
-
-def _lead(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[Partition] | None,
-          moment: Moment) -> None:
-    """One step towards the target, unless the member is there."""
-    member = draft.members[member_id]
-    if member.is_reconciled(draft.target.epoch) and not subscription_changed:
-        return
-    ids = {moment.image.topics[name].id for name in draft.topics_of(member_id) if name in moment.image.topics}
-    goal = Goal(draft.target.epoch, draft.targets.get(member_id, frozenset()), ids, draft.taken(member_id))
-    current = reconcile(member, goal, subscription_changed, owned)
-    if current != member.current:
-        draft.write(CURRENT, member_id, current)
-
-
-def _must_resolve(draft: ConsumerGroupState, moment: Moment) -> bool:
-    expressions = draft.expressions()
-    if not expressions:
-        return False
-    last = max((regex.resolved_ms for regex in draft.regexes.values()), default=None)
-    if last is None:
-        return True
-    version = max(regex.version for regex in draft.regexes.values())
-    stale = moment.wall_ms > last + topic_regex.REFRESH_MAX_MS
-    return moment.wall_ms > last + topic_regex.REFRESH_MIN_MS and (
-        expressions.keys() != draft.regexes.keys() or version < moment.topics_since or stale)
-
-
-def remove(draft: ConsumerGroupState, member_id: str) -> None:
-    for kind in (CURRENT, TARGET_MEMBER, MEMBER):
-        draft.write(kind, member_id, None)
-
-
-def replace_static(draft: ConsumerGroupState, old_id: str, member_id: str) -> Member:
-    """A static member is back: under its new id it has what it had, and waits to be led on."""
-    old, target = draft.members[old_id], draft.targets.get(old_id, frozenset())
-    remove(draft, old_id)
-    draft.write(MEMBER, member_id, old.metadata)
-    draft.write(TARGET_MEMBER, member_id, TargetMember(pack(target)))
-    draft.write(CURRENT, member_id, replace(old.current, epoch=JOINING, previous_epoch=JOINING))
-    return draft.members[member_id]
