@@ -33,6 +33,8 @@ class Context:
     listener: str
     host: str  # the peer's IP address
     connection: int  # a number unique in this broker's life, for fetch sessions and the log
+    size: int = 0  # bytes of the request, header included
+    throttle_ms: int = 0  # set by the handler: for how long its sender is not listened to after the answer
 
 
 Answer = ApiMessage | None  # None: the protocol gives no answer (acks=0)

@@ -32,6 +32,7 @@ from minikafka.broker.topic_creator import TopicCreator
 from minikafka.broker.transactions import TransactionCoordinator
 from minikafka.core.configs import BrokerConfig, broker_value
 from minikafka.core.image import MetadataImage
+from minikafka.core.quotas import ClientQuotas, Window
 
 log = logging.getLogger("minikafka.broker")
 
@@ -53,6 +54,9 @@ class Broker:
         self.advertised = advertised(config)
         self.voters = parse_voters(config["controller.quorum.voters"])
         self.image = MetadataImage(self.cluster_id)
+        self.quotas = ClientQuotas(Window(config["quota.window.num"], config["quota.window.size.seconds"]),
+                                   Window(config["controller.quota.window.num"],
+                                          config["controller.quota.window.size.seconds"]))
         self.quorum = Quorum(self)
         self.channel = Channel(self)
         self.controller = ControllerShell(self)
@@ -133,6 +137,8 @@ class Broker:
 
     def _publish(self, records: list[Any], offset: int, epoch: int) -> None:
         changes = self.image.take_changes()
+        if changes.quotas:
+            self.quotas.update(self.image.client_quotas)
         if self.is_controller:
             self.controller.on_commit(records, offset, epoch)
         if self.is_broker:
@@ -150,8 +156,8 @@ class Broker:
             known = self._peers[node_id, use] = self.new_peer(node_id, f"{use}-{self.node_id}")
         return known
 
-    def new_peer(self, node_id: int, client_id: str) -> Peer:
-        """A private connection, for long polls."""
+    def new_peer(self, node_id: int, client_id: str | None) -> Peer:
+        """A private connection, for long polls, or for requests in the names of clients."""
         host, port = self.address(node_id)
         return Peer(self.env, node_id, host, port, client_id)
 

@@ -31,14 +31,16 @@ class Channel:
         self._peer: Peer | None = None
         broker.quorum.leader_listeners.append(self._leader_changed)
 
-    async def request(self, message: Any, version: int, timeout: float | None = None) -> Any:
-        """Send `message` to the active controller; raises TimeoutError after `timeout` seconds."""
+    async def request(self, message: Any, version: int, timeout: float | None = None,
+                      client_id: str | None = None) -> Any:
+        """Send `message` to the active controller; raises TimeoutError after `timeout` seconds. `client_id` is that of
+        the client for whom it is sent; a broker's own requests have none, and no quota."""
         deadline = self.env.now() + (DEFAULT_TIMEOUT_S if timeout is None else timeout)
         while (left := deadline - self.env.now()) > 0:
             leader = self.broker.quorum.leader_id
             if leader >= 0:
                 try:
-                    answer = await self._to(leader).request(message, version, left)
+                    answer = await self._to(leader).request(message, version, left, client_id)
                     if not refused(answer):
                         return answer
                 except (OSError, TimeoutError):
@@ -53,7 +55,7 @@ class Channel:
     def _to(self, leader: int) -> Peer:
         if self._peer is None or self._peer.node_id != leader:
             self.close()
-            self._peer = self.broker.new_peer(leader, f"channel-{self.broker.node_id}")
+            self._peer = self.broker.new_peer(leader, None)
         return self._peer
 
     def _leader_changed(self, leader: int) -> None:

@@ -48,7 +48,7 @@ class Connection(asyncio.Protocol):
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
         self.pending: Any = None  # what the busy one awaits
-        self.resting = False  # it had its turn, others come first
+        self.resting = False  # it had its turn, others come first; or more than its quota, and has to wait
         self.write_paused = self.read_paused = False
         self.ended = False  # the peer has sent all it will send
         self.closed = False  # we have nothing more to say
@@ -148,7 +148,8 @@ class Connection(asyncio.Protocol):
                     break
                 self._serve(frame)
             else:
-                self._rest()
+                if not self.resting:
+                    self._rest()
         except Exception as error:
             self._failed(error)
         self._look_ahead()
@@ -158,9 +159,9 @@ class Connection(asyncio.Protocol):
         """Requests have to wait: for the one before them, for other connections, or for their reader."""
         return self.busy is not None or self.resting or self.write_paused or self.closed
 
-    def _rest(self) -> None:
+    def _rest(self, seconds: float = 0.0) -> None:
         self.resting = True
-        self.env.later(0, self._continue)
+        self.env.later(seconds, self._continue)
 
     def _continue(self) -> None:
         self.resting = False
@@ -218,9 +219,9 @@ class Connection(asyncio.Protocol):
             request = None  # the handler answers it as version 0, so that the client can try again (KIP-511)
         else:
             request = decode_request(header, frame)
-        self._call(header, served, request)
+        self._call(header, served, request, len(frame))
 
-    def _call(self, header: Header, served: Served, request: Any) -> None:
+    def _call(self, header: Header, served: Served, request: Any, size: int) -> None:
         context = Context(
             self.server.broker,
             header.api_key,
@@ -229,26 +230,29 @@ class Connection(asyncio.Protocol):
             self.server.listener,
             self.host,
             self.number,
+            size,
         )
         answer = served.handler(context, request)
         if inspect.isawaitable(answer):
             self.pending = answer
-            self.busy = self.env.spawn(self._finish(header, answer), f"{self.host}:{header.api_key}")
+            self.busy = self.env.spawn(self._finish(header, context, answer), f"{self.host}:{header.api_key}")
         else:
-            self._answer(header, answer)
+            self._answer(header, context, answer)
 
-    async def _finish(self, header: Header, pending: Any) -> None:
+    async def _finish(self, header: Header, context: Context, pending: Any) -> None:
         try:
             answer = await pending
             self.busy = None
-            self._answer(header, answer)
+            self._answer(header, context, answer)
         except Exception as error:
             self._failed(error)
         finally:
             self.busy = None
         self._pump()
 
-    def _answer(self, header: Header, answer: Any) -> None:
+    def _answer(self, header: Header, context: Context, answer: Any) -> None:
+        if context.throttle_ms:
+            self._rest(context.throttle_ms / 1000)
         if answer is None or self.closed:
             return
         version = header.version if answer._version is None else answer._version

@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 from minikafka.broker.api import INTERNAL, Context, handles
 from minikafka.broker.env import Timer
 from minikafka.core.controller import Controller, Records
+from minikafka.core.create_partitions import create_partitions
 from minikafka.core.create_topics import Creation, create_topics
 from minikafka.core.delete_topics import delete_topics, refuse_all, split
 from minikafka.core.heartbeats import NEVER
+from minikafka.core.quotas import FREE, Charge
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.internal import (
     AllocateProducerIdsRequest,
@@ -205,24 +207,44 @@ async def allocate_producer_ids(ctx: Context, request: Any) -> Any:
 # --- handlers: requests of clients, forwarded by brokers (registered in handlers/topics.py) ------------------------
 
 
-def creation(ctx: Context, core: Controller) -> Creation:
-    """What creating topics and partitions needs."""
-    return Creation(core.image, core.config, ctx.broker.env.rng("placement"), ctx.broker.env.uuid)
+CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these versions no change above the quota is made
 
 
 async def controlled_create_topics(ctx: Context, request: Any) -> Any:
     """CreateTopics on the active controller; NOT_CONTROLLER for every topic if that is not us."""
-    return await ctx.broker.controller.decide(lambda core, now: create_topics(creation(ctx, core), request))
+    return await _charged(ctx, CREATES_STRICTLY, lambda core, pay: create_topics(_creation(ctx, core, pay), request))
+
+
+async def controlled_create_partitions(ctx: Context, request: Any) -> Any:
+    """CreatePartitions on the active controller."""
+    return await _charged(ctx, GROWS_STRICTLY, lambda core, pay: create_partitions(_creation(ctx, core, pay), request))
 
 
 async def controlled_delete_topics(ctx: Context, request: Any) -> Any:
     """DeleteTopics on the active controller."""
-    def decision(core: Controller, now: float) -> tuple[Records, Any]:
+    def decision(core: Controller, pay: Charge) -> tuple[Records, Any]:
         if not core.config["delete.topic.enable"]:
             return [], refuse_all(request, _deletion_disabled(ctx.version))
-        return delete_topics(core.image, *split(request))
+        return delete_topics(core.image, *split(request), pay)
+
+    return await _charged(ctx, DELETES_STRICTLY, decision)
+
+
+async def _charged(ctx: Context, strict_since: int, decide: Callable[[Controller, Charge], tuple[Records, Any]]) -> Any:
+    """A decision that the client's quota of changes pays for; the answer says how long the client must wait."""
+    def decision(core: Controller, now: float) -> tuple[Records, Any]:
+        quotas, own = ctx.broker.quotas, ctx.client_id is None      # of a broker: nobody's quota
+        charge = FREE if own else quotas.charge(ctx.client_id, ctx.version >= strict_since, now)
+        records, answer = decide(core, charge)
+        answer.throttle_time_ms = charge.wait_ms
+        return records, answer
 
     return await ctx.broker.controller.decide(decision)
+
+
+def _creation(ctx: Context, core: Controller, charge: Charge) -> Creation:
+    """What creating topics and partitions needs."""
+    return Creation(core.image, core.config, ctx.broker.env.rng("placement"), ctx.broker.env.uuid, charge)
 
 
 def _deletion_disabled(version: int) -> KafkaError:

@@ -26,17 +26,18 @@ _SIZE = struct.Struct(">i")
 class Peer:
     """The node `node_id`; answers come in the order of the requests, so long polls want a Peer of their own."""
 
-    def __init__(self, env: Env, node_id: int, host: str, port: int, client_id: str) -> None:
+    def __init__(self, env: Env, node_id: int, host: str, port: int, client_id: str | None) -> None:
         self.env, self.node_id, self.host, self.port, self.client_id = env, node_id, host, port, client_id
         self._session: _Session | None = None
         self._connecting = asyncio.Lock()
 
-    async def request(self, message: ApiMessage, version: int, timeout: float) -> Any:
-        """Send `message` and wait for its answer; raises ConnectionError or TimeoutError (`timeout` in seconds)."""
+    async def request(self, message: ApiMessage, version: int, timeout: float, client_id: str | None = None) -> Any:
+        """Send `message` and wait for its answer; raises ConnectionError or TimeoutError (`timeout` in seconds). It is
+        sent in our name, or in that of the client `client_id`."""
         async with self._connecting:
             if self._session is None or self._session.lost:
                 self._session = await self._connect(timeout)
-            answer = self._session.send(message, version, self.client_id, timeout)
+            answer = self._session.send(message, version, self.client_id if client_id is None else client_id, timeout)
         return await answer
 
     async def _connect(self, timeout: float) -> _Session:
@@ -84,7 +85,7 @@ class _Session(asyncio.Protocol):
         self._buffer = bytearray()
         self._correlation = 0
 
-    def send(self, message: ApiMessage, version: int, client_id: str, timeout: float) -> asyncio.Future[Any]:
+    def send(self, message: ApiMessage, version: int, client_id: str | None, timeout: float) -> asyncio.Future[Any]:
         if self.lost:  # between its making and the step of whoever asked for it; uvloop would raise RuntimeError
             raise ConnectionError(f"node {self.node_id} closed the connection")
         self._correlation += 1

@@ -282,6 +282,10 @@ _BROKERS = [
     # --- requests and connections
     _broker("socket.request.max.bytes", "INT", 104857600, POSITIVE, "Largest request, in bytes.", "HIGH"),
     _broker("queued.max.request.bytes", "LONG", -1, None, "Bytes of requests held in memory at once; -1 is no limit."),
+    *(_broker(f"{kind}quota.window.num", "INT", 11, POSITIVE, f"Pieces of the window in which {what} are counted.", "LOW")
+      for kind, what in (("", "the bytes of clients"), ("controller.", "changes of topics"))),
+    *(_broker(f"{kind}quota.window.size.seconds", "INT", 1, POSITIVE, "How long a piece of it is.", "LOW")
+      for kind in ("", "controller.")),
     _broker("max.connections", "INT", INT_MAX, NATURAL, "Most connections at once.", dynamic=True),
     _broker("max.connections.per.ip", "INT", INT_MAX, NATURAL, "Most connections from one address.", dynamic=True),
     _broker("connections.max.idle.ms", "LONG", 600000, None, "Idle connections are closed after so many ms."),

@@ -50,14 +50,10 @@ metrics.num.samples INT 2 low 1..
 metrics.sample.window.ms LONG 30000 low 1..
 metrics.recording.level STRING INFO low
 kafka.metrics.polling.interval.secs INT 10 low 1..
-quota.window.num INT 11 low 1..
 replication.quota.window.num INT 11 low 1..
 alter.log.dirs.replication.quota.window.num INT 11 low 1..
-controller.quota.window.num INT 11 low 1..
-quota.window.size.seconds INT 1 low 1..
 replication.quota.window.size.seconds INT 1 low 1..
 alter.log.dirs.replication.quota.window.size.seconds INT 1 low 1..
-controller.quota.window.size.seconds INT 1 low 1..
 add.partitions.to.txn.retry.backoff.max.ms INT 100 high 0..
 add.partitions.to.txn.retry.backoff.ms INT 20 high 1..
 # groups of the other kinds: share (KIP-932), streams (KIP-1071)

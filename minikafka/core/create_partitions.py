@@ -26,7 +26,8 @@ from minikafka.protocol.records import MetadataRecord
 
 Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 # Refused without words, as in Kafka.
-SILENT = (Err.UNKNOWN_TOPIC_OR_PARTITION, Err.REQUEST_TIMED_OUT, Err.NOT_CONTROLLER, Err.UNKNOWN_SERVER_ERROR)
+SILENT = (Err.UNKNOWN_TOPIC_OR_PARTITION, Err.REQUEST_TIMED_OUT, Err.NOT_CONTROLLER, Err.UNKNOWN_SERVER_ERROR,
+          Err.THROTTLING_QUOTA_EXCEEDED)
 
 
 def create_partitions(ctx: Creation, request: Any) -> tuple[list[MetadataRecord], CreatePartitionsResponse]:
@@ -66,6 +67,7 @@ def _create(ctx: Creation, wanted: Any) -> list[MetadataRecord]:
         raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
     first, more = len(topic.partitions), wanted.count - len(topic.partitions)
     _check_count(wanted, first)
+    ctx.charge(more)
     if more > MAX_PARTITIONS_PER_REQUEST:
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR)          # more records than Kafka writes at once
     factor = len(topic.partitions[0].replicas)

@@ -7,7 +7,7 @@ Invariants
   I-TOPIC-2  a new partition's ISR is its live replicas, its leader the first of them, both its epochs 0.
   I-TOPIC-3  validate_only answers as if, and makes no record.
 
-What Kafka does differently: authorisation, creation policies and mutation quotas come between these checks.
+What Kafka does differently: authorisation and creation policies come between these checks.
 Source: ControllerApis.createTopics, ReplicationControlManager.createTopics; KIP-4, KIP-464, KIP-525.
 """
 
@@ -46,6 +46,7 @@ from minikafka.protocol.records import (
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 MAX_RECORDS = 10_000                    # written at once, topics and their configurations included
+SILENT = (Err.REQUEST_TIMED_OUT, Err.THROTTLING_QUOTA_EXCEEDED)         # refused without words, as in Kafka
 Result = CreateTopicsResponse.CreatableTopicResult
 
 
@@ -57,6 +58,7 @@ class Creation:
     config: BrokerConfig
     rng: Random
     new_id: Callable[[], Uuid]
+    charge: Callable[[int], None] = lambda partitions: None     # raises where a quota of changes is used up
 
 
 def create_topics(ctx: Creation, request: Any) -> tuple[list[MetadataRecord], CreateTopicsResponse]:
@@ -96,16 +98,14 @@ def _too_large(request: Any, text: str) -> CreateTopicsResponse:
 
 
 def _refusal(name: str, error: KafkaError) -> Any:
-    return Result(name=name, topic_id=ZERO_UUID, error_code=int(error.code), error_message=error.message,
+    text = None if error.code in SILENT else error.message
+    return Result(name=name, topic_id=ZERO_UUID, error_code=int(error.code), error_message=text,
                   topic_config_error_code=0, num_partitions=-1, replication_factor=-1, configs=[])
 
 
 def timed_out(request: Any) -> CreateTopicsResponse:
-    """The answer when the time was over before the records were committed: each topic REQUEST_TIMED_OUT, no text."""
-    results = [_refusal(t.name, KafkaError(Err.REQUEST_TIMED_OUT)) for t in request.topics]
-    for result in results:
-        result.error_message = None
-    return _response(results)
+    """The answer when the time was over before the records were committed."""
+    return _response([_refusal(t.name, KafkaError(Err.REQUEST_TIMED_OUT)) for t in request.topics])
 
 
 def _partitions_asked_for(ctx: Creation, topic: Any) -> int:
@@ -119,6 +119,7 @@ def _create(ctx: Creation, topic: Any) -> tuple[list[MetadataRecord], Any]:
     _check_new_name(ctx.image, topic.name)
     configs = _checked_configs(ctx, topic)
     assignment = _manual(ctx.image, topic) if topic.assignments else _automatic(ctx, topic)
+    ctx.charge(len(assignment))
     topic_id = ctx.new_id()
     records: list[MetadataRecord] = [TopicRecord(topic.name, topic_id)]
     records += [ConfigRecord(TOPIC_RESOURCE, topic.name, name, value) for name, value in configs.items()]

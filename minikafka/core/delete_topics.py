@@ -9,6 +9,7 @@ Source: ControllerApis.deleteTopics; KIP-516 (ids), KIP-599 (texts).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from kafka.protocol.admin import DeleteTopicsResponse
@@ -18,11 +19,13 @@ from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.records import MetadataRecord, RemoveTopicRecord, Uuid
 
 Result = DeleteTopicsResponse.DeletableTopicResult
+SILENT = (Err.REQUEST_TIMED_OUT, Err.THROTTLING_QUOTA_EXCEEDED)         # refused without words, as in Kafka
 
 
-def delete_topics(image: MetadataImage, names: list[str | None], ids: list[Uuid],
-                  refused: list[Any]) -> tuple[list[MetadataRecord], DeleteTopicsResponse]:
-    """Decide on what split() made of the request: the records to commit, and the answer for afterwards."""
+def delete_topics(image: MetadataImage, names: list[str | None], ids: list[Uuid], refused: list[Any],
+                  charge: Callable[[int], None]) -> tuple[list[MetadataRecord], DeleteTopicsResponse]:
+    """Decide on what split() made of the request: the records to commit, and the answer for afterwards. `charge` raises
+    KafkaError where a quota of changes is used up."""
     results = list(refused)
     doomed: dict[Uuid, Topic] = {}
     for topic_id, count in Counter(ids).items():
@@ -45,8 +48,16 @@ def delete_topics(image: MetadataImage, names: list[str | None], ids: list[Uuid]
             results.append(_result(name, topic.id, KafkaError(Err.INVALID_REQUEST, text)))
         else:
             doomed[topic.id] = topic
-    results += [_result(topic.name, topic_id, None) for topic_id, topic in doomed.items()]
-    return [RemoveTopicRecord(topic_id) for topic_id in doomed], _response(results)
+    records: list[MetadataRecord] = []
+    for topic_id, topic in doomed.items():
+        try:
+            charge(len(topic.partitions))
+        except KafkaError as late:
+            results.append(_result(topic.name, topic_id, late))
+        else:
+            results.append(_result(topic.name, topic_id, None))
+            records.append(RemoveTopicRecord(topic_id))
+    return records, _response(results)
 
 
 def split(request: Any) -> tuple[list[str | None], list[Uuid], list[Any]]:
@@ -69,13 +80,9 @@ def split(request: Any) -> tuple[list[str | None], list[Uuid], list[Any]]:
 
 
 def refuse_all(request: Any, error: KafkaError) -> DeleteTopicsResponse:
-    """One error for everything in the request; REQUEST_TIMED_OUT goes without a text, as in Kafka."""
+    """One error for everything in the request."""
     names, ids, refused = split(request)
-    results = [_result(name, None, error) for name in names] + [_result(None, i, error) for i in ids] + refused
-    if error.code == Err.REQUEST_TIMED_OUT:
-        for result in results:
-            result.error_message = None
-    return _response(results)
+    return _response([_result(name, None, error) for name in names] + [_result(None, i, error) for i in ids] + refused)
 
 
 def _response(results: list[Any]) -> DeleteTopicsResponse:
@@ -84,4 +91,4 @@ def _response(results: list[Any]) -> DeleteTopicsResponse:
 
 def _result(name: str | None, topic_id: Uuid | None, error: KafkaError | None) -> Any:
     return Result(name=name, topic_id=topic_id, error_code=int(error.code) if error else 0,
-                  error_message=error.message if error else None)
+                  error_message=error.message if error and error.code not in SILENT else None)

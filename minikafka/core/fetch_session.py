@@ -120,16 +120,23 @@ class FetchSessions(Generic[Wanted]):
     def answer(self, context: FetchContext[Wanted], answers: dict[Key, Any], by_topic_id: bool, follower: bool,
                now: float) -> tuple[Err, int, dict[Key, Any]]:
         """(top-level error, session id, the answers to send) for a context whose partitions were read."""
-        if context.error:
-            return context.error, NO_SESSION, {}
-        session = context.session
-        if session is not None:
-            if session.epoch != context.epoch:           # another connection has used the session meanwhile
-                return Err.INVALID_FETCH_SESSION_EPOCH, session.id, {}
-            return Err.NONE, session.id, self._news(session, answers)
+        error, session_id = self.head(context)
+        if error:
+            return error, session_id, {}
+        if context.session is not None:
+            return Err.NONE, session_id, self._news(context.session, answers)
         if not context.create or not self._make_room(follower, now):
             return Err.NONE, NO_SESSION, answers
         return Err.NONE, self._create(context.wanted, answers, by_topic_id, follower, now), answers
+
+    @staticmethod
+    def head(context: FetchContext[Wanted]) -> tuple[Err, int]:
+        """(top-level error, session id) of an answer that tells nothing: no session is made, none has told its news."""
+        session = context.session
+        if session is None:
+            return context.error, NO_SESSION
+        # Another connection may have used the session meanwhile.
+        return Err.NONE if session.epoch == context.epoch else Err.INVALID_FETCH_SESSION_EPOCH, session.id
 
     def _news(self, session: Session[Wanted], answers: dict[Key, Any]) -> dict[Key, Any]:
         news = {}

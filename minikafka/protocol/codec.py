@@ -95,17 +95,23 @@ def correlation_id(frame: memoryview) -> int:
     return int(_CORRELATION.unpack_from(frame)[0])
 
 
-def encode_request(request: ApiMessage, version: int, correlation: int, client_id: str) -> bytes:
+def encode_request(request: ApiMessage, version: int, correlation: int, client_id: str | None) -> bytes:
     """A whole frame, size included."""
-    name = client_id.encode()
+    name = client_id.encode() if client_id is not None else b""
+    length = -1 if client_id is None else len(name)
     tags = b"\0" if request.flexible_version_q(version) else b""
-    return _frame(_START.pack(request.API_KEY, version, correlation, len(name)) + name + tags, request, version)
+    return _frame(_START.pack(request.API_KEY, version, correlation, length) + name + tags, request, version)
 
 
 def encode_response(response: ApiMessage, version: int, correlation: int) -> bytes:
     """A whole frame, size included."""
     tagged = response.flexible_version_q(version) and response.API_KEY != API_VERSIONS
     return _frame(_CORRELATION.pack(correlation) + (b"\0" if tagged else b""), response, version)
+
+
+def encoded_size(message: ApiMessage, version: int) -> int:
+    """Bytes of a message with its size, but no header: what Kafka counts of an answer to a Fetch."""
+    return len(_frame(b"", message, version))
 
 
 def _frame(head: bytes, message: ApiMessage, version: int) -> bytes:

@@ -10,8 +10,9 @@ Invariants
            clients' one a replica id lets its sender read to the log end, as in Kafka, but proves nothing about a replica.
   I-FET-3  the first non-empty partition gets one whole batch however small the limits; the order of the partitions is
            that of the request.
+  I-FET-5  who has used up a quota gets an empty answer, and nothing of what was read counts, for the quota or the session.
   I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
-What Kafka does differently: quotas; a fetch offset beyond the high watermark ends the wait at once, here it waits.
+What Kafka does differently: a fetch offset beyond the high watermark ends the wait at once, here it waits.
 Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; KIP-74, KIP-227, KIP-320, KIP-392, KIP-951.
 """
 
@@ -28,6 +29,7 @@ from minikafka.broker.delayed import Delayed
 from minikafka.broker.handlers.leaders import node_endpoints
 from minikafka.broker.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition, Read
 from minikafka.core.fetch_session import FetchContext, Key
+from minikafka.protocol.codec import encoded_size
 from minikafka.protocol.errors import Err, KafkaError
 
 METADATA_TOPIC_ID = UUID(int=1)
@@ -68,7 +70,9 @@ class Fetch:
         self.broker_epoch = state.replica_epoch if state else -1
         self.from_follower = self.replica >= 0
         self.only_leader = self.from_follower or ctx.version < FOLLOWER_READS
-        self.max_bytes = min(request.max_bytes, ctx.broker.config["fetch.max.bytes"])
+        quota = ctx.broker.quotas.most_fetched(ctx.client_id) if self._has_quota else None
+        self.max_bytes = min(request.max_bytes, ctx.broker.config["fetch.max.bytes"],
+                             request.max_bytes if quota is None else quota)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         selects = ctx.broker.config["replica.selector.class"] is not None
         self.rack = request.rack_id if selects and not self.from_follower and ctx.version >= FOLLOWER_READS else ""
@@ -177,6 +181,8 @@ class Fetch:
     def _answer(self, context: FetchContext[Wanted], results: dict[Key, Read | Err]) -> FetchResponse:
         found = {key: result if isinstance(result, Read) else self._error_data(key, result)
                  for key, result in results.items()} | self.refused
+        if self._has_quota and (wait_ms := self._over_quota(context, found)):
+            return self._throttled(context, wait_ms)
         error, session_id, told = self.replicas.sessions.answer(
             context, found, self.by_id, self.from_follower, self.ctx.broker.env.now())
         news = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in told.items()}
@@ -188,6 +194,26 @@ class Fetch:
                 response.node_endpoints = node_endpoints(self.ctx, FetchResponse.NodeEndpoint, leaders)
                 response.tags = {"node_endpoints"}
         return response
+
+    @property
+    def _has_quota(self) -> bool:
+        return not self.from_follower and self.ctx.listener == CLIENTS
+
+    def _over_quota(self, context: FetchContext[Wanted], found: Answers) -> int:
+        """How long this client must wait before it can be told what was found; 0 if it need not."""
+        quotas = self.ctx.broker.quotas
+        if quotas.most_fetched(self.ctx.client_id) is None:
+            return 0
+        told = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in found.items()
+                if context.session is None or each.records or not isinstance(each, Read)}
+        answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=self._topics(told))
+        size = encoded_size(answer, self.ctx.version)
+        return quotas.fetched(self.ctx.client_id, size, self.ctx.broker.env.now())
+
+    def _throttled(self, context: FetchContext[Wanted], wait_ms: int) -> FetchResponse:
+        self.ctx.throttle_ms = wait_ms
+        error, session_id = self.replicas.sessions.head(context)
+        return FetchResponse(throttle_time_ms=wait_ms, error_code=int(error), session_id=session_id, responses=[])
 
     def _data(self, key: Key, read: Read) -> Any:
         diverging = {}

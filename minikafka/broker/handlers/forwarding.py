@@ -48,9 +48,10 @@ async def forward(ctx: Context, request: Any, version: int | None = None) -> Any
         return None
     try:
         answer = await ctx.broker.channel.request(
-            request, request.max_version if version is None else version, timeout_ms / 1000)
+            request, request.max_version if version is None else version, timeout_ms / 1000, ctx.client_id or "")
     except (TimeoutError, OSError):
         return None
     if ctx.listener == CLIENTS:
+        ctx.throttle_ms = answer.throttle_time_ms
         answer._version = None          # it goes out in the client's version, not in the one we asked with
     return answer

@@ -68,7 +68,7 @@ def produce(ctx: Context, request: Any) -> Any:
 
 def _finish(ctx: Context, request: Any, results: dict[Key, Any]) -> Any:
     if request.acks == 0:
-        return _no_answer(results)
+        return _no_answer(ctx, results)
     waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
     if request.acks == 1 or not waiting:
         return _answer(ctx, results, {})
@@ -186,8 +186,14 @@ def _find(ctx: Context, key: Key) -> Partition:
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
-def _no_answer(results: dict[Key, Appended | KafkaError]) -> None:
+def _throttle(ctx: Context) -> int:
+    ctx.throttle_ms = ctx.broker.quotas.produced(ctx.client_id, ctx.size, ctx.broker.env.now())
+    return ctx.throttle_ms
+
+
+def _no_answer(ctx: Context, results: dict[Key, Appended | KafkaError]) -> None:
     """acks=0 has no answer; the only way to say that something is wrong is to hang up."""
+    _throttle(ctx)
     for key, result in results.items():
         if isinstance(result, KafkaError):
             raise CloseConnection(f"acks=0 produce to {key[0]}-{key[1]} failed with {result.code.name}")
@@ -203,7 +209,7 @@ def _answer(ctx: Context, results: dict[Key, Appended | KafkaError], errors: dic
             answer.tags = {"current_leader"}
         topics.setdefault(key[0], []).append(answer)
     field = "topic_id" if ctx.version >= BY_TOPIC_ID else "name"
-    response = ProduceResponse(throttle_time_ms=0,
+    response = ProduceResponse(throttle_time_ms=_throttle(ctx),
                                responses=[Topic(partition_responses=p, **{field: t}) for t, p in topics.items()])
     leaders = [a.current_leader.leader_id for answers in topics.values() for a in answers if a.current_leader is not None]
     if leaders:

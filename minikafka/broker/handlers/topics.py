@@ -1,5 +1,7 @@
 """CreateTopics, DeleteTopics and CreatePartitions: forwarded to the active controller, decided in core/.
 
+They are forwarded in the client's version: it says whether a client understands that a quota refuses it, and up to
+version 5 the names of topics to delete are in a field of their own.
 Source: ControllerApis; KIP-4, KIP-195, KIP-599.
 """
 
@@ -9,6 +11,7 @@ from typing import Any
 
 from kafka.protocol.admin import (
     CreatePartitionsRequest,
+    CreatePartitionsResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
     DeleteTopicsRequest,
@@ -16,9 +19,13 @@ from kafka.protocol.admin import (
 )
 
 from minikafka.broker.api import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.controller import controlled_create_topics, controlled_delete_topics, creation
-from minikafka.broker.handlers.forwarding import forward, forwarded
-from minikafka.core.create_partitions import create_partitions, refuse_partitions
+from minikafka.broker.controller import (
+    controlled_create_partitions,
+    controlled_create_topics,
+    controlled_delete_topics,
+)
+from minikafka.broker.handlers.forwarding import forward
+from minikafka.core.create_partitions import refuse_partitions
 from minikafka.core.create_topics import timed_out
 from minikafka.core.delete_topics import refuse_all
 from minikafka.protocol.errors import Err, KafkaError
@@ -29,14 +36,19 @@ async def create_topics(ctx: Context, request: Any) -> CreateTopicsResponse:
     """Create topics, or only check (validate_only); the answer comes when the controller has committed them."""
     if not request.topics:
         return CreateTopicsResponse(throttle_time_ms=0, topics=[])
-    return await forward(ctx, request) or timed_out(request)
+    return await forward(ctx, request, ctx.version) or timed_out(request)
 
 
 @handles(DeleteTopicsRequest, on=(CLIENTS,))
 async def delete_topics(ctx: Context, request: Any) -> DeleteTopicsResponse:
     """Delete topics by name or id; the files go later, broker by broker."""
-    # Up to version 5 there are only names, in a field of their own, so the version must stay the client's.
     return await forward(ctx, request, ctx.version) or refuse_all(request, KafkaError(Err.REQUEST_TIMED_OUT))
+
+
+@handles(CreatePartitionsRequest, on=(CLIENTS,))
+async def create_partitions(ctx: Context, request: Any) -> CreatePartitionsResponse:
+    """More partitions for topics that there are."""
+    return await forward(ctx, request, ctx.version) or refuse_partitions(request, Err.REQUEST_TIMED_OUT)
 
 
 @handles(CreateTopicsRequest, on=(INTERNAL,))
@@ -60,5 +72,10 @@ async def delete_topics_on_controller(ctx: Context, request: Any) -> DeleteTopic
         return refuse_all(request, error)
 
 
-forwarded(CreatePartitionsRequest, lambda ctx, core, request: create_partitions(creation(ctx, core), request),
-          refuse_partitions)
+@handles(CreatePartitionsRequest, on=(INTERNAL,))
+async def create_partitions_on_controller(ctx: Context, request: Any) -> CreatePartitionsResponse:
+    """Decide, if we are the active controller."""
+    try:
+        return await controlled_create_partitions(ctx, request)
+    except KafkaError as error:
+        return refuse_partitions(request, error.code)
