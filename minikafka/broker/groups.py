@@ -13,6 +13,7 @@ What Kafka does differently: the same in more layers. Source: GroupCoordinatorSe
 from __future__ import annotations
 
 import logging
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +191,7 @@ class GroupCoordinator:
     # --- groups -------------------------------------------------------------------------------------------------
 
     def new_consumer_group(self, group_id: str) -> ConsumerGroup:
-        return ConsumerGroup(group_id, self._new_id)
+        return ConsumerGroup(group_id, self._new_short_id)
 
     def moment(self, group_id: str) -> Moment:
         """What a group of the consumer protocol may know just now."""
@@ -223,6 +224,10 @@ class GroupCoordinator:
 
     def _new_id(self) -> str:
         return str(self.broker.env.uuid())
+
+    def _new_short_id(self) -> str:
+        """In 22 characters, as Kafka's Uuid shows itself."""
+        return urlsafe_b64encode(self.broker.env.uuid().bytes).decode().rstrip("=")
 
     async def join(self, group_id: str, request: Join) -> JoinResult:
         """Answers when the join phase ends: that can take as long as the slowest member's rebalance timeout."""

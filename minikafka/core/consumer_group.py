@@ -220,7 +220,9 @@ class ConsumerGroup:
         if beat.instance_id is None or beat.epoch == GONE:
             return [Out((beat.member_id,), call, answer)]
         draft = self.kept.draft()
-        draft.write(CURRENT, beat.member_id, replace(member.current, epoch=GONE_STATIC, revoking=()))
+        # Epoch 0: its heir begins in that one, and may commit what this member was given.
+        away = replace(member.current, epoch=GONE_STATIC, assigned=pack(dict.fromkeys(member.assigned, 0)), revoking=())
+        draft.write(CURRENT, beat.member_id, away)
         return [Write(tuple(draft.written), call, answer)]
 
     def fence(self, member_ids: Iterable[str], moment: Moment) -> tuple[Record, ...]:

@@ -34,7 +34,7 @@ JOINING, GONE, GONE_STATIC = 0, -1, -2        # member epochs with a meaning of 
 
 Partition: TypeAlias = tuple[Uuid, int]
 
-UNKNOWN = MemberMetadata(None, None, "", "", (), "", -1, None)                 # nothing said yet
+UNKNOWN = MemberMetadata(None, None, "", "", (), "", -1, None, None)           # nothing said yet
 NEW = CurrentMember(JOINING, -1, STABLE, (), ())
 
 
@@ -128,5 +128,5 @@ def pack(partitions: dict[Partition, int] | Set[Partition]) -> tuple[TopicPartit
 
 def unpack(packed: Iterable[TopicPartitions], epoch: int = 0) -> dict[Partition, int]:
     """`epoch` stands in where a record of an older version has none."""
-    return {(one.topic_id, index): epoch if one.epochs is None else one.epochs[at]
+    return {(one.topic_id, index): one.epochs[at] if one.epochs else epoch
             for one in packed for at, index in enumerate(one.partitions)}

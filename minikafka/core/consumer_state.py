@@ -22,6 +22,7 @@ from ..protocol.consumer_group_records import (
     CURRENT,
     GROUP,
     MEMBER,
+    PARTITIONS,
     REGEX,
     TARGET,
     TARGET_MEMBER,
@@ -136,5 +137,5 @@ class ConsumerGroupState:
     def tombstones(self) -> list[Record]:
         """What deletes the group, in an order in which its replay never meets a member of no group."""
         kinds = [(CURRENT, list(self.members)), (TARGET_MEMBER, list(self.targets)), (TARGET, [""]),
-                 (MEMBER, list(self.members)), (REGEX, list(self.regexes)), (GROUP, [""])]
+                 (MEMBER, list(self.members)), (REGEX, list(self.regexes)), (PARTITIONS, [""]), (GROUP, [""])]
         return [(Key(kind, self.group_id, name), None) for kind, names in kinds for name in names]

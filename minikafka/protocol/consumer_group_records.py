@@ -89,7 +89,8 @@ class GroupMetadata:
 
 @dataclass(frozen=True)
 class MemberMetadata:
-    """`topics` are sorted, so that equal sets are equal; a member without an expression has the empty one."""
+    """`topics` are sorted, so that equal sets are equal; a member without an expression has the empty one. What is left
+    out of `classic` would mean an empty one, so that a member of the consumer protocol has null there, written out."""
 
     instance_id: str | None = wire(STRING)
     rack_id: str | None = wire(STRING)
@@ -99,7 +100,7 @@ class MemberMetadata:
     regex: str | None = wire(STRING)
     rebalance_timeout_ms: int = wire(INT32)
     assignor: str | None = wire(STRING)
-    classic: ClassicMetadata | None = wire(nullable(ClassicMetadata), tag=0, default=None)
+    classic: ClassicMetadata | None = wire(nullable(ClassicMetadata), tag=0, default=ClassicMetadata(0, ()))
 
 
 @dataclass(frozen=True)

@@ -155,15 +155,15 @@ def struct_of(cls: type) -> Kind:
 
 
 def nullable(cls: type) -> Kind:
-    """The same where null is allowed: preceded by 1, or -1 alone (KIP-893)."""
+    """The same as a tagged field that may be null: preceded by 1, or 0 alone (KIP-893)."""
     def write(out: bytearray, value: Any) -> None:
-        INT8.write(out, -1 if value is None else 1)
+        write_uvarint(out, 0 if value is None else 1)
         if value is not None:
             write_body(out, value)
 
     def read(buf: bytes, pos: int) -> tuple[Any, int]:
-        there, pos = INT8.read(buf, pos)
-        return read_body(cls, buf, pos) if there >= 0 else (None, pos)
+        there, pos = read_uvarint(buf, pos)
+        return read_body(cls, buf, pos) if there else (None, pos)
 
     return Kind(write, read)
 

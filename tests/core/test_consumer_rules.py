@@ -7,7 +7,7 @@ import pytest
 from minikafka.core.consumer_messages import Heartbeat, Settings, check
 from minikafka.core.consumer_offsets import check_commit, check_fetch
 from minikafka.core.consumer_state import ConsumerState
-from minikafka.protocol.consumer_group_records import CURRENT, GROUP, MEMBER, REGEX, TARGET, TARGET_MEMBER
+from minikafka.protocol.consumer_group_records import CURRENT, GROUP, MEMBER, PARTITIONS, REGEX, TARGET, TARGET_MEMBER
 from minikafka.protocol.errors import Err, KafkaError
 from tests.core.consumer_world import World
 
@@ -359,4 +359,5 @@ def test_tombstones_delete_a_group() -> None:
     records = [*w.log, *w.group.kept.tombstones()]
     assert w.replayed(records).kept == World().group.kept
     assert w.group.kept.tombstones()[-1][0].kind == GROUP
-    assert {key.kind for key, _ in w.group.kept.tombstones()} == {GROUP, MEMBER, TARGET, TARGET_MEMBER, CURRENT}
+    assert {key.kind for key, _ in w.group.kept.tombstones()} == {
+        GROUP, PARTITIONS, MEMBER, TARGET, TARGET_MEMBER, CURRENT}
