@@ -2,7 +2,7 @@
 
 Owns: one class per request and response.
 Invariants: I-ADM-1 versions are Kafka 4.3's, so that what is advertised is what its clients may send.
-Source: clients/src/main/resources/common/message/*.json; KIP-500 (UnregisterBroker).
+Source: clients/src/main/resources/common/message/*.json; KIP-500 (UnregisterBroker), KIP-48 (delegation tokens).
 """
 
 from __future__ import annotations
@@ -26,3 +26,35 @@ class ConsumerGroupDescribeRequest(ApiMessage, load_json=SCHEMAS):
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=SCHEMAS):
     """Their epochs, and what each member has and shall have."""
+
+
+class CreateDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """A token shall be made, with which its owner can log in without a password."""
+
+
+class CreateDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""
+
+
+class RenewDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """A token shall be good for longer."""
+
+
+class RenewDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""
+
+
+class ExpireDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """A token shall be good no longer."""
+
+
+class ExpireDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""
+
+
+class DescribeDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """Which tokens are there?"""
+
+
+class DescribeDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""

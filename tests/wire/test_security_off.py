@@ -1,4 +1,4 @@
-"""Access lists, SASL and log folders where there is nothing to choose from: the refusals by value, on both engines."""
+"""Access lists, SASL, tokens and log folders where there is nothing to choose from: the refusals by value, on both engines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from kafka.protocol.admin import (
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
+from minikafka.protocol.admin import (
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
 from minikafka.protocol.codec import encode_request
 from tests.wire.conftest import Place, place
 from tests.wire.raw import Raw
@@ -69,6 +75,31 @@ def test_nobody_has_to_log_in(at: Place) -> None:
         refused = at.raw.ask(SaslAuthenticateRequest(auth_bytes=b"abc"), version)
         assert (refused.error_code, refused.error_message, refused.auth_bytes) == (
             34, "SaslAuthenticate request received after successful authentication", b"")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_nobody_may_have_a_token(at: Place, version: int) -> None:
+    """Fails if a version is not served, or a refusal says something else: who is asked for owns what is not made."""
+    renewer = CreateDelegationTokenRequest.CreatableRenewers(principal_type="Nobody", principal_name="r")
+    me = ("User", "ANONYMOUS")
+    for kind, name, code, owner in (("User", "x", 64, ("User", "x")), (None, None, 64, me), ("User", "", 64, me),
+                                    (None, "x", -1, me)):
+        request = CreateDelegationTokenRequest(owner_principal_type=kind, owner_principal_name=name, renewers=[renewer],
+                                               max_lifetime_ms=5)
+        made = at.raw.ask(request, version)
+        asker = (made.token_requester_principal_type, made.token_requester_principal_name) if version >= 3 else me
+        assert (made.error_code, made.principal_type, made.principal_name, asker) == (
+            (code, *owner, me) if version >= 3 else (64, *me, me))
+        assert (made.issue_timestamp_ms, made.expiry_timestamp_ms, made.max_timestamp_ms) == (-1, -1, -1)
+        assert (made.token_id, bytes(made.hmac)) == ("", b"")
+    for owners in (None, []):
+        found = at.raw.ask(DescribeDelegationTokenRequest(owners=owners), version)
+        assert (found.error_code, found.tokens) == (64, [])
+    if version < 3:
+        for change in (RenewDelegationTokenRequest(hmac=b"x", renew_period_ms=1),
+                       ExpireDelegationTokenRequest(hmac=b"x", expiry_time_period_ms=1)):
+            refused = at.raw.ask(change, version)
+            assert (refused.error_code, refused.expiry_timestamp_ms) == (64, -1)
 
 
 def folder_of(raw: Raw) -> str:

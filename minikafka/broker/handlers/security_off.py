@@ -1,11 +1,12 @@
-"""Access lists and SASL on a cluster that has neither: every question is answered, with a no.
+"""Access lists, SASL and delegation tokens on a cluster that has none of them: every question is answered, with a no.
 
 A client that asks hears that there is no authorizer (SECURITY_DISABLED), or that this listener wants no handshake
-(ILLEGAL_SASL_STATE); were the APIs not served, it could only guess why the connection closed.
+(ILLEGAL_SASL_STATE), or that who has not logged in can have no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED); were the APIs not served, it could only guess why the connection closed.
 
 Owns: nothing. Invariants: I-OFF-SEC-1 nothing here changes anything.
 What Kafka does differently: nothing, as long as it has no authorizer and the listener is PLAINTEXT.
-Source: AclApis, ControllerApis.handleCreateAcls, KafkaApis.handleSaslHandshakeRequest; KIP-140, KIP-152.
+Source: AclApis, ControllerApis.handleCreateAcls, KafkaApis.handleSaslHandshakeRequest, allowTokenRequests;
+KIP-48, KIP-140, KIP-152.
 """
 
 from __future__ import annotations
@@ -29,9 +30,21 @@ from kafka.protocol.sasl import (
 )
 
 from minikafka.broker.api import CloseConnection, Context, handles
+from minikafka.core.quotas import ANONYMOUS
+from minikafka.protocol.admin import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
 from minikafka.protocol.errors import Err
 
 NO = {"error_code": int(Err.SECURITY_DISABLED), "error_message": "No Authorizer is configured."}
+NO_TOKEN = int(Err.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 UNKNOWN = 0         # in every one of the enumerations of access lists
 
 
@@ -75,3 +88,30 @@ def sasl_authenticate(ctx: Context, request: Any) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
         error_code=int(Err.ILLEGAL_SASL_STATE), auth_bytes=b"", session_lifetime_ms=0,
         error_message="SaslAuthenticate request received after successful authentication")
+
+
+@handles(CreateDelegationTokenRequest)
+def create_delegation_token(ctx: Context, request: Any) -> CreateDelegationTokenResponse:
+    """In the name of whom it was asked for, or of the asker."""
+    kind, name, code = request.owner_principal_type, request.owner_principal_name, NO_TOKEN
+    if not name or kind is None:
+        kind, name, code = "User", ANONYMOUS, int(Err.UNKNOWN_SERVER_ERROR) if name else NO_TOKEN
+    return CreateDelegationTokenResponse(
+        error_code=code, principal_type=kind, principal_name=name, token_requester_principal_type="User",
+        token_requester_principal_name=ANONYMOUS, issue_timestamp_ms=-1, expiry_timestamp_ms=-1, max_timestamp_ms=-1,
+        token_id="", hmac=b"", throttle_time_ms=0)
+
+
+@handles(RenewDelegationTokenRequest)
+def renew_delegation_token(ctx: Context, request: Any) -> RenewDelegationTokenResponse:
+    return RenewDelegationTokenResponse(error_code=NO_TOKEN, expiry_timestamp_ms=-1, throttle_time_ms=0)
+
+
+@handles(ExpireDelegationTokenRequest)
+def expire_delegation_token(ctx: Context, request: Any) -> ExpireDelegationTokenResponse:
+    return ExpireDelegationTokenResponse(error_code=NO_TOKEN, expiry_timestamp_ms=-1, throttle_time_ms=0)
+
+
+@handles(DescribeDelegationTokenRequest)
+def describe_delegation_token(ctx: Context, request: Any) -> DescribeDelegationTokenResponse:
+    return DescribeDelegationTokenResponse(error_code=NO_TOKEN, tokens=[], throttle_time_ms=0)
