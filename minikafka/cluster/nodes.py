@@ -5,12 +5,15 @@ deaths were reported.
 
 Invariants
     I-NODES-1  A death that nobody asked for is reported once, with the end of the node's log.
+    I-NODES-2  When a fault has been told, it is there: nodes that are not paused have heard of it.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,8 +22,10 @@ from .errors import ClusterError
 from .faults import FaultBook
 from .plan import Node, Plan
 from .process import Child, Launcher
+from .trace import Trace
 
 LEAVE_WITHIN = 10.0  # seconds for a controlled shutdown at the cluster's end, if its data is kept
+HEARD_WITHIN = 10.0  # seconds that a busy node has to hear of a fault; after that it will hear of it later
 
 
 class Nodes:
@@ -60,10 +65,18 @@ class Nodes:
                 child.tell(told)
 
     def tell(self, commands: Iterable[tuple[int, dict[str, Any]]]) -> None:
-        """Tell those nodes that run."""
+        """Tell those nodes that run, and wait until they say in the trace that they have heard it (I-NODES-2)."""
+        trace = Trace(self.plan.trace)
+        trace.skip()
+        unheard: Counter[int] = Counter()
         for node, command in commands:
             if self.runs(node):
                 self.children[node].tell(command)
+                unheard[node] += 1
+        deadline = time.monotonic() + HEARD_WITHIN
+        while any(unheard[node] > 0 for node in self.alive) and time.monotonic() < deadline:
+            unheard.subtract(event["b"] for event in trace.new() if event["k"] == "fault")
+            time.sleep(0.001)
 
     def deaths(self) -> list[str]:
         """What is to be said of nodes that ended since the last time, though nobody asked them to."""

@@ -57,6 +57,22 @@ class SimHandle:
         return self._when
 
 
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Whoever calls us may be a task of a loop, as a notebook's cell is: put aside meanwhile, for since Python 3.14 a
+    thread has one running task, whatever the loop."""
+    loop = events._get_running_loop()
+    task = asyncio.current_task(loop) if loop is not None else None
+    if task is not None:
+        asyncio.tasks._leave_task(loop, task)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        events._set_running_loop(loop)
+        if task is not None:
+            asyncio.tasks._enter_task(loop, task)  # type: ignore[attr-defined]
+
+
 class Timeline:
     """The clock of a world and everything that waits for its turn."""
 
@@ -80,15 +96,15 @@ class Timeline:
 
         The garbage collector rests meanwhile: it takes a tenth of the time, and when it runs is not the seed's choice.
         """
-        before, collects = events._get_running_loop(), gc.isenabled()
-        self._current = None
+        collects = gc.isenabled()
         gc.disable()
         try:
-            while not done():
-                self.step()
+            with _apart():
+                self._current = None
+                while not done():
+                    self.step()
         finally:
             self._current = None
-            events._set_running_loop(before)
             if collects:
                 gc.enable()
 
