@@ -1,7 +1,7 @@
 """Makes requirements.lock from requirements.in, and environment.yml from the lock. Run by `make lock`.
 
 Invariants
-  I-LOCK-1  one lock serves Python 3.11 to 3.13 on Linux and macOS: what differs carries a marker (uv's universal resolution)
+  I-LOCK-1  one lock serves Python 3.11 to 3.14 on Linux and macOS: what differs carries a marker (uv's universal resolution)
   I-LOCK-2  the lock names versions only: no index, no hashes, no path of the machine that made it
   I-LOCK-3  environment.yml holds the lock's lines, word for word, in its pip section
 
@@ -22,7 +22,7 @@ ENVIRONMENT = ROOT / "environment.yml"
 OLDEST_PYTHON = "3.11"
 
 LOCK_HEAD = """\
-# Made by `make lock` from requirements.in: do not edit. One file for Python 3.11 to 3.13; markers say what differs.
+# Made by `make lock` from requirements.in: do not edit. One file for Python 3.11 to 3.14; markers say what differs.
 """
 ENVIRONMENT_HEAD = """\
 # For users of conda. Made by `make lock` from requirements.lock: do not edit; a test compares them.
@@ -32,7 +32,7 @@ name: minikafka
 channels:
   - conda-forge
 dependencies:
-  - python >=3.11,<3.14
+  - python >=3.11,<3.15
   - pip
   - make
   - pip:

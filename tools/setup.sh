@@ -21,11 +21,11 @@ digest() {  # what the environment was made from; cksum is in POSIX, sha256sum i
 }
 
 good() {  # is this command a Python that the lock was made for, and a whole one?
-    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' >/dev/null 2>&1
 }
 
 find_python() {
-    for candidate in ${MINIKAFKA_PYTHON:-python3 python3.13 python3.12 python3.11}; do
+    for candidate in ${MINIKAFKA_PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
         if good "$candidate"; then printf '%s\n' "$candidate"; return; fi
     done
 }
@@ -53,7 +53,7 @@ make_with_uv() {
 
 make_with_pip() {
     if ! "$python" -m pip --version >/dev/null 2>&1; then
-        [ -n "$1" ] || die "No Python 3.11, 3.12 or 3.13 found. Install one (Debian, Ubuntu: apt install python3 python3-venv)," \
+        [ -n "$1" ] || die "No Python 3.11 to 3.14 found. Install one (Debian, Ubuntu: apt install python3 python3-venv)," \
             "or name it: make setup MINIKAFKA_PYTHON=/path/to/python3.12"
         "$1" -c 'import venv' >/dev/null 2>&1 || broken_venv "$1" venv
         "$1" -c 'import ensurepip; ensurepip.version()' >/dev/null 2>&1 || broken_venv "$1" ensurepip

@@ -35,7 +35,7 @@ def test_every_line_of_the_lock_is_one_exact_version():
     assert not re.search(r"://|--hash|^-", LOCK, re.MULTILINE)
 
 
-@pytest.mark.parametrize("python", ["3.11.2", "3.11.9", "3.12.3", "3.13.0"])
+@pytest.mark.parametrize("python", ["3.11.2", "3.11.9", "3.12.3", "3.13.0", "3.14.0"])
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
 def test_each_package_has_exactly_one_version_everywhere(python, platform):
     """I-LOCK-1: fails if markers leave a wanted package out on some Python, or give it twice."""

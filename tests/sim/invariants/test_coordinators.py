@@ -310,7 +310,7 @@ def test_i13_only_what_a_coordinator_forgot_with_permission_may_stay_open(strang
         if stranger:
             data = build([(b"k", b"v")], timestamp_ms=kit.env.wall_ms(), producer_id=4711, producer_epoch=0,
                          base_sequence=0, transactional=True)
-            kit.partition(kit.leader()).append(data, -1)
+            kit.partition(kit.leader()).append(data, 1)
         await kit.watch.at_end()
 
     kit = Kit(unclean=True, without=("I1", "I2"))
