@@ -91,6 +91,8 @@ class Connection(asyncio.Protocol):
         self.closed = True
         self.server.connections.pop(self, None)
         self.buffer.clear()
+        if self.resting:
+            self.alarm.cancel()  # it would keep us in memory for as long as a quota says
         if self.busy is not None:
             self.busy.cancel()
             if inspect.iscoroutine(self.pending):  # of a task that has not even begun it would be left over
@@ -161,7 +163,7 @@ class Connection(asyncio.Protocol):
 
     def _rest(self, seconds: float = 0.0) -> None:
         self.resting = True
-        self.env.later(seconds, self._continue)
+        self.alarm = self.env.later(seconds, self._continue)
 
     def _continue(self) -> None:
         self.resting = False
@@ -171,11 +173,12 @@ class Connection(asyncio.Protocol):
         """After each turn: stop reading from who is too far ahead, time the rest of a frame, end what is over."""
         if self.closed:
             return
-        if self._held_up:
-            self.half_since = None
-        elif self.ended:
+        all_answered = self.busy is None and not self.buffer  # even where a quota still has the connection wait
+        if self.ended and (all_answered or not self._held_up):
             self.close()
             return
+        if self._held_up:
+            self.half_since = None
         elif self.buffer and self.half_since is None:
             self.half_since = self.env.now()
         ahead = self._held_up and len(self.buffer) > READ_AHEAD

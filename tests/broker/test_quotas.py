@@ -121,6 +121,19 @@ def test_for_exactly_as_long_as_it_says_a_client_is_not_listened_to() -> None:
     play(Limited(4), story)
 
 
+def test_whoever_does_not_want_to_wait_leaves_nothing_behind() -> None:
+    """Fails if a throttled connection that its client has closed is kept for as long as the quota says."""
+    async def story(w: Limited) -> None:
+        leader = await w.begin(producer_byte_rate=1.0)
+        before = len(w.brokers[leader].clients.connections)
+        assert (await w.ask(leader, produce(), 9)).throttle_time_ms > 1_000_000
+        w.peers[leader].close()
+        await w.client.sleep(1.0)
+        assert len(w.brokers[leader].clients.connections) == before - 1
+
+    play(Limited(6), story)
+
+
 def test_quotas_outlive_all_nodes_and_are_kept_again() -> None:
     """Fails if a quota is not in the metadata that a node starts with, or is described there but not kept."""
     async def story(w: Limited) -> None:
