@@ -46,13 +46,13 @@ class Window:
 
 def entities_of(user: str, client_id: str) -> list[tuple[QuotaEntity, Who]]:
     """What a limit may have been set for to be this client's, the most specific first, and who uses it with them."""
-    by_user = [(((USER, name),), (user, None)) for name in (user, None)]
-    if not client_id:
-        return [*by_user]
-    both = [[(((CLIENT_ID, client), (USER, name)), (user, client_id)) for client in (client_id, None)]
-            for name in (user, None)]
-    by_client = [(((CLIENT_ID, name),), (None, client_id)) for name in (client_id, None)]
-    return [*both[0], by_user[0], *both[1], by_user[1], *by_client]
+    mine, any_user, this, any_client = (USER, user), (USER, None), (CLIENT_ID, client_id), (CLIENT_ID, None)
+    both, of_user, of_client = (user, client_id), (user, None), (None, client_id)
+    order: list[tuple[QuotaEntity, Who]] = [
+        ((this, mine), both), ((any_client, mine), both), ((mine,), of_user),
+        ((this, any_user), both), ((any_client, any_user), both), ((any_user,), of_user),
+        ((this,), of_client), ((any_client,), of_client)]
+    return order if client_id else [pair for pair in order if pair[1] is of_user]
 
 
 # --- how much was used ------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Access lists, SASL and delegation tokens on a cluster that has none of them: every question is answered, with a no.
 
 A client that asks hears that there is no authorizer (SECURITY_DISABLED), or that this listener wants no handshake
-(ILLEGAL_SASL_STATE), or that who has not logged in can have no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED); were the APIs not served, it could only guess why the connection closed.
+(ILLEGAL_SASL_STATE), or that who has not logged in can have no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED); were the
+APIs not served, it could only guess why the connection closed.
 
 Owns: nothing. Invariants: I-OFF-SEC-1 nothing here changes anything.
 What Kafka does differently: nothing, as long as it has no authorizer and the listener is PLAINTEXT.
