@@ -31,10 +31,15 @@ SETTINGS = {
     "replica.lag.time.max.ms": 5000,
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 1000,
+    "group.consumer.heartbeat.interval.ms": 500,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.min.session.timeout.ms": 1000,
+    "group.consumer.assignment.interval.ms": 0,
     "offsets.topic.num.partitions": 4,
     "transaction.state.log.num.partitions": 4,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
     "auto.create.topics.enable": False,
+    "auto.leader.rebalance.enable": False,  # no leader moves, and no coordinator, but by a test's own doing
     "min.insync.replicas": 2,
 }
 

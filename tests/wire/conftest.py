@@ -11,6 +11,7 @@ from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from tests.wire.consumer_protocol import Group
 from tests.wire.raw import Raw
 
 
@@ -78,3 +79,11 @@ def at(cluster: Any, name: str, topic_configs: dict[str, str]) -> Iterator[Place
     made = place(cluster, name)
     with made.raw:
         yield made
+
+
+@pytest.fixture
+def group(cluster: Any, name: str) -> Iterator[Group]:
+    """A group of the consumer protocol that nobody has joined yet."""
+    made = Group(cluster.bootstrap, name)
+    yield made
+    made.close()
