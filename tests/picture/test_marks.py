@@ -47,9 +47,11 @@ def test_losses_rebalances_controllers() -> None:
     s = Script(records=70).append(1, 70, 100).say("hw", 1, tp=TP, hw=100).produce(range(100)).after(1.0)
     s.decide(2, 1, [1, 2, 3], 1).lead(2, 1).after(1.0)
     s.say("group", 1, group="g", state="PreparingRebalance", generation=1, members=[]).after(1.0)
+    s.say("group", 1, group="h", state="Reconciling", generation=1, members=["a"]).after(1.0)
     s.say("raft", 3, role="leader", epoch=2, leader=3)
     assert told(s) == [("election", "broker 2 leads flights-0, epoch 1"), ("loss", "30 acknowledged records of flights-0 lost"),
-                       ("rebalance", "group g rebalances"), ("election", "broker 3 is the active controller, epoch 2")]
+                       ("rebalance", "group g rebalances"), ("rebalance", "group h moves partitions"),
+                       ("election", "broker 3 is the active controller, epoch 2")]
 
 
 def test_without_a_leader() -> None:

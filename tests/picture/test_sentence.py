@@ -122,7 +122,9 @@ def test_groups() -> None:
     s = Script(records=20).say("group", 1, group="billing", state="PreparingRebalance", generation=2, members=["a", "b"])
     s.after(0.8)
     assert s.sentence().startswith("Group billing is rebalancing for 0.8 s: 2 members")
-    s.say("group", 1, group="billing", state="Empty", generation=3, members=[]).say("commit", 1, group="billing", tp=TP, offset=5)
+    s.say("group", 1, group="billing", state="Reconciling", generation=3, members=["a", "b"]).after(0.4)
+    assert s.sentence().startswith("Group billing moves partitions for 1.2 s: what a member must give up nobody else gets")
+    s.say("group", 1, group="billing", state="Empty", generation=4, members=[]).say("commit", 1, group="billing", tp=TP, offset=5)
     assert s.sentence() == "Group billing has no members: 15 readable records wait behind what it committed."
 
 

@@ -80,6 +80,9 @@ class Consumer:
         return replace(self, positions=self.positions.copy())
 
 
+BROKERS_ASSIGN = ("Assigning", "Reconciling")  # states of a group of KIP-848's protocol that is not where it shall be
+
+
 @dataclass(slots=True)
 class Group:
     """A consumer group as its coordinator told it."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.lab.picture.clients import Consumer, Group, Producer, is_in_doubt
+from minikafka.lab.picture.clients import BROKERS_ASSIGN, Consumer, Group, Producer, is_in_doubt
 
 if TYPE_CHECKING:
     from minikafka.lab.picture.state import Event, State
@@ -68,7 +68,7 @@ def _group(state: State, event: Event) -> None:
     group.names.update(event.get("names", {}))
     assignment = event.get("assignment", group.assignment)
     group.assignment = {member: tuple(tps) for member, tps in assignment.items() if member in group.members}
-    busy = event["state"] in ("PreparingRebalance", "CompletingRebalance")
+    busy = event["state"] in ("PreparingRebalance", "CompletingRebalance", *BROKERS_ASSIGN)
     group.rebalancing = (group.rebalancing or event["t"]) if busy else None
 
 

@@ -161,6 +161,9 @@ class Marker:
         name = event["group"]
         if event["state"] == "PreparingRebalance":
             self._add(number, event["t"], Kind.REBALANCE, Level.WAIT, (name,), name, lambda about: f"group {about[0]} rebalances")
+        elif event["state"] == "Reconciling":
+            self._add(number, event["t"], Kind.REBALANCE, Level.WAIT, (name,), name,
+                      lambda about: f"group {about[0]} moves partitions")
         elif event["state"] == "Empty" and event["generation"] > 0:
             self._add(number, event["t"], Kind.REBALANCE, Level.WAIT, (name, "empty"), name,
                       lambda about: f"group {about[0]} has no members")

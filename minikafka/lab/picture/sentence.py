@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from minikafka.lab.picture.clients import BROKERS_ASSIGN
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.phrases import count, seconds, verb
 from minikafka.lab.picture.say_cluster import leader_out, no_controller, no_leader, no_quorum, suspected
@@ -39,6 +40,9 @@ def sentence(scene: Scene) -> Sentence:
 
 def rebalancing(scene: Scene) -> Sentence | None:
     for name, group in sorted(scene.state.groups.items()):
+        if group.rebalancing is not None and group.state in BROKERS_ASSIGN:
+            return Sentence(Level.WAIT, f"Group {name} moves partitions for {seconds(scene.t - group.rebalancing)}: what a "
+                            "member must give up nobody else gets before it says that it has; all others are read on.")
         if group.rebalancing is not None:
             return Sentence(Level.WAIT, f"Group {name} is rebalancing for {seconds(scene.t - group.rebalancing)}: "
                             f"{count(len(group.members), 'member')}, and no assignment until all have joined again.")
