@@ -297,7 +297,8 @@ class GroupCoordinator:
         group = partition.groups.get(group_id)
         error = Err.NONE
         if isinstance(group, ConsumerGroup):
-            wanted = [(self.broker.image.topics[topic].id, index) for topic, index in keys]
+            topics = self.broker.image.topics              # one may have been deleted while the request waited
+            wanted = [(topics[name].id, index) for name, index in keys if name in topics]
             check_commit(group.kept, member_id, instance_id, generation, version, transactional, wanted)
         elif group is not None:
             error = group.check_commit(member_id, instance_id, generation, self.broker.env.now(), transactional)

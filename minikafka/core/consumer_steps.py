@@ -62,8 +62,9 @@ def assign(draft: ConsumerGroupState, moment: Moment) -> None:
     wishes = {member_id: Wish(frozenset(topics[name].id for name in draft.topics_of(member_id) if name in topics),
                               draft.targets.get(member_id, frozenset()), member.metadata.instance_id)
               for member_id, member in draft.members.items()}
-    assignor = draft.assignor(moment.settings.assignors[0])
-    targets = ASSIGNORS[assignor](wishes, {topic.id: len(topic.partitions) for topic in topics.values()})
+    default = moment.settings.assignors[0]
+    assignor = ASSIGNORS.get(draft.assignor(default), ASSIGNORS[default])       # another broker may have known more
+    targets = assignor(wishes, {topic.id: len(topic.partitions) for topic in topics.values()})
     for member_id, partitions in targets.items():
         if draft.targets.get(member_id) != partitions:
             draft.write(TARGET_MEMBER, member_id, TargetMember(pack(partitions)))

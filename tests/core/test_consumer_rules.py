@@ -341,9 +341,10 @@ def test_a_new_coordinator_goes_on_where_the_old_one_was() -> None:
     twin.start(w.moment)
     assert w.beat("A", 2, ["t-0"]).epoch == 3
     assert w.told(w.beat("B", 3)) == ["t-1"]
-    twin.start(w.moment)
+    w.group = w.replayed()
+    w.group.start(w.moment)
     w.pass_time(46)
-    assert twin.kept.state is ConsumerState.EMPTY, "sessions are kept from the start on"
+    assert w.group.kept.state is ConsumerState.EMPTY, "sessions run from the start on"
 
 
 def test_compaction_takes_nothing_that_counts() -> None:
