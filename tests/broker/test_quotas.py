@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import AlterClientQuotasRequest, CreateTopicsRequest, DescribeClientQuotasRequest
+from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    AlterUserScramCredentialsRequest,
+    CreateTopicsRequest,
+    DescribeClientQuotasRequest,
+)
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import ProduceRequest
 
+from minikafka.broker.channel import refused
+from minikafka.core.client_quotas import refuse_quotas
+from minikafka.core.scram import refuse_scram
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
+from minikafka.protocol.errors import Err
 from tests.broker.stage import Stage, play
 
 LIMIT = 1000.0          # bytes a second
@@ -132,6 +141,17 @@ def test_whoever_does_not_want_to_wait_leaves_nothing_behind() -> None:
         assert len(w.brokers[leader].clients.connections) == before - 1
 
     play(Limited(6), story)
+
+
+@pytest.mark.parametrize("code", [Err.NOT_CONTROLLER, Err.INVALID_REQUEST])
+def test_a_client_never_hears_that_the_controller_has_moved(code: Err) -> None:
+    """Fails if such an answer is taken for the controller's instead of being asked for again (I-FWD-1)."""
+    entry = AlterClientQuotasRequest.EntryData
+    who = entry(entity=[entry.EntityData(entity_type="user", entity_name=None)], ops=[])
+    gone = AlterUserScramCredentialsRequest.ScramCredentialDeletion(name="u", mechanism=1)
+    for answer in (refuse_quotas(AlterClientQuotasRequest(entries=[who], validate_only=False), code),
+                   refuse_scram(AlterUserScramCredentialsRequest(deletions=[gone], upsertions=[]), code)):
+        assert refused(answer) == (code is Err.NOT_CONTROLLER)
 
 
 def test_quotas_outlive_all_nodes_and_are_kept_again() -> None:

@@ -120,12 +120,14 @@ def test_what_is_within_the_limit_is_free(at: Place, limit: Ask, name: str) -> N
 
 
 def test_quotas_are_shared_by_the_connections_of_a_client(at: Place, limit: Ask, name: str) -> None:
-    """Fails if each connection has a quota to itself; 9000 of 10000 bytes are free, the next 9000 are not."""
+    """Fails if each connection has a quota to itself; 9000 of 10000 bytes are free, the next 9000 are not, unless this
+    machine needs so long for them that the first ones are forgotten."""
     limit(({CLIENT: name}, {PRODUCE: 1000.0}))
     with Sent(at.addresses[at.leader], name) as one, Sent(at.addresses[at.leader], name) as two:
+        before = time.monotonic()
         assert one.ask(produce_request(at.name, b"x" * 8900), 9).throttle_time_ms == 0
         found = two.ask(produce_request(at.name, b"x" * 8900), 9).throttle_time_ms
-        assert found == 0 or 0 < found <= wait_of(one.told + two.told, 1000.0)
+        assert 0 < found <= wait_of(one.told + two.told, 1000.0) or time.monotonic() - before > 9
 
 
 @pytest.mark.parametrize("acks", [0, 1])
