@@ -130,6 +130,20 @@ def test_for_exactly_as_long_as_it_says_a_client_is_not_listened_to() -> None:
     play(Limited(4), story)
 
 
+class Short(Limited):
+    extra = {"quota.window.num": "3", "quota.window.size.seconds": "2"}
+
+
+def test_the_window_is_as_long_as_the_settings_say() -> None:
+    """Fails if a setting has no effect: two whole pieces of two seconds are four seconds."""
+    async def story(w: Short) -> None:
+        leader = await w.begin(producer_byte_rate=100.0)
+        expected = round((sent(produce(), 9) / 4 - 100) / 100 * 4000)
+        assert (await w.ask(leader, produce(), 9)).throttle_time_ms == expected > 0
+
+    play(Short(7), story)
+
+
 def test_whoever_does_not_want_to_wait_leaves_nothing_behind() -> None:
     """Fails if a throttled connection that its client has closed is kept for as long as the quota says."""
     async def story(w: Limited) -> None:
