@@ -57,7 +57,7 @@ def log_alone(seed: int) -> tuple[str, ...]:
 def log_truncated(seed: int) -> tuple[str, ...]:
     """The same for a log of small segments, whose indexes know every batch, that is flushed and truncated often."""
     log = LoneLog(seed, compacts=False, mix=(6, 4, 4, 0))
-    log.log.config = log.config = replace(log.config, segment_bytes=300, index_interval_bytes=1)
+    log.log.config = log.config = replace(log.config, segment_bytes=200, index_interval_bytes=1)
     return _fallen(log)
 
 
