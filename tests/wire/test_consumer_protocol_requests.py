@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.wire.raw import Raw
 
 pytestmark = pytest.mark.judge_fast
 
-OWNS = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=uuid4(), partitions=[0])]
+OWNS = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=UUID(int=848), partitions=[0])]
 NEITHER = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
 MEMBER, MUST_BE_EMPTY = "MemberId can't be empty.", "TopicPartitions must be empty when (re-)joining."
 ASSIGNORS = "is not supported. Supported assignors: uniform, range."
