@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeConfigsRequest
 
+from tests.conftest import SETTINGS
 from tests.wire.raw import Raw
 from tests.wire.test_alter_configs import APPEND, DELETE, SET, Change, incremental, legacy, listed, shown
 
@@ -82,6 +83,8 @@ def test_defaults(cluster: Any) -> None:
             "interval.ms": ("300000", int_), "match": ("", words), "metrics": ("", words)})
         assert described(raw, GROUP, "g") == (0, "", {
             **{f"{kind}.{name}": row for kind in ("consumer", "share", "streams") for name, row in every.items()},
+            **{name: (str(SETTINGS[f"group.{name}"]), int_) for name in (
+                "consumer.assignment.interval.ms", "consumer.heartbeat.interval.ms")},
             "share.record.lock.duration.ms": ("30000", int_), "share.delivery.count.limit": ("5", int_),
             "share.partition.max.record.locks": ("2000", int_), RESET: ("latest", text),
             "share.isolation.level": ("read_uncommitted", text), "share.renew.acknowledge.enable": ("true", boolean),
