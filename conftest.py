@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-FIRST = frozenset(ROOT / "tests" / part for part in ("core", "log", "protocol", "datasets"))
+FIRST = frozenset(ROOT / "tests" / part for part in ("log", "protocol", "raft", "replication", "controller", "metadata", "config", "quotas", "compat", "datasets"))
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
 
 

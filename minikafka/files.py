@@ -1,4 +1,4 @@
-"""Small helpers for the files that clusters and caches leave behind (the brokers' own disk is `broker/env.py`'s)."""
+"""Small helpers for the files that clusters and caches leave behind (the brokers' own disk is `broker/server/env.py`'s)."""
 
 from __future__ import annotations
 

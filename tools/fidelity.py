@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
-from minikafka.broker.api import CLIENTS, HANDLERS
+from minikafka.broker.server.registry import CLIENTS, HANDLERS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "minikafka" / "README.md"

@@ -25,7 +25,7 @@ PARTS = {
     "sim": "the seeded world",
     "sim/clients": "clients for the seeded world, plain enough to learn from",
     "sim/invariants": "what must hold after every step, and at the end",
-    "sim/scripts": "stories of what goes wrong, told step by step",
+    "sim/stories": "stories of what goes wrong, told step by step",
     "sim/ablations": "rules switched off from outside, and what notices",
     "history": "what clients did and saw, and the verdict on it",
     "chaos": "the same on live processes, under real clients",

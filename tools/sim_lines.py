@@ -16,8 +16,8 @@ from pathlib import Path
 import coverage
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("broker", "core", "log", "protocol")
-MACHINE = ("broker/live.py", "broker/links.py", "broker/__main__.py")
+PACKAGES = ("broker", "log", "protocol")
+MACHINE = ("broker/server/live.py", "broker/server/links.py", "broker/__main__.py")
 ENOUGH = 85.0
 
 
@@ -81,7 +81,7 @@ def _tour() -> None:
 
 
 def _stories() -> None:
-    from minikafka.sim.scripts.script import load, tell
+    from minikafka.sim.stories.telling.script import load, tell
     for story in load().values():
         tell(story)
     print(f"{len(load())} stories")
@@ -96,7 +96,7 @@ def _every_request() -> None:
 
 
 def _run(seeds: range) -> None:
-    from minikafka.sim.swarm import Run
+    from minikafka.sim.swarm.swarm import Run
 
     for seed in seeds:
         violations = Run(seed).execute().violations

@@ -15,13 +15,13 @@ import sys
 import uvloop
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.exposure import check_exposure, check_listeners
-from minikafka.broker.live import LiveEnv, append_only, die_with_parent, obey_standard_input
-from minikafka.broker.log_dir import LogDirError
-from minikafka.broker.log_lines import log_to_stderr
-from minikafka.broker.trace import Trace
-from minikafka.core.config_def import ConfigError, plain
-from minikafka.core.configs import BrokerConfig
+from minikafka.broker.config.definition import ConfigError, plain
+from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.server.listeners import check_exposure, check_listeners
+from minikafka.broker.server.live import LiveEnv, append_only, die_with_parent, obey_standard_input
+from minikafka.broker.server.log_lines import log_to_stderr
+from minikafka.broker.server.trace import Trace
+from minikafka.broker.storage.shell.log_dir import LogDirError
 
 
 def main(path: str) -> int:

@@ -16,23 +16,23 @@ import logging
 from typing import Any
 
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
-from minikafka.broker.api import CLIENTS, INTERNAL
-from minikafka.broker.channel import Channel
-from minikafka.broker.controller import ControllerShell
-from minikafka.broker.env import Env
-from minikafka.broker.exposure import advertised, parse_listeners
-from minikafka.broker.groups import GroupCoordinator
-from minikafka.broker.lifecycle import Lifecycle
-from minikafka.broker.log_dir import LogDir
-from minikafka.broker.peer import Peer
-from minikafka.broker.quorum import Quorum
-from minikafka.broker.replicas import ReplicaManager
-from minikafka.broker.server import Server
-from minikafka.broker.topic_creator import TopicCreator
-from minikafka.broker.transactions import TransactionCoordinator
-from minikafka.core.configs import BrokerConfig, broker_value
-from minikafka.core.image import MetadataImage
-from minikafka.core.quotas import ClientQuotas, Window
+from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.controller.shell.active_controller import ControllerShell
+from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
+from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
+from minikafka.broker.controller.shell.controller_channel import Channel
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.quotas.throttling import ClientQuotas, Window
+from minikafka.broker.raft.shell.quorum import Quorum
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+from minikafka.broker.server.env import Env
+from minikafka.broker.server.listeners import advertised, parse_listeners
+from minikafka.broker.server.peer import Peer
+from minikafka.broker.server.registry import CLIENTS, INTERNAL
+from minikafka.broker.server.server import Server
+from minikafka.broker.storage.shell.log_dir import LogDir
+from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 
 log = logging.getLogger("minikafka.broker")
 

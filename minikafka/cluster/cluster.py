@@ -46,7 +46,7 @@ STOP_WITHIN = 60.0  # a controlled shutdown hands over its leaders first
 class Cluster:
     """Brokers on this machine's loopback; `engine` is "minikafka" (ours) or "apache" (Apache Kafka from its jars).
 
-    `Cluster(engine="sim", seed=7)` is the same interface over a seeded world in memory (minikafka/sim/cluster.py).
+    `Cluster(engine="sim", seed=7)` is the same interface over a seeded world in memory (minikafka/sim/engine/cluster.py).
 
     `config` takes Kafka's own names and is the same for every broker; `preset="class"` shortens times so that failures
     show within seconds. `controllers=3` makes the quorum processes of its own (ids 101 to 103). `racks=["a", "b", "b"]`
@@ -57,7 +57,7 @@ class Cluster:
     def __new__(cls, *args: Any, **kwargs: Any) -> Cluster:
         engine = kwargs.get("engine", args[4] if len(args) > 4 else None)
         if cls is Cluster and engine == "sim":
-            from minikafka.sim.cluster import SimCluster
+            from minikafka.sim.engine.cluster import SimCluster
             return super().__new__(SimCluster)
         return super().__new__(cls)
 

@@ -1,7 +1,7 @@
 """What an engine is: how one node of a cluster becomes a process.
 
 Owns the part of `server.properties` that both engines share: names, listeners, folders, voters, Kafka's own spelling.
-The engines are `ours.py` (our brokers) and `apache.py` (Apache Kafka). Simulated brokers are no processes: `sim/cluster.py`.
+The engines are `ours.py` (our brokers) and `apache.py` (Apache Kafka). Simulated brokers: `sim/engine/cluster.py`.
 
 Invariants
     I-ENGINE-1  The same `config` reaches both engines under the same names, so that an experiment can be repeated on

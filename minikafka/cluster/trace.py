@@ -1,6 +1,6 @@
 """The merged stream of events of a cluster: what its brokers wrote, and what the cluster and watched clients add.
 
-Each process appends to a file of its own; layout and fields are in `broker/trace.py` (uint32 length, JSON; t: monotonic
+Each process appends to a file of its own; layout and fields are in `broker/server/trace.py` (uint32 length, JSON; t: monotonic
 seconds, w: wall milliseconds, b: broker, i: incarnation, n: sequence, k: kind). The clock of t is the machine's, so events of
 different processes can be ordered.
 

@@ -12,7 +12,7 @@ With LAB_STRICT=1 in the environment (the solved notebooks, in tests) a verdict 
 
 Invariants
   I-LAB-1  a notebook with unsolved exercises runs from top to bottom: no function here raises unless LAB_STRICT is set
-  I-LAB-2  what is right is decided by importable functions (`minikafka/lab/checks/`), never by code in a cell
+  I-LAB-2  what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell
 """
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint

@@ -90,7 +90,7 @@ def note(verdict: Verdict) -> None:
 
 
 def find(exercise: str) -> Check:
-    """The check of an exercise; the checks of lab N live in `minikafka/lab/checks/labNN.py`."""
+    """The check of an exercise; the checks of lab N live in `minikafka/lab/labs/labNN/checks.py`."""
     if exercise not in CHECKS:
         load(exercise)
     return CHECKS[exercise]

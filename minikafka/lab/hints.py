@@ -1,11 +1,11 @@
 """Hints in three levels: a question that points the way, the concept behind it, where to read it.
 
 Owns the register of hints, and where the checks of a lab are found: hints stand beside them, in
-`minikafka/lab/checks/labNN.py`:
+`minikafka/lab/labs/labNN/checks.py`:
 
     hints("6.1", "Who may be behind without holding anybody up?",
           "The high watermark is the smallest log end offset of the replicas in sync.",
-          "minikafka/broker/partition.py: where the high watermark is moved")
+          "minikafka/broker/replication/shell/partition.py: where the high watermark is moved")
 
 Invariants
   I-HINT-1  every exercise has all three (a test asks); asking for a hint changes no verdict
@@ -46,7 +46,7 @@ def hints(exercise: str, question: str, concept: str, pointer: str) -> None:
 
 def load(exercise: str) -> None:
     """Imports the checks and hints of the exercise's lab. ModuleNotFoundError if there is no such lab."""
-    importlib.import_module(f"minikafka.lab.checks.lab{int(exercise.split('.')[0]):02d}")
+    importlib.import_module(f"minikafka.lab.labs.lab{int(exercise.split('.')[0]):02d}.checks")
 
 
 def hint(exercise: str, level: int | None = None) -> Hint:

@@ -24,9 +24,7 @@ import kafka.protocol.sasl  # noqa: F401  (imported for the classes they define)
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
-import minikafka.protocol.admin
-import minikafka.protocol.consumer
-import minikafka.protocol.internal  # noqa: F401
+import minikafka.protocol.apis  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
 from minikafka.protocol.reader import read_message, read_text, skip_tags
 

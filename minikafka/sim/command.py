@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from minikafka.sim import campaign as campaigns
 from minikafka.sim.ablations.command import add_arguments as add_ablate
-from minikafka.sim.faults import KINDS
-from minikafka.sim.progress import Progress
-from minikafka.sim.raft_campaign import RaftRun
-from minikafka.sim.scripts.command import add_arguments as add_tell
-from minikafka.sim.shrink import shrink
-from minikafka.sim.swarm import Run
+from minikafka.sim.raft.campaign import RaftRun
+from minikafka.sim.stories.telling.command import add_arguments as add_tell
+from minikafka.sim.swarm import campaign as campaigns
+from minikafka.sim.swarm.faults import KINDS
+from minikafka.sim.swarm.progress import Progress
+from minikafka.sim.swarm.shrink import shrink
+from minikafka.sim.swarm.swarm import Run
 
 PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
 

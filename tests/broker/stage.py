@@ -15,10 +15,10 @@ from typing import Any, ClassVar, TypeVar
 from kafka.protocol.metadata import MetadataRequest
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.peer import Peer
-from minikafka.sim.disk import Mount
-from minikafka.sim.host import host_name
-from minikafka.sim.world import CLIENT_PORT, World
+from minikafka.broker.server.peer import Peer
+from minikafka.sim.world.disk import Mount
+from minikafka.sim.world.host import host_name
+from minikafka.sim.world.world import CLIENT_PORT, World
 
 IDS = (1, 2, 3)
 S = TypeVar("S", bound="Stage")

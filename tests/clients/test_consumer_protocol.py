@@ -16,8 +16,8 @@ import pytest
 from minikafka import Cluster
 from minikafka.jars import KAFKA
 from minikafka.java import find_java
-from tests.wire.consumer_protocol import Group
-from tests.wire.test_consumer_protocol_timeouts import shorten_sessions
+from tests.wire.consumer_groups.consumer_protocol import Group
+from tests.wire.consumer_groups.test_timeouts import shorten_sessions
 
 from .kit import LIBRARIES, PATIENCE, Record, make_topic, take
 from .members import MEMBERS, ConfluentMember, Member, Members

@@ -18,7 +18,7 @@ from minikafka.lab.demos.command import main
 from minikafka.lab.demos.d1 import must_see, story
 from minikafka.lab.demos.page import Theatre, server
 from minikafka.lab.demos.runner import check, record
-from minikafka.lab.picture.theme import WIDTHS
+from minikafka.lab.picture.draw.theme import WIDTHS
 from tools.notebooks.build import ROOT
 
 

@@ -10,8 +10,8 @@ import minikafka
 from minikafka import Cluster
 from minikafka.cluster.doctor import Finding
 from minikafka.lab import check
-from minikafka.lab.checks import lab00
-from minikafka.lab.experiments.lab00 import PER_SECOND, TRUCKS, Fleet
+from minikafka.lab.labs.lab00 import checks as lab00
+from minikafka.lab.labs.lab00.experiment import PER_SECOND, TRUCKS, Fleet
 
 SESSION, HEARTBEAT = 3.0, 1.0  # seconds, preset "class"
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.broker.live import LiveFs
-from minikafka.lab.experiments.hexview import COLOURS, Dump, fields
-from minikafka.lab.experiments.lab02 import (
+from minikafka.broker.server.live import LiveFs
+from minikafka.lab.labs.lab02.hexview import COLOURS, Dump, fields
+from minikafka.lab.labs.lab02.experiment import (
     HOUR_MS,
     START_MS,
     a_log,

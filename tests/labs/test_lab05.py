@@ -7,12 +7,17 @@ from functools import partial
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from minikafka.lab.checks.lab05 import POLICIES, sums
+from minikafka.lab.labs.lab05.checks import POLICIES, sums
 from minikafka.lab.demos import Scene, d7
 from minikafka.lab.demos.runner import record
-from minikafka.lab.experiments import lab05, lab05_late, lab05_paper, lab05_stage
-from minikafka.lab.experiments.lab05_chart import Bars
-from minikafka.lab.experiments.lab05_member import Member
+from minikafka.lab.labs.lab05 import (
+    experiment as lab05,
+    late as lab05_late,
+    paper as lab05_paper,
+    stage as lab05_stage,
+)
+from minikafka.lab.labs.lab05.chart import Bars
+from minikafka.lab.labs.lab05.member import Member
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.lab.experiments import lab06
-from minikafka.lab.experiments.steady import Reader
+from minikafka.lab.labs.lab06 import experiment as lab06
+from minikafka.lab.labs.steady import Reader
 
 
 def last_read(lag: tuple[int, int]) -> tuple[int, int, int | None]:

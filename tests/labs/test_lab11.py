@@ -12,8 +12,8 @@ from kafka.partitioner.default import murmur2
 
 from minikafka import Cluster
 from minikafka.datasets import taxi_trips
-from minikafka.lab.checks import lab11
-from minikafka.lab.experiments.lab11 import commits_on_disk, count_zones, missing_offsets, read_range
+from minikafka.lab.labs.lab11 import checks as lab11
+from minikafka.lab.labs.lab11.experiment import commits_on_disk, count_zones, missing_offsets, read_range
 
 SETTINGS = {"offsets.topic.num.partitions": 1, "group.min.session.timeout.ms": 1000}
 SEVEN = datetime(2025, 6, 2, 7, 0, tzinfo=timezone.utc)

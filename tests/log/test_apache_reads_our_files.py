@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaProducer
 
 from minikafka import Cluster
-from minikafka.broker.live import LiveFs
+from minikafka.broker.server.live import LiveFs
 from minikafka.jars import KAFKA, JarsMissing, jars
 from minikafka.java import use_java
 from minikafka.log import Header, Log, LogConfig, build, records

@@ -1,10 +1,10 @@
-"""Traces written by hand: a cluster of three brokers in a few lines, in the words of broker/trace.py."""
+"""Traces written by hand: a cluster of three brokers in a few lines, in the words of broker/server/trace.py."""
 from __future__ import annotations
 
 from typing import Any
 
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.frame import Frame
-from minikafka.lab.picture.run import Run
 
 TP = "flights-0"
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from minikafka.cluster import Cluster
-from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.facts.run import Run
 
 Look = Callable[[Any, Run], None]
 TP = "flights-0"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from minikafka.lab.picture.paper import Label
-from minikafka.lab.picture.svg import to_svg
+from minikafka.lab.picture.draw.paper import Label
+from minikafka.lab.picture.draw.svg import to_svg
 from tests.picture.frames import FRAMES
 from tests.picture.test_svg import PAPERS, clashes
 from tests.view.page import MARKS, PATIENCE, chromium

@@ -6,9 +6,9 @@ from base64 import b64decode
 from typing import Any
 from xml.etree import ElementTree
 
-from minikafka.lab.picture.charts import BLUE, GREY, charts, rates, read
-from minikafka.lab.picture.charts_still import thinned
-from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.draw.charts import BLUE, GREY, charts, rates, read
+from minikafka.lab.picture.draw.charts_still import thinned
+from minikafka.lab.picture.facts.run import Run
 
 ZERO = 100.0
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.lab.picture.run import Run
-from minikafka.lab.picture.svg import draw
-from minikafka.lab.picture.theme import WIDTHS
+from minikafka.lab.picture.draw.svg import draw
+from minikafka.lab.picture.draw.theme import WIDTHS
+from minikafka.lab.picture.facts.run import Run
 
 PICTURES = Path(__file__).parents[2] / "labs" / "pictures"
 RUN = str(PICTURES / "readme.mk")

@@ -9,9 +9,9 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from minikafka.cluster import Cluster
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.frame import Frame
-from minikafka.lab.picture.run import Run
-from minikafka.lab.picture.svg import to_svg
 from tests.picture.test_run import sound
 
 TP = "flights-0"

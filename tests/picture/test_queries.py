@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import re
 
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.draw.text import to_text
 from minikafka.lab.picture.frame import Batch, Flow
-from minikafka.lab.picture.svg import to_svg
-from minikafka.lab.picture.text import to_text
 from tests.picture.script import TP, Script
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from minikafka.cluster.trace import order
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.facts.run import EVERY, Run
+from minikafka.lab.picture.facts.state import State
 from minikafka.lab.picture.frame import Frame, Kind
-from minikafka.lab.picture.run import EVERY, Run
-from minikafka.lab.picture.state import State
-from minikafka.lab.picture.svg import to_svg
-from minikafka.lab.picture.text import to_text
 from tests.picture.script import TP, Script
 from tests.picture.stories import recorded
 

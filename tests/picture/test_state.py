@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from minikafka.lab.picture.draw.text import to_text
 from minikafka.lab.picture.frame import Frame, Lane, Level
-from minikafka.lab.picture.text import to_text
 from tests.picture.script import TP, Script
 from tests.picture.stories import cluster
 

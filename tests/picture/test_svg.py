@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from minikafka.lab.picture.draw.head import draw_head
+from minikafka.lab.picture.draw.paper import Label, Paper
+from minikafka.lab.picture.draw.svg import draw, to_svg
+from minikafka.lab.picture.draw.theme import WIDTHS, fitting
 from minikafka.lab.picture.frame import Broker, Flow, Frame, Ghost, Level, Row
-from minikafka.lab.picture.head import draw_head
-from minikafka.lab.picture.paper import Label, Paper
-from minikafka.lab.picture.svg import draw, to_svg
-from minikafka.lab.picture.theme import WIDTHS, fitting
 from tests.picture.frames import FRAMES, lane, leader, partition, slow_follower, two_crowns, unclean_loss
 from tests.picture.invented import frames
 

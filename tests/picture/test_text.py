@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from minikafka.lab.picture import words
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.draw.theme import WIDTHS
 from minikafka.lab.picture.frame import Frame
-from minikafka.lab.picture.svg import to_svg
-from minikafka.lab.picture.text import to_text
-from minikafka.lab.picture.theme import WIDTHS
+from minikafka.lab.picture.sentences import words
 from tests.picture.frames import FRAMES, no_commit, unknown
 from tests.picture.invented import frames
 from tests.picture.script import TP, Script

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from minikafka.lab.picture.svg import to_svg
-from minikafka.lab.picture.theme import DARK, EPOCHS, LIGHT, style
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.draw.theme import DARK, EPOCHS, LIGHT, style
 from tests.picture.frames import FRAMES, slow_follower
 
 LETTERS = ["ink", "soft", "good-t", "wait-t", "bad-t", "hw-t"]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.frame import Frame, Lane
-from minikafka.lab.picture.run import Run
 from tests.picture.stories import trouble, unclean
 
 

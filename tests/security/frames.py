@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import minikafka.broker.handlers  # noqa: F401  (fills the table)
-from minikafka.broker.api import CLIENTS, HANDLERS
+from minikafka.broker.server.registry import CLIENTS, HANDLERS
 from minikafka.log.batch import build
 from minikafka.protocol.codec import REQUESTS, encode_request
 

@@ -13,13 +13,13 @@ from uuid import UUID
 import pytest
 
 from minikafka import Cluster
-from minikafka.broker.exposure import check_exposure, is_loopback
-from minikafka.broker.log_dir import LogDir, LogDirError
-from minikafka.broker.log_lines import OneLine, escaped
+from minikafka.broker.config.definition import ConfigError
+from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.server.listeners import check_exposure, is_loopback
+from minikafka.broker.server.log_lines import OneLine, escaped
+from minikafka.broker.storage.shell.log_dir import LogDir, LogDirError
 from minikafka.cluster.plan import free_ports
-from minikafka.core.config_def import ConfigError
-from minikafka.core.configs import BrokerConfig
-from minikafka.sim.disk import Mount, SimDisk
+from minikafka.sim.world.disk import Mount, SimDisk
 
 
 def config(listeners: str, **more: str) -> BrokerConfig:

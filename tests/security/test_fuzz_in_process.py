@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from minikafka.broker import api
-from minikafka.sim.world import CLIENT_PORT, INTERNAL_PORT
+from minikafka.broker.server import registry as api
+from minikafka.sim.world.world import CLIENT_PORT, INTERNAL_PORT
 from tests.security.frames import corpus, hostile, mutated
 from tests.security.world import Client, World
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.protocol.group_records import TOLD, assigned_partitions, subscribed_topics
+from minikafka.broker.groups.records import TOLD, assigned_partitions, subscribed_topics
 
 MANY = 2**31 - 1
 

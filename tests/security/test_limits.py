@@ -9,10 +9,10 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka.broker.connection import HALF_FRAME_S, READ_AHEAD, TURN, UNREAD_S
+from minikafka.broker.server.connection import HALF_FRAME_S, READ_AHEAD, TURN, UNREAD_S
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
-from minikafka.sim.world import INTERNAL_PORT
+from minikafka.sim.world.world import INTERNAL_PORT
 from tests.security.world import Client, World
 from tests.wire.raw import header
 

@@ -19,7 +19,7 @@ from minikafka.log.batch import HEADER, HEADER_SIZE, Header, batches, build, rec
 from minikafka.log.records import INSPECTED, MalformedRecord
 from minikafka.log.validate import MOST_RECORDS, client_batch
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.env import EPOCH_MS
+from minikafka.sim.world.env import EPOCH_MS
 from tests.security.batches import GZIP, LZ4, SNAPPY, ZSTD, cases, checked, flipped, with_body, with_field
 from tests.security.test_fuzz_in_process import broken
 from tests.security.world import Client, World

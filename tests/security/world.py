@@ -12,9 +12,9 @@ from kafka.protocol.api_message import ApiMessage
 
 from minikafka.log.batch import batches
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
-from minikafka.sim.host import host_name
-from minikafka.sim.world import CLIENT_PORT
-from minikafka.sim.world import World as SimWorld
+from minikafka.sim.world.host import host_name
+from minikafka.sim.world.world import CLIENT_PORT
+from minikafka.sim.world.world import World as SimWorld
 
 T = TypeVar("T")
 PIECE = 32 << 10  # bytes that a slow reader takes at once

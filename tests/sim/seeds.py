@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 
-from minikafka.sim import coverage
-from minikafka.sim.campaign import campaign
+from minikafka.sim.swarm import coverage
+from minikafka.sim.swarm.campaign import campaign
 
 
 class Half:

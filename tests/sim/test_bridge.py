@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
 
-from minikafka.sim.bridge import Bridge
-from minikafka.sim.world import World
+from minikafka.sim.engine.bridge import Bridge
+from minikafka.sim.world.world import World
 
 
 def test_kafka_python_through_the_death_of_a_simulated_leader() -> None:

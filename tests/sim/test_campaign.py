@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.sim import campaign as campaigns
-from minikafka.sim import command, coverage, faults, workload
-from minikafka.sim.campaign import Campaign, Outcome, kept_seeds, write_ledger
-from minikafka.sim.faults import CAUGHT_WRITING, CONTROLLER, KINDS, Fault
-from minikafka.sim.shrink import shrink
-from minikafka.sim.swarm import OWN_QUORUM, Run, Shape, run_seed
+from minikafka.sim import command
+from minikafka.sim.swarm import campaign as campaigns
+from minikafka.sim.swarm import coverage, faults, workload
+from minikafka.sim.swarm.campaign import Campaign, Outcome, kept_seeds, write_ledger
+from minikafka.sim.swarm.faults import CAUGHT_WRITING, CONTROLLER, KINDS, Fault
+from minikafka.sim.swarm.shrink import shrink
+from minikafka.sim.swarm.swarm import OWN_QUORUM, Run, Shape, run_seed
 
 DRAWN = "1bb0ddf44f378c3f"  # a digest of what some seeds draw
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from minikafka.client.admin.admin import Admin
+from minikafka.client.producer.producer import Producer
 from minikafka.history import History
-from minikafka.sim.clients.admin import Admin
-from minikafka.sim.clients.producer import Producer
-from minikafka.sim.damage import damaged, places
-from minikafka.sim.faults import CLIENTS_STRUCK, LEADER, Fault
 from minikafka.sim.invariants import Watch
-from minikafka.sim.loop import DEAD
-from minikafka.sim.operator import Operator
-from minikafka.sim.swarm import Run
-from minikafka.sim.world import World
+from minikafka.sim.swarm.faults import CLIENTS_STRUCK, LEADER, Fault
+from minikafka.sim.swarm.operator import Operator
+from minikafka.sim.swarm.swarm import Run
+from minikafka.sim.world.damage import damaged, places
+from minikafka.sim.world.loop import DEAD
+from minikafka.sim.world.world import World
 
 TP = ("t", 0)
 

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.log_dir import LogDirError
-from minikafka.broker.metadata_log import MetadataLog
-from minikafka.broker.metadata_snapshots import build
-from minikafka.core.raft_messages import SnapshotId
+from minikafka.broker.metadata.records import ProducerIdsRecord
+from minikafka.broker.raft.messages import SnapshotId
+from minikafka.broker.raft.shell.metadata_log import MetadataLog
+from minikafka.broker.raft.shell.snapshot_files import build
+from minikafka.broker.storage.shell.log_dir import LogDirError
+from minikafka.client.admin.admin import Admin
 from minikafka.history import History
-from minikafka.protocol.records import ProducerIdsRecord
-from minikafka.sim import damage
-from minikafka.sim.clients.admin import Admin
-from minikafka.sim.disk import SimDisk
-from minikafka.sim.env import SimEnv
-from minikafka.sim.faults import CONTROLLER, METADATA_FLIPPED, Fault
 from minikafka.sim.invariants import Watch
-from minikafka.sim.loop import DEAD, Killed, SimLoop
-from minikafka.sim.net import SimNetwork
-from minikafka.sim.operator import Operator
-from minikafka.sim.swarm import Run, Shape
-from minikafka.sim.world import World
+from minikafka.sim.swarm.faults import CONTROLLER, METADATA_FLIPPED, Fault
+from minikafka.sim.swarm.operator import Operator
+from minikafka.sim.swarm.swarm import Run, Shape
+from minikafka.sim.world import damage
+from minikafka.sim.world.disk import SimDisk
+from minikafka.sim.world.env import SimEnv
+from minikafka.sim.world.loop import DEAD, Killed, SimLoop
+from minikafka.sim.world.net import SimNetwork
+from minikafka.sim.world.world import World
 
 FOLDER = "/metadata/__cluster_metadata-0"
 Story = Callable[[World, Operator, Admin], Coroutine[Any, Any, None]]

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.sim.swarm import run_seed
-from minikafka.sim.world import World
+from minikafka.sim.swarm.swarm import run_seed
+from minikafka.sim.world.world import World
 from tests.sim.test_world import Shop
 
 FAULTS = ("kill", "powerloss", "pause", "cut", "slow", "reset", "wipe")

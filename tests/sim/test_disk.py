@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from minikafka.sim.disk import Mount, SimDisk
-from minikafka.sim.loop import Killed, SimLoop
+from minikafka.sim.world.disk import Mount, SimDisk
+from minikafka.sim.world.loop import Killed, SimLoop
 
 
 def mounted() -> tuple[SimDisk, Mount]:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.log_dir import HIGH_WATERMARKS
-from minikafka.broker.metadata_log import FOLDER
+from minikafka.broker.raft.shell.metadata_log import FOLDER
+from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS
+from minikafka.client.admin.admin import Admin
+from minikafka.client.consumer.consumer import Consumer
+from minikafka.client.producer.producer import Producer
 from minikafka.log import build, checkpoint
-from minikafka.sim.clients.admin import Admin
-from minikafka.sim.clients.consumer import Consumer
-from minikafka.sim.clients.producer import Producer
-from minikafka.sim.damage import places
-from minikafka.sim.loop import DEAD
-from minikafka.sim.world import CLIENTS, World
+from minikafka.sim.world.damage import places
+from minikafka.sim.world.loop import DEAD
+from minikafka.sim.world.world import CLIENTS, World
 
 
 def clients(world: World) -> tuple[Any, list[tuple[str, int]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minikafka.sim.scripts.story import Story
+from minikafka.sim.stories.telling.story import Story
 
 
 def test_a_follower_that_diverged_hears_the_high_watermark_although_nothing_new_is_written() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.sim.loop import Killed, ProcessLoop, SimLoop
+from minikafka.sim.world.loop import Killed, ProcessLoop, SimLoop
 
 
 def worlds() -> tuple[SimLoop, ProcessLoop]:

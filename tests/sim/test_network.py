@@ -11,10 +11,10 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from minikafka.protocol.codec import encode_request
-from minikafka.sim.hold import Hold
-from minikafka.sim.loop import ProcessLoop, SimLoop
-from minikafka.sim.net import SimNetwork
-from minikafka.sim.transport import HIGH_WATER
+from minikafka.sim.world.hold import Hold
+from minikafka.sim.world.loop import ProcessLoop, SimLoop
+from minikafka.sim.world.net import SimNetwork
+from minikafka.sim.world.transport import HIGH_WATER
 
 
 class End(asyncio.Protocol):

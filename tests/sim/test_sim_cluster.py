@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from minikafka import BrokerDied, Cluster, ClusterError, NotReady, NotSupported, Trace
-from minikafka.sim.cluster import SimCluster
+from minikafka.sim.engine.cluster import SimCluster
 
 # What works here as the live cluster has it, because it asks only methods that are ours.
 SHARED = {"connect", "leader", "isr", "closed", "view"}

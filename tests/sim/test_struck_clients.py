@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from minikafka.client.admin.admin import Admin
+from minikafka.client.consumer.reader import read_all
+from minikafka.client.producer.producer import Producer
 from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
-from minikafka.sim.client_process import KILLED, ClientProcess
-from minikafka.sim.clients.admin import Admin
-from minikafka.sim.clients.producer import Producer
-from minikafka.sim.clients.reader import read_all
-from minikafka.sim.faults import BUSY_S, CLIENT, CLIENTS_STRUCK, Fault, Striker
-from minikafka.sim.loop import DEAD, RUNNING
-from minikafka.sim.swarm import Result, Run
-from minikafka.sim.world import World
+from minikafka.sim.swarm.client_process import KILLED, ClientProcess
+from minikafka.sim.swarm.faults import BUSY_S, CLIENT, CLIENTS_STRUCK, Fault, Striker
+from minikafka.sim.swarm.swarm import Result, Run
+from minikafka.sim.world.loop import DEAD, RUNNING
+from minikafka.sim.world.world import World
 
 
 def alone(client: Callable[[ClientProcess], Awaitable[None]]) -> tuple[World, History, ClientProcess]:

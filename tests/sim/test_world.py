@@ -11,13 +11,13 @@ from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka.broker.partition import Partition
-from minikafka.broker.peer import Peer
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.server.peer import Peer
 from minikafka.log.batch import batches, build, records
+from minikafka.protocol.apis import BrokerHeartbeatRequest
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.protocol.internal import BrokerHeartbeatRequest
-from minikafka.sim.hold import Message
-from minikafka.sim.world import World
+from minikafka.sim.world.hold import Message
+from minikafka.sim.world.world import World
 
 Story = Callable[["Shop"], Coroutine[Any, Any, None]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minikafka import Cluster
-from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view import living
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view.cursor import LIVE, PLAY, STILL, Cursor, moved, passed
 
 

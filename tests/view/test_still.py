@@ -14,7 +14,7 @@ import pytest
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
-from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view import View
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from minikafka import Cluster
-from minikafka.lab.picture.run import Run
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view import View, living, painter, registry, show
 from minikafka.lab.view import view as view_module
 from minikafka.lab.view.orders import ORDERS

@@ -11,7 +11,7 @@ from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from tests.wire.consumer_protocol import Group
+from tests.wire.consumer_groups.consumer_protocol import Group
 from tests.wire.raw import Raw
 
 

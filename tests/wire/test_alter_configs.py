@@ -105,7 +105,7 @@ OK = ("retention.ms", SET, "1000")
      "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."),
 ])
 def test_changes_of_a_topic(at: Place, topic: str | None, change: Change, code: int, text: str | None) -> None:
-    """Fails if a check is missing, comes in another order, or speaks other words (core/alter_configs.py)."""
+    """Fails if a check is missing, comes in another order, or speaks other words (broker/config/alter.py)."""
     name = at.name if topic is None else topic
     assert incremental(at.raw, (TOPIC, name, [change]), check=True) == [(TOPIC, name, code, text)]
 

@@ -21,7 +21,7 @@ from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
 from minikafka.log.batch import build
-from minikafka.protocol.admin import UnregisterBrokerRequest
+from minikafka.protocol.apis import UnregisterBrokerRequest
 from tests.conftest import SETTINGS
 from tests.wire.conftest import describe
 from tests.wire.raw import Raw
@@ -110,7 +110,7 @@ def state(raw: Raw, name: str) -> list[tuple[int, int, list[int], list[int]]]:
     (3, [[]], 39, "The manual partition assignment includes an empty replica list."),
 ])
 def test_more_partitions(raw: Raw, name: str, count: int, replicas: Any, code: int, text: str | None) -> None:
-    """Fails if core/create_partitions.py checks something else, in another order, or speaks other words."""
+    """Fails if broker/controller/admin/create_partitions.py checks something else, in another order, or speaks other words."""
     create(raw, topic(name, 2, 2))
     assert grow(raw, (name, count, replicas)) == [(name, code, text and text.format(name))]
 
@@ -191,7 +191,7 @@ def latest(raw: Raw, name: str) -> int:
 
 @judged
 def test_moves_that_are_refused(raw: Raw, name: str) -> None:
-    """Fails if core/reassignment.py checks something else, in another order, or speaks other words."""
+    """Fails if broker/controller/admin/alter_reassignments.py checks something else, in another order, or speaks other words."""
     create(raw, topic(name, assign=[(0, [1, 2])]))
     prefix = "The manual partition assignment includes "
     for wanted, code, text in [

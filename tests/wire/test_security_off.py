@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
-from minikafka.protocol.admin import (
+from minikafka.protocol.apis import (
     CreateDelegationTokenRequest,
     DescribeDelegationTokenRequest,
     ExpireDelegationTokenRequest,

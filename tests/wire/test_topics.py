@@ -73,7 +73,7 @@ def verdict(raw: Raw, wanted: Any) -> tuple[int, str | None]:
      "configured with remote log storage."),
 ])
 def test_what_is_refused_and_in_which_words(raw: Raw, numbers: Any, code: int, text: str) -> None:
-    """Fails if core/create_topics.py or core/configs.py checks something else, or in another order."""
+    """Fails if controller/admin/create_topics.py or config/effective.py checks something else, or in another order."""
     assert verdict(raw, topic("refused", **numbers)) == (code, text)
 
 

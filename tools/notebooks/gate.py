@@ -126,14 +126,14 @@ def judge_exercise(exercise: str, source: str, wrong: dict[str, Any]) -> Result:
 
 def prepare(number: int) -> None:
     """What the checks of a lab need once and slowly (a Spark session, say), outside of the time for a verdict."""
-    checks = importlib.import_module(f"minikafka.lab.checks.lab{number:02d}")
+    checks = importlib.import_module(f"minikafka.lab.labs.lab{number:02d}.checks")
     getattr(checks, "prepare", lambda: None)()
 
 
 def judge_lab(lab: Lab) -> list[Result]:
     """Judges every exercise of a lab in this process."""
     try:
-        wrong = importlib.import_module(f"tests.labs.wrong.lab{lab.number:02d}").WRONG
+        wrong = importlib.import_module(f"minikafka.lab.labs.lab{lab.number:02d}.wrong").WRONG
     except ModuleNotFoundError:
         wrong = {}
     cells = [c.source for c in lab.cells if c.cell_type == "code" and any(BEGIN.match(x) for x in c.source.splitlines())]

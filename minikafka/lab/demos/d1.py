@@ -8,7 +8,7 @@ from kafka.protocol.consumer import FetchRequest
 
 from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
 from minikafka.lab.demos.facts import Facts
-from minikafka.lab.experiments.steady import Reader, Writer, read_all
+from minikafka.lab.labs.steady import Reader, Writer, read_all
 
 TOPIC, TP = "positions", "positions-0"
 

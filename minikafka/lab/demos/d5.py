@@ -6,10 +6,10 @@ from typing import Any
 
 from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
 from minikafka.lab.demos.facts import Facts
-from minikafka.lab.experiments.lab08 import TOPIC, TP, A, C, D
-from minikafka.lab.experiments.lab08_unclean import one_try
-from minikafka.lab.experiments.steady import Reader, Writer
-from minikafka.sim.watched import Told
+from minikafka.lab.labs.lab08.experiment import TOPIC, TP, A, C, D
+from minikafka.lab.labs.lab08.unclean import one_try
+from minikafka.lab.labs.steady import Reader, Writer
+from minikafka.sim.engine.watched import Told
 
 RECORDS = 40
 

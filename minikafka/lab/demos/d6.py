@@ -7,8 +7,8 @@ from typing import Any
 
 from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
 from minikafka.lab.demos.facts import Facts
-from minikafka.lab.experiments.lab08 import TP, C
-from minikafka.lab.experiments.lab08_unclean import disaster
+from minikafka.lab.labs.lab08.experiment import TP, C
+from minikafka.lab.labs.lab08.unclean import disaster
 
 COMMON, ALONE, LATER = 70, 30, 20
 # Moments of each scene, and what the class reads then; the steps of `disaster` that are not named here are not shown.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from minikafka.client import Consumer
 from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
 from minikafka.lab.demos.facts import Facts
-from minikafka.lab.experiments.lab05 import INTERVAL, POLICIES, WORK
-from minikafka.lab.experiments.lab05_stage import Stage as Room
-from minikafka.sim.clients import Consumer
+from minikafka.lab.labs.lab05.experiment import INTERVAL, POLICIES, WORK
+from minikafka.lab.labs.lab05.stage import Stage as Room
 
 TP = "rides-0"
 RECORDS = 140

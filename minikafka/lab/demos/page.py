@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from minikafka.lab.demos.demo import Demo
 from minikafka.lab.demos.runner import Recording, record
-from minikafka.lab.picture.theme import SCREENS, WIDTHS
+from minikafka.lab.picture.draw.theme import SCREENS, WIDTHS
 
 PAGE = Path(__file__).parent / "page.html"
 LOOPBACK = "127.0.0.1"
@@ -59,7 +59,7 @@ class Theatre:
         """For which width to draw, so that letters are as large as a place of this shape allows: the paper's width is chosen
         by its height, and that by the scene's tallest moment, so that nothing grows and shrinks as the scene goes on.
         """
-        from minikafka.lab.picture.svg import draw
+        from minikafka.lab.picture.draw.svg import draw
         if (demo, scene) not in self._heights:
             found = self.recording(demo, scene)
             self._heights[demo, scene] = max(draw(found.run.at(m.t), "projector", PLACE)[1] for m in found.moments)
@@ -94,7 +94,7 @@ class Theatre:
         return _json({"begin": found.begin, "end": found.end, "moments": [asdict(m) for m in found.moments]})
 
     def _frame(self, query: Query) -> Answer:
-        from minikafka.lab.picture.svg import to_svg
+        from minikafka.lab.picture.draw.svg import to_svg
         found, theme, t = self._asked(query), query.get("theme", "auto"), float(query["t"])
         if theme not in THEMES:
             raise ValueError(f"no theme {theme!r}")

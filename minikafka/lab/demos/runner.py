@@ -47,7 +47,7 @@ class Recording:
 
 def record(scene: Scene) -> Recording:
     """Play a scene in the simulator."""
-    from minikafka.lab.picture.run import Run
+    from minikafka.lab.picture.facts.run import Run
     stage, began = Stage(), time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):  # the preset says what it shortens, once a cluster
         events = stage.play(scene)
@@ -58,7 +58,7 @@ def record(scene: Scene) -> Recording:
 
 def check(demo: Demo, say: Callable[[str], None] = print) -> bool:
     """Play every scene of a demo and say, a line each, what was seen. Whether all of it held."""
-    from minikafka.lab.picture.svg import to_svg
+    from minikafka.lab.picture.draw.svg import to_svg
     good = True
     for scene in demo.scenes:
         say(f"{demo.name} {demo.title}: {scene.title}")

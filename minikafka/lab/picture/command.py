@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from minikafka.lab.picture.run import Run
-from minikafka.lab.picture.svg import to_svg
-from minikafka.lab.picture.text import to_text
-from minikafka.lab.picture.theme import WIDTHS
-from minikafka.lab.picture.words import clock
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.draw.theme import WIDTHS
+from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.sentences.words import clock
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,12 +7,12 @@ Invariants
 from __future__ import annotations
 
 from minikafka.lab.picture import frame as f
-from minikafka.lab.picture.clients import Group
-from minikafka.lab.picture.flows import flows, rates
-from minikafka.lab.picture.partitions import NOBODY, Partition, Replica
-from minikafka.lab.picture.quorum import METADATA
+from minikafka.lab.picture.draw.flows import flows, rates
+from minikafka.lab.picture.facts.clients import Group
+from minikafka.lab.picture.facts.partitions import NOBODY, Partition, Replica
+from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.scene import Scene, names
-from minikafka.lab.picture.sentence import sentence
+from minikafka.lab.picture.sentences.sentence import sentence
 
 CELLS = 24                             # records of a lane that are drawn one by one
 MORE = 40                              # ... if that is what it takes to show where the high watermark stands

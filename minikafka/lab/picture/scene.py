@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.lab.picture.partitions import NOBODY, Partition
-from minikafka.lab.picture.quorum import METADATA
-from minikafka.lab.picture.state import LAG, State
+from minikafka.lab.picture.facts.partitions import NOBODY, Partition
+from minikafka.lab.picture.facts.quorum import METADATA
+from minikafka.lab.picture.facts.state import LAG, State
 
 Event = dict[str, Any]
 

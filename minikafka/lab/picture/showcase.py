@@ -15,8 +15,8 @@ import sys
 from typing import Any
 
 from minikafka import Cluster
-from minikafka.lab.experiments.steady import Writer
-from minikafka.lab.picture.run import Run
+from minikafka.lab.labs.steady import Writer
+from minikafka.lab.picture.facts.run import Run
 
 TOPIC, PARTITION = "flights", 2
 

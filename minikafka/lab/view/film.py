@@ -9,9 +9,9 @@ import itertools
 import threading
 from pathlib import Path
 
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.frame import Frame
-from minikafka.lab.picture.run import Run
-from minikafka.lab.picture.svg import to_svg
 
 _numbers = itertools.count(1)
 
@@ -39,7 +39,7 @@ class Film:
         return to_svg(frame, theme=self.theme, size=self.size, name=self._name, pixels=pixels)
 
     def text(self, frame: Frame) -> str:
-        from minikafka.lab.picture.text import to_text
+        from minikafka.lab.picture.draw.text import to_text
         return to_text(frame)
 
     def save(self, path: str | Path) -> Path:

@@ -12,7 +12,7 @@ import os
 import threading
 from typing import Any
 
-from minikafka.lab.picture.svg import image
+from minikafka.lab.picture.draw.svg import image
 
 PAGE, STILL, NOWHERE = "page", "still", "nowhere"
 WIDGET = "application/vnd.jupyter.widget-view+json"

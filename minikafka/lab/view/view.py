@@ -21,9 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from minikafka.lab.picture.draw.theme import WIDTHS
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.frame import Frame
-from minikafka.lab.picture.run import Run
-from minikafka.lab.picture.theme import WIDTHS
 from minikafka.lab.view import front, registry
 from minikafka.lab.view.cursor import SPEEDS, Cursor
 from minikafka.lab.view.film import Film
@@ -79,7 +79,7 @@ class View:
 
     def charts(self, tp: str | None = None) -> Any:
         """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still picture of it."""
-        from minikafka.lab.picture.charts import charts
+        from minikafka.lab.picture.draw.charts import charts
         self._film.refresh()
         return charts(self.run, tp or self._painter.cursor.tp)
 

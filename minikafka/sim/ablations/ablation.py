@@ -4,7 +4,7 @@
     def counts_stale_fetches() -> AbstractContextManager[object]:
         return replaced(Replica, "on_follower_fetch", anything)
 
-The broker has no branches for this: an ablation replaces a function or method of core/, log/ or broker/ for as long as
+The broker has no branches for this: an ablation replaces a function or method of log/ or broker/ for as long as
 its context lasts. A harness that catches every ablation can see; one that has never caught anything may be blind.
 
 Owns: the ablations by name, and the hunt for a seed that kills.
@@ -47,7 +47,7 @@ class Ablation:
         return self.script or self.profile.__name__  # type: ignore[union-attr]
 
     def seeds(self) -> range:
-        from minikafka.sim.scripts.script import load
+        from minikafka.sim.stories.telling.script import load
         return range(load()[self.script].seed, load()[self.script].seed + 1) if self.script else range(SEEDS)
 
     def falls_at(self, seed: int) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Ablation:
         return tuple(one for one in self._everything_at(seed) if one in self.falls)
 
     def _everything_at(self, seed: int) -> tuple[str, ...]:
-        from minikafka.sim.scripts.script import load, tell
+        from minikafka.sim.stories.telling.script import load, tell
         if self.script is not None:
             return tell(load()[self.script], seed, self.patch()).violations
         assert self.profile is not None, self.shown_by

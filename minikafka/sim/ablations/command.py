@@ -71,7 +71,7 @@ def _row(one: Ablation) -> Row:
 
 
 def _swarmed(one: Ablation, count: int) -> Row:
-    from minikafka.sim.swarm import run_seed
+    from minikafka.sim.swarm.swarm import run_seed
     for seed in range(count):
         with one.patch():
             fallen = {violation.id: None for violation in run_seed(seed).violations}

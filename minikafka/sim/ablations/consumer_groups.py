@@ -6,11 +6,11 @@ from collections.abc import Set
 from contextlib import AbstractContextManager
 from typing import Any
 
-import minikafka.broker.groups as broker_groups
-from minikafka.core.consumer_state import ConsumerGroupState
+import minikafka.broker.groups.shell.coordinator as broker_groups
+from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
-from minikafka.sim.faults import BROKERS_ASSIGN, CLIENT_KINDS
-from minikafka.sim.swarm import Run
+from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CLIENT_KINDS
+from minikafka.sim.swarm.swarm import Run
 
 
 def groups_struck(seed: int) -> tuple[str, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from minikafka.broker.log_dir import CLEAN, LogDir
-from minikafka.broker.replicas import ReplicaManager
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+from minikafka.broker.storage.shell.log_dir import CLEAN, LogDir
 from minikafka.log import segment
 from minikafka.log.loader import Loader
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
-from minikafka.sim.ablations.unrest import unrest
+from minikafka.sim.ablations.worlds.unrest import unrest
 
 
 @ablation("63", "recovery believes every batch whose header makes sense", falls="I5 I10 I16",

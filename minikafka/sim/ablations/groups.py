@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from minikafka.broker.group_log import GroupLog
-from minikafka.broker.group_partition import GroupPartition
-from minikafka.core.group import Group
-from minikafka.core.group_messages import Assigned, Store, Sync
+from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.messages import Assigned, Store, Sync
+from minikafka.broker.groups.shell.shard import GroupPartition
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced

@@ -5,16 +5,17 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from minikafka.broker.controller import ControllerShell
-from minikafka.core import alter_partition, replica
-from minikafka.core.controller import Controller
-from minikafka.core.image import Broker, MetadataImage
-from minikafka.core.isr import Follower
-from minikafka.core.replica import Replica
-from minikafka.core.replica_effects import Effect
+from minikafka.broker.controller import alter_partition
+from minikafka.broker.controller.controller import Controller
+from minikafka.broker.controller.shell.active_controller import ControllerShell
+from minikafka.broker.metadata.image import Broker, MetadataImage
+from minikafka.broker.replication import replica
+from minikafka.broker.replication.effects import Effect
+from minikafka.broker.replication.isr import Follower
+from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
-from minikafka.sim.ablations.unrest import unrest
+from minikafka.sim.ablations.worlds.unrest import unrest
 
 
 @ablation("15", "a replica may join as soon as it fetches", falls="I2 I3 I4 lost-write",

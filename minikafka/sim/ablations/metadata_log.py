@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from minikafka.broker.metadata_log import MetadataLog
-from minikafka.broker.metadata_snapshots import SnapshotFiles
-from minikafka.core.raft_messages import SnapshotId
+from minikafka.broker.raft.messages import SnapshotId
+from minikafka.broker.raft.shell.metadata_log import MetadataLog
+from minikafka.broker.raft.shell.snapshot_files import SnapshotFiles
 from minikafka.log.flush import Flush
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
-from minikafka.sim.ablations.lone_metadata_log import voter_alone
-from minikafka.sim.disk import SimFile
+from minikafka.sim.ablations.worlds.lone_metadata_log import voter_alone
+from minikafka.sim.world.disk import SimFile
 
 
 @ablation("36", "a voter's flush does not reach the disk", falls="I8", profile=voter_alone)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from minikafka.core.raft_election import Elections
-from minikafka.core.raft_messages import Effect, FetchAnswer, Flush, Persist, Vote
-from minikafka.core.raft_node import Node
-from minikafka.core.raft_replication import Replication
-from minikafka.core.raft_roles import NEVER, Leader, Prospective, Unattached
+from minikafka.broker.raft.election import Elections
+from minikafka.broker.raft.messages import Effect, FetchAnswer, Flush, Persist, Vote
+from minikafka.broker.raft.node import Node
+from minikafka.broker.raft.replication import Replication
+from minikafka.broker.raft.roles import NEVER, Leader, Prospective, Unattached
 from minikafka.sim.ablations.ablation import ablation, replaced
-from minikafka.sim.raft_campaign import run_raft_seed
+from minikafka.sim.raft.campaign import run_raft_seed
 
 
 def quorum_campaign(seed: int) -> tuple[str, ...]:
-    """One seed of the quorum's campaign (sim/raft_campaign.py): the id of what fell, if anything did."""
+    """One seed of the quorum's campaign (sim/raft/campaign.py): the id of what fell, if anything did."""
     violation = run_raft_seed(seed).violation
     return () if violation is None else (violation[0],)
 

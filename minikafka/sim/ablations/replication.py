@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from minikafka.broker.partition import Partition
-from minikafka.core.isr import Follower, Isr
-from minikafka.core.replica import Replica
-from minikafka.core.replica_effects import AssignEpoch, Effect, EpochEnd, Follow, HighWatermark, Truncate
+from minikafka.broker.replication.effects import AssignEpoch, Effect, EpochEnd, Follow, HighWatermark, Truncate
+from minikafka.broker.replication.isr import Follower, Isr
+from minikafka.broker.replication.replica import Replica
+from minikafka.broker.replication.shell.partition import Partition
 from minikafka.log.epochs import LeaderEpochCache
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
-from minikafka.sim.ablations.unrest import unrest
+from minikafka.sim.ablations.worlds.unrest import unrest
 
 
 @ablation("2", "the high watermark waits for the committed ISR only", falls="I2 I3 I4 I6 lost-write",

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import minikafka.log.loader as loader
-from minikafka.broker.cleaner import LogCleaner
+from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.log.cleaner import Cleanable, cleanable
 from minikafka.log.disk import Fs
 from minikafka.log.flush import Flush
@@ -18,8 +18,8 @@ from minikafka.log.segments import SegmentedLog
 from minikafka.log.swap import CLEANED, SWAP
 from minikafka.log.transactions import AbortedTransaction, TransactionIndex
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
-from minikafka.sim.ablations.lone_log import log_alone, log_of_producers, log_truncated
-from minikafka.sim.disk import SimFile
+from minikafka.sim.ablations.worlds.lone_log import log_alone, log_of_producers, log_truncated
+from minikafka.sim.world.disk import SimFile
 
 
 def yes(*_: Any, **__: Any) -> bool:

@@ -7,18 +7,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
-import minikafka.broker.handlers.produce as produce
-import minikafka.core.transaction as transaction
-from minikafka.broker.group_log import GroupLog
-from minikafka.broker.partition import LAST_STABLE, Partition
-from minikafka.broker.transaction_partition import TransactionPartition
-from minikafka.core.offsets import OffsetStore
-from minikafka.core.transaction import Transaction
-from minikafka.core.transaction_state import State
+import minikafka.broker.replication.api.produce as produce
+import minikafka.broker.transactions.transaction as transaction
+from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.groups.offsets import OffsetStore
+from minikafka.broker.replication.shell.partition import LAST_STABLE, Partition
+from minikafka.broker.transactions.shell.shard import TransactionPartition
+from minikafka.broker.transactions.states import State
+from minikafka.broker.transactions.transaction import Transaction
 from minikafka.log import Log
 from minikafka.sim.ablations.ablation import ablation, replaced
 from minikafka.sim.ablations.groups import answered_at_once
-from minikafka.sim.scripts.writer import Writer
+from minikafka.sim.stories.telling.writer import Writer
 
 NEVER = 1 << 15
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.broker.broker import Broker
-from minikafka.core.image import MetadataImage, Partition
+from minikafka.broker.metadata.image import MetadataImage, Partition
 
 Key = tuple[str, int]  # topic, partition
 

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.groups import OFFSETS_TOPIC
+from minikafka.broker.groups import records as wire
+from minikafka.broker.groups.consumer import records as modern
+from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
 from minikafka.log.batch import Header, records
 from minikafka.log.markers import is_commit
-from minikafka.protocol import consumer_group_records as modern
-from minikafka.protocol import group_records as wire
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Seen, Truth
 

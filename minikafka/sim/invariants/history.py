@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.broker.groups import OFFSETS_TOPIC, partition_of
-from minikafka.broker.transactions import TRANSACTION_TOPIC
+from minikafka.broker.groups import records as group_records
+from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC, partition_of
+from minikafka.broker.transactions import records as transaction_records
+from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
 from minikafka.log.batch import records
-from minikafka.protocol import group_records, transaction_records
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Truth
 

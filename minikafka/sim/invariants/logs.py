@@ -10,9 +10,9 @@ from typing import Any
 
 from minikafka.log import Log
 from minikafka.log.batch import crc_ok, records
-from minikafka.sim.disk import Inode, Mount, SimDisk
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Cursor, Key, Seen, Truth
+from minikafka.sim.world.disk import Inode, Mount, SimDisk
 
 SHOWN = 5
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minikafka.broker.metadata_log import BALLOT_FILE, FOLDER
-from minikafka.broker.quorum_wire import decode_ballot
-from minikafka.core.raft_messages import Ballot
+from minikafka.broker.raft.messages import Ballot
+from minikafka.broker.raft.shell.metadata_log import BALLOT_FILE, FOLDER
+from minikafka.broker.raft.wire import decode_ballot
 from minikafka.log.batch import crc_ok
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Cursor, Key, log_on_disk

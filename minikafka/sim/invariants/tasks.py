@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.broker.delayed import DelayedProduce
-from minikafka.broker.group_log import GroupLog
-from minikafka.broker.handlers.fetch import DelayedFetch
-from minikafka.broker.log_dir import LogDirError
+from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.replication.api.fetch import DelayedFetch
+from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
+from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Seen

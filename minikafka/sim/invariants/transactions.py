@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from minikafka.broker.transaction_partition import stored_data
-from minikafka.broker.transactions import TRANSACTION_TOPIC
-from minikafka.core.transaction import EPOCH_BUMPS, TransactionData
-from minikafka.core.transaction_state import NEXT, PREPARED, State
+from minikafka.broker.transactions import records as wire
+from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
+from minikafka.broker.transactions.shell.shard import stored_data
+from minikafka.broker.transactions.states import NEXT, PREPARED, State
+from minikafka.broker.transactions.transaction import EPOCH_BUMPS, TransactionData
 from minikafka.log.batch import Header, records
 from minikafka.log.markers import is_commit
-from minikafka.protocol import transaction_records as wire
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Key, Seen, Truth
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from kafka.protocol.admin import CreateTopicsRequest
 
+from minikafka.client import Client, Producer, Unsure
 from minikafka.history.history import History
 from minikafka.protocol.errors import KafkaError
-from minikafka.sim.clients import Client, Producer, Unsure
 from minikafka.sim.invariants import Watch
-from minikafka.sim.world import World
+from minikafka.sim.world.world import World
 
 Story = Callable[["Kit"], Awaitable[None]]
 TOPIC = CreateTopicsRequest.CreatableTopic

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.delayed import DelayedProduce
-from minikafka.broker.group_log import GroupLog
-from minikafka.broker.groups import OFFSETS_TOPIC
-from minikafka.broker.transactions import TRANSACTION_TOPIC
-from minikafka.core.isr import Proposal
+from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.groups.records import offset_key, offset_value
+from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.replication.isr import Proposal
+from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
+from minikafka.broker.transactions.records import transaction_key
+from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
 from minikafka.log import Log
 from minikafka.log.batch import Header, build, stamp
 from minikafka.log.markers import marker
-from minikafka.protocol.group_records import offset_key, offset_value
-from minikafka.protocol.transaction_records import transaction_key
 from minikafka.sim.invariants.history import OF_GROUPS, excused_by_loss
 from minikafka.sim.invariants.replica import Truth
 from tests.sim.invariants.kit import Kit, Story

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer import OffsetCommitRequest
 
-from minikafka.broker.groups import OFFSETS_TOPIC
-from minikafka.broker.transactions import TRANSACTION_TOPIC
-from minikafka.core.transaction import Identity
-from minikafka.core.transaction_state import STATUS, State
+from minikafka.broker.groups import records as groups
+from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.transactions import records as txns
+from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
+from minikafka.broker.transactions.states import STATUS, State
+from minikafka.broker.transactions.transaction import Identity
+from minikafka.client import Producer, Unsure
+from minikafka.client.client import GROUP
 from minikafka.log.batch import build
 from minikafka.log.markers import marker
 from minikafka.log.producers import UNGUARDED
-from minikafka.protocol import group_records as groups
-from minikafka.protocol import transaction_records as txns
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.clients import Producer, Unsure
-from minikafka.sim.clients.client import GROUP
 from tests.sim.invariants.kit import Kit
 
 # --- groups ---------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.quorum_wire import encode_ballot
-from minikafka.core.raft_messages import Ballot
+from minikafka.broker.raft.messages import Ballot
+from minikafka.broker.raft.wire import encode_ballot
 from tests.sim.invariants.kit import Kit
 
 BALLOT = "/metadata/__cluster_metadata-0/quorum-state"

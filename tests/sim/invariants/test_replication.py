@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka.core.isr import Isr
-from minikafka.core.replica_effects import HighWatermark
+from minikafka.broker.replication.effects import HighWatermark
+from minikafka.broker.replication.isr import Isr
+from minikafka.client.admin.admin import Admin
 from minikafka.log.batch import build
-from minikafka.sim.clients.admin import Admin
 from minikafka.sim.invariants.invariant import CUT
-from minikafka.sim.world import CLIENTS
+from minikafka.sim.world.world import CLIENTS
 from tests.sim.invariants.kit import Kit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minikafka.sim.invariants import Violation, Watch
-from minikafka.sim.world import World
+from minikafka.sim.world.world import World
 from tests.sim.invariants.kit import Kit
 
 

@@ -1,0 +1,118 @@
+"""Access lists, SASL and delegation tokens on a cluster that has none of them: every question is answered, with a no.
+
+A client that asks hears that there is no authorizer (SECURITY_DISABLED), or that this listener wants no handshake
+(ILLEGAL_SASL_STATE), or that who has not logged in can have no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED); were the
+APIs not served, it could only guess why the connection closed.
+
+Owns: nothing. Invariants: I-OFF-SEC-1 nothing here changes anything.
+What Kafka does differently: nothing, as long as it has no authorizer and the listener is PLAINTEXT.
+Source: AclApis, ControllerApis.handleCreateAcls, KafkaApis.handleSaslHandshakeRequest, allowTokenRequests;
+KIP-48, KIP-140, KIP-152.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka.protocol.admin import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from minikafka.broker.quotas.throttling import ANONYMOUS
+from minikafka.broker.server.registry import CloseConnection, Context, handles
+from minikafka.protocol.apis import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+from minikafka.protocol.errors import Err
+
+NO = {"error_code": int(Err.SECURITY_DISABLED), "error_message": "No Authorizer is configured."}
+NO_TOKEN = int(Err.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+UNKNOWN = 0         # in every one of the enumerations of access lists
+
+
+def _refuse_unknown(kinds: Iterable[int]) -> None:
+    """Kafka cannot even read a request for what it calls unknown itself, and hangs up."""
+    if UNKNOWN in kinds:
+        raise CloseConnection("an access list with UNKNOWN elements")
+
+
+@handles(DescribeAclsRequest)
+def describe_acls(ctx: Context, request: Any) -> DescribeAclsResponse:
+    _refuse_unknown([request.resource_type_filter, request.pattern_type_filter, request.operation,
+                     request.permission_type])
+    return DescribeAclsResponse(throttle_time_ms=0, error_code=NO["error_code"], resources=[],
+                                error_message="No Authorizer is configured on the broker")
+
+
+@handles(CreateAclsRequest)
+def create_acls(ctx: Context, request: Any) -> CreateAclsResponse:
+    for acl in request.creations:
+        _refuse_unknown([acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type])
+    return CreateAclsResponse(throttle_time_ms=0, results=[
+        CreateAclsResponse.AclCreationResult(**NO) for _ in request.creations])
+
+
+@handles(DeleteAclsRequest)
+def delete_acls(ctx: Context, request: Any) -> DeleteAclsResponse:
+    for one in request.filters:
+        _refuse_unknown([one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type])
+    return DeleteAclsResponse(throttle_time_ms=0, filter_results=[
+        DeleteAclsResponse.DeleteAclsFilterResult(**NO, matching_acls=[]) for _ in request.filters])
+
+
+@handles(SaslHandshakeRequest)
+def sasl_handshake(ctx: Context, request: Any) -> SaslHandshakeResponse:
+    return SaslHandshakeResponse(error_code=int(Err.ILLEGAL_SASL_STATE), mechanisms=[])
+
+
+@handles(SaslAuthenticateRequest)
+def sasl_authenticate(ctx: Context, request: Any) -> SaslAuthenticateResponse:
+    return SaslAuthenticateResponse(
+        error_code=int(Err.ILLEGAL_SASL_STATE), auth_bytes=b"", session_lifetime_ms=0,
+        error_message="SaslAuthenticate request received after successful authentication")
+
+
+@handles(CreateDelegationTokenRequest)
+def create_delegation_token(ctx: Context, request: Any) -> CreateDelegationTokenResponse:
+    """In the name of whom it was asked for, or of the asker."""
+    kind, name, code = request.owner_principal_type, request.owner_principal_name, NO_TOKEN
+    if not name or kind is None:
+        kind, name, code = "User", ANONYMOUS, int(Err.UNKNOWN_SERVER_ERROR) if name else NO_TOKEN
+    return CreateDelegationTokenResponse(
+        error_code=code, principal_type=kind, principal_name=name, token_requester_principal_type="User",
+        token_requester_principal_name=ANONYMOUS, issue_timestamp_ms=-1, expiry_timestamp_ms=-1, max_timestamp_ms=-1,
+        token_id="", hmac=b"", throttle_time_ms=0)
+
+
+@handles(RenewDelegationTokenRequest)
+def renew_delegation_token(ctx: Context, request: Any) -> RenewDelegationTokenResponse:
+    return RenewDelegationTokenResponse(error_code=NO_TOKEN, expiry_timestamp_ms=-1, throttle_time_ms=0)
+
+
+@handles(ExpireDelegationTokenRequest)
+def expire_delegation_token(ctx: Context, request: Any) -> ExpireDelegationTokenResponse:
+    return ExpireDelegationTokenResponse(error_code=NO_TOKEN, expiry_timestamp_ms=-1, throttle_time_ms=0)
+
+
+@handles(DescribeDelegationTokenRequest)
+def describe_delegation_token(ctx: Context, request: Any) -> DescribeDelegationTokenResponse:
+    return DescribeDelegationTokenResponse(error_code=NO_TOKEN, tokens=[], throttle_time_ms=0)

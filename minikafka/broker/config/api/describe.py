@@ -1,0 +1,156 @@
+"""DescribeConfigs: every configuration of a topic or of this broker, with where its value came from.
+
+Invariants: I-CFG-4 (broker/config/effective.py): what is shown is what is used.
+What Kafka does differently: it also describes loggers. Source: ConfigHelper; KIP-133, KIP-226, KIP-569 (type and documentation).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
+
+from minikafka.broker.config.definition import TYPE_IDS, Config, to_text
+from minikafka.broker.config.effective import (
+    DEFAULT,
+    DYNAMIC_BROKER,
+    DYNAMIC_DEFAULT_BROKER,
+    DYNAMIC_GROUP,
+    DYNAMIC_METRICS,
+    DYNAMIC_TOPIC,
+    Entry,
+    broker_value,
+    effective,
+    resolve_broker,
+    resolve_topic,
+)
+from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CONFIGS
+from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
+from minikafka.broker.metadata.topic_names import check_name
+from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import TEXTS, Err, KafkaError
+
+Result = DescribeConfigsResponse.DescribeConfigsResult
+Row = Result.DescribeConfigsResourceResult
+Synonym = Row.DescribeConfigsSynonym
+
+
+@handles(DescribeConfigsRequest)
+def describe_configs(ctx: Context, request: Any) -> DescribeConfigsResponse:
+    """Each resource's configurations, or its error, one by one; a kind that nobody knows spoils the request."""
+    if any(resource.resource_type not in _RESOURCES for resource in request.resources):
+        results = [Result(error_code=int(Err.INVALID_REQUEST), error_message=TEXTS[Err.INVALID_REQUEST], configs=[],
+                          resource_type=r.resource_type, resource_name=r.resource_name)
+                   for r in request.resources]
+    else:
+        results = [_describe(ctx, resource, request) for resource in request.resources]
+    return DescribeConfigsResponse(throttle_time_ms=0, results=results)
+
+
+def _describe(ctx: Context, resource: Any, request: Any) -> Any:
+    code, text, rows = Err.NONE, "", []
+    try:
+        found = _RESOURCES[resource.resource_type](ctx, resource.resource_name)
+    except KafkaError as error:
+        # An unknown topic is the one refusal that comes without a text.
+        code, text = error.code, "" if error.code == Err.UNKNOWN_TOPIC_OR_PARTITION else error.message
+    else:
+        names = resource.configuration_keys or None
+        rows = [_row(config, value, entries, request, read_only) for config, value, entries, read_only in found
+                if names is None or config.name in names]
+    return Result(error_code=int(code), error_message=text, resource_type=resource.resource_type,
+                  resource_name=resource.resource_name, configs=rows)
+
+
+Found = tuple[Config, Any, list[Entry], bool]       # configuration, typed value, where from, read-only
+
+
+def _topic(ctx: Context, name: str) -> list[Found]:
+    check_name(name)
+    image, broker = ctx.broker.image, ctx.broker.config
+    if name not in image.topics:
+        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
+    found: list[Found] = []
+    for config in TOPIC_CONFIGS.values():
+        entries = resolve_topic(image, broker, name, config)
+        value = effective(config, entries)
+        if entries and entries[0].source == DYNAMIC_TOPIC:      # shown as it is understood, not as it was typed
+            entries[0] = entries[0]._replace(value=to_text(value))
+        if entries or not config.internal:
+            found.append((config, value, entries, False))
+    return found
+
+
+def _group(ctx: Context, name: str) -> list[Found]:
+    if not name:
+        raise KafkaError(Err.INVALID_REQUEST, "Group name must not be empty")
+    image, broker = ctx.broker.image, ctx.broker.config
+    return [_given(config, image.configs.get((GROUP, name), {}), DYNAMIC_GROUP,
+                   resolve_topic(image, broker, None, config) or [Entry(config.name, config.default_text, DEFAULT)])
+            for config in GROUP_CONFIGS.values()]
+
+
+def _metrics(ctx: Context, name: str) -> list[Found]:
+    if not name:
+        raise KafkaError(Err.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    own = ctx.broker.image.configs.get((CLIENT_METRICS, name), {})
+    return [_given(config, own, DYNAMIC_METRICS, []) for config in METRICS_CONFIGS.values()]
+
+
+def _given(config: Config, own: dict[str, str], source: int, otherwise: list[Entry]) -> Found:
+    """What was set on the resource itself, as it is understood, before what it is otherwise."""
+    if config.name not in own:
+        return config, effective(config, otherwise), otherwise, False
+    value = config.parse(own[config.name])
+    return config, value, [Entry(config.name, to_text(value), source), *otherwise], False
+
+
+def _broker(ctx: Context, name: str) -> list[Found]:
+    image, broker = ctx.broker.image, ctx.broker.config
+    if not name:
+        return [_known(key, value, DYNAMIC_DEFAULT_BROKER) for key, value in image.broker_configs(None).items()]
+    _check_broker(ctx, name, " or empty string,")
+    found: list[Found] = []
+    for config in BROKER_CONFIGS.values():
+        entries = resolve_broker(image, broker, config)
+        if not config.internal or (entries and entries[0].source != DEFAULT):
+            found.append((config, broker_value(image, broker, config.name), entries, not config.dynamic))
+    foreign = image.broker_configs(None) | image.broker_configs(int(name))
+    return found + [_known(key, value, DYNAMIC_BROKER if key in image.broker_configs(int(name)) else
+                           DYNAMIC_DEFAULT_BROKER) for key, value in foreign.items() if key not in BROKER_CONFIGS]
+
+
+def _known(name: str, value: str, source: int) -> Found:
+    """A configuration as it was set; what nobody knows is shown without its value, for it may be a secret."""
+    config = BROKER_CONFIGS.get(name) or Config(name, "UNKNOWN", None, "")
+    return config, value, [Entry(name, value, source)], name not in BROKER_CONFIGS
+
+
+def _check_broker(ctx: Context, name: str, alternative: str = "") -> None:
+    if not re.fullmatch(r"[+-]?\d+", name):
+        raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != ctx.broker.node_id:
+        raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.broker.node_id}{alternative} but "
+                         f"received {name}")
+
+
+def _loggers(ctx: Context, name: str) -> list[Found]:
+    if not name:
+        raise KafkaError(Err.INVALID_REQUEST, "Broker id must not be empty")
+    _check_broker(ctx, name)
+    raise KafkaError(Err.INVALID_REQUEST)
+
+
+_RESOURCES: dict[int, Callable[[Context, str], list[Found]]] = {
+    TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker, BROKER_LOGGER: _loggers, CLIENT_METRICS: _metrics, GROUP: _group}
+
+
+def _row(config: Config, value: Any, entries: list[Entry], request: Any, read_only: bool) -> Any:
+    synonyms = [Synonym(name=e.name, value=None if config.sensitive else e.value, source=e.source) for e in entries]
+    return Row(name=config.name, value=None if config.sensitive else to_text(value), read_only=read_only,
+               config_source=entries[0].source if entries else DEFAULT, is_sensitive=config.sensitive,
+               synonyms=synonyms if request.include_synonyms else [], config_type=TYPE_IDS[config.type],
+               documentation=config.doc if request.include_documentation else None)

@@ -1,0 +1,244 @@
+"""Effective configuration: what a topic or broker really uses, and where each value came from.
+
+A topic's value is the first of: set on the topic; set on this broker at run time; set for all brokers at run time;
+in the broker's file; the default. The middle three go by the names of the topic configuration's broker synonyms.
+
+Owns: BrokerConfig (the broker's own file), the resolution above, the presets.
+Invariants
+  I-CFG-3  every refusal is in Kafka's words; an unknown broker name is refused with the nearest known one.
+  I-CFG-4  topic_config() and describe() resolve by the same function, so what is shown is what is used.
+
+Source: KafkaConfigSchema.resolveEffectiveTopicConfig, LogConfig.validate, DynamicBrokerConfig; KIP-226.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import dropwhile
+from typing import Any, NamedTuple
+
+from minikafka.broker.config.definition import Config, ConfigError, Value, plain
+from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.broker.metadata.image import MetadataImage
+
+# ConfigEntry.ConfigSource on the wire
+DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
+DYNAMIC_METRICS, DYNAMIC_GROUP = 7, 8
+
+PRESETS: dict[str, dict[str, str]] = {
+    "": {},
+    "class": {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "1000",
+              "replica.lag.time.max.ms": "10000", "group.initial.rebalance.delay.ms": "0"},
+}
+
+
+class Entry(NamedTuple):
+    """A value as it was written, and where: `name` is the configuration that gave it (maybe a synonym)."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class UnknownConfigError(ConfigError):
+    """A name that no configuration has."""
+
+    def __init__(self, name: str) -> None:
+        near = difflib.get_close_matches(name, BROKER_CONFIGS, n=1, cutoff=0.0)
+        Exception.__init__(self, f"Unknown configuration '{name}'. Did you mean '{near[0]}'?")
+
+
+class BrokerConfig(Mapping[str, Any]):
+    """A broker's own file: typed values by Kafka's names, defaults included."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        """`values` as read from the file; ConfigError names the first that is unknown or wrong."""
+        self.static: dict[str, str] = dict(values or {})
+        for one, other in (("node.id", "broker.id"), ("broker.id", "node.id")):     # as KafkaConfig.populateSynonyms
+            if one in self.static:
+                self.static.setdefault(other, self.static[one])
+        self._typed: dict[str, Value] = {name: config.default for name, config in BROKER_CONFIGS.items()}
+        for name, text in self.static.items():
+            if name not in BROKER_CONFIGS:
+                raise UnknownConfigError(name)
+            self._typed[name] = BROKER_CONFIGS[name].parse(text)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._typed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._typed)
+
+    def __len__(self) -> int:
+        return len(self._typed)
+
+    @property
+    def without_effect(self) -> list[str]:
+        """Names of the file that Kafka knows and that do nothing here, where they differ from the default."""
+        return [name for name in self.static
+                if not BROKER_CONFIGS[name].honoured and self._typed[name] != BROKER_CONFIGS[name].default]
+
+    @property
+    def node_id(self) -> int:
+        return self._typed["node.id"]
+
+    @property
+    def log_dir(self) -> str:
+        """The one folder of the partitions."""
+        return (self._typed["log.dirs"] or self._typed["log.dir"])[0]
+
+    @property
+    def metadata_dir(self) -> str:
+        """The folder that holds `__cluster_metadata-0`."""
+        return self._typed["metadata.log.dir"] or self.log_dir
+
+
+# --- topics ----------------------------------------------------------------------------------------------------
+
+def validate_topic_configs(configs: Mapping[str, str], broker: BrokerConfig | None = None) -> None:
+    """Refuse what Kafka refuses of a topic's whole dynamic configuration: ConfigError, the first reason found.
+
+    `broker` gives the values of what the topic leaves out, for the rules that join two configurations.
+    """
+    for name in configs:
+        if name not in TOPIC_CONFIGS:
+            raise plain(f"Unknown topic config name: {name}")
+    values = topic_defaults(broker) if broker else {n: c.default for n, c in TOPIC_CONFIGS.items()}
+    for name, config in TOPIC_CONFIGS.items():
+        if name in configs:
+            values[name] = config.parse(configs[name])
+    if values["remote.storage.enable"]:
+        raise plain("Tiered Storage functionality is disabled in the broker. "
+                    "Topic cannot be configured with remote log storage.")
+    low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
+    if low > high:
+        raise plain("conflict topic config setting min.compaction.lag.ms "
+                      f"({low}) > max.compaction.lag.ms ({high})")
+
+
+def topic_defaults(broker: BrokerConfig) -> dict[str, Value]:
+    """Typed topic configuration of a topic that sets nothing, without run-time changes."""
+    return {name: effective(config, resolve_topic(MetadataImage(), broker, None, config))
+            for name, config in TOPIC_CONFIGS.items()}
+
+
+def topic_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
+    """Typed effective configuration of `topic` by Kafka's names, as this broker uses it."""
+    return {name: topic_value(image, broker, topic, name) for name in TOPIC_CONFIGS}
+
+
+def log_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
+    """The same with names fit for keyword arguments: `segment_bytes`, `cleanup_policy`, …"""
+    values = {name.replace(".", "_"): value for name, value in topic_config(image, broker, topic).items()}
+    small = values.pop("internal_segment_bytes")        # Kafka's own tests go below the lower limit this way
+    return {**values, "segment_bytes": small} if small is not None else values
+
+
+def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: str) -> Any:
+    """One effective value of a topic."""
+    config = TOPIC_CONFIGS[name]
+    return effective(config, resolve_topic(image, broker, topic, config))
+
+
+def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[Entry]:
+    """Every place that gives a value for `config`, the effective one first, as it was written there.
+
+    As in Kafka, the defaults of the coarser spellings are listed only beside a value of the first one.
+    """
+    entries: list[Entry] = []
+    own = image.topic_configs(topic).get(config.name) if topic is not None else None
+    if own is not None:
+        entries.append(Entry(config.name, own, DYNAMIC_TOPIC))
+    names = [name for name, _ in config.synonyms]
+    on_brokers = _set_on_brokers(image, broker, names)
+    first_is_set = any(entry.name == names[0] for entry in on_brokers)
+    return entries + on_brokers + _defaults_of(names if first_is_set else names[:1])
+
+
+def _set_on_brokers(image: MetadataImage, broker: BrokerConfig, names: list[str]) -> list[Entry]:
+    node = broker["node.id"]
+    places = [(image.broker_configs(node) if node is not None else {}, DYNAMIC_BROKER),
+              (image.broker_configs(None), DYNAMIC_DEFAULT_BROKER), (broker.static, STATIC_BROKER)]
+    return [Entry(name, values[name], source) for values, source in places for name in names if name in values]
+
+
+def _defaults_of(names: list[str]) -> list[Entry]:
+    configs = [BROKER_CONFIGS[name] for name in names]
+    return [Entry(c.name, c.default_text, DEFAULT) for c in configs if c.default is not None]
+
+
+def effective(config: Config, entries: list[Entry]) -> Value:
+    """The typed value of the first entry, in the unit of `config`; its default if there is none."""
+    if not entries or entries[0].source == DEFAULT:
+        return config.default
+    factor = dict(config.synonyms).get(entries[0].name, 1)
+    if factor == 1 or entries[0].source == DYNAMIC_TOPIC:
+        return config.parse(entries[0].value)
+    return int(entries[0].value) * factor
+
+
+# --- brokers ---------------------------------------------------------------------------------------------------
+
+def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -> list[Entry]:
+    """Every place that gives a value for a broker's own `config`, the effective one first, the default last.
+
+    Other spellings of it follow, but what stands before its own first value is left out, as in Kafka.
+    """
+    names = _spellings(config.name)
+    entries = _set_on_brokers(image, broker, names) + _defaults_of(names)
+    return list(dropwhile(lambda entry: entry.name != config.name, entries))
+
+
+def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:
+    """What a broker's own configuration is just now: as in its file, or as it was changed since."""
+    config = BROKER_CONFIGS[name]
+    own = _set_on_brokers(image, broker, [name])        # other spellings are values of their own
+    return config.parse(own[0].value) if own else config.default
+
+
+def _spellings(name: str) -> list[str]:
+    """The names that mean the same as `name`, in other units (log.retention.ms, .minutes, .hours)."""
+    for config in TOPIC_CONFIGS.values():
+        names = [synonym for synonym, _ in config.synonyms]
+        if name in names and not (config.name == "flush.ms" and name != names[0]):
+            return names
+    return [name]
+
+
+_THREADS = ("background.threads", "num.io.threads", "num.network.threads", "num.recovery.threads.per.data.dir",
+            "num.replica.fetchers")
+_REQUIRED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "log.retention.ms": (lambda ms: ms == -1 or ms >= 1, "must be unlimited (-1) or, greater than or equal to 1"),
+    "log.roll.ms": (lambda ms: ms >= 1, "must be greater than or equal to 1"),
+    "max.connections.per.ip": (lambda n: n > 0, "can be set to zero only if max.connections.per.ip.overrides property is "
+                               "set."),
+}
+
+
+def validate_broker_configs(configs: Mapping[str, str], present: Callable[[str], Any]) -> None:
+    """Refuse run-time changes of read-only or wrong broker configurations: ConfigError.
+
+    Names that no configuration has are kept, as in Kafka: they may be a plug-in's. `present` tells what a
+    configuration is now.
+    """
+    fixed = sorted(name for name in configs if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic)
+    if fixed:
+        raise plain(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    values = {name: BROKER_CONFIGS[name].parse(text) for name, text in configs.items() if name in BROKER_CONFIGS}
+    for name, value in values.items():
+        holds, text = _REQUIRED.get(name, (lambda _: True, ""))
+        if not holds(value):
+            raise plain(f"requirement failed: {name} {text}")
+    for name in (name for name in _THREADS if name in values):
+        _check_step(name, values[name], present(name))
+
+
+def _check_step(name: str, value: int, present: int) -> None:
+    """A pool of threads at most doubles or halves (here there is none: the rule is all that is left of it)."""
+    if present // 2 <= value <= 2 * present:
+        return
+    limit = "be at least half" if value < present else "not be greater than double"
+    raise plain("Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation "
+                f"failed for {name}={value}, value should {limit} the current value {present} for configuration "
+                "Invalid dynamic configuration")

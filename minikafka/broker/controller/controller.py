@@ -1,0 +1,288 @@
+"""The controller's decisions: brokers' lives, ISR changes, elections, producer ids.
+
+A decision reads the image and answers with the records that make it true; apply() replays them once they are in the
+quorum's log. The shell (shell/active_controller.py) takes one decision at a time and answers when its records are committed,
+so a controller that lost its quorum can decide what it likes: nobody will ever hear of it (rule 26).
+
+Owns: the image that includes uncommitted records, the brokers' sessions, the times of the periodic checks.
+
+Invariants
+  I-CTL-1  a decision touches no metadata: only apply() changes the image.
+  I-CTL-2  AlterPartition is checked in Kafka's order (rule 16), so that an old leader is told to look for a new
+           controller before it is told that it is wrong.
+  I-CTL-3  a new incarnation of a broker leaves every ISR and leadership before it is registered (rule 29).
+  I-CTL-4  producer ids are handed out in blocks that never overlap (rule 47).
+
+What Kafka does differently: an event queue with deferred events; heartbeats older than a second are only noted; log
+directories may go offline one by one. Source: QuorumController, ClusterControlManager, ReplicationControlManager,
+ProducerIdControlManager, ActivationRecordsGenerator; KIP-500, KIP-631, KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from minikafka.broker.config.alter import Alteration, alter_configs
+from minikafka.broker.config.effective import BrokerConfig, topic_value
+from minikafka.broker.controller.admin.alter_reassignments import Mover, alter_reassignments
+from minikafka.broker.controller.admin.elect_leaders import elect_leaders
+from minikafka.broker.controller.alter_partition import alter_partition
+from minikafka.broker.controller.heartbeats import NEVER, Heartbeats, Life
+from minikafka.broker.controller.leader_election import Election, Rules, change
+from minikafka.broker.controller.reassignment_steps import Assignment, Replicas
+from minikafka.broker.metadata.image import Broker, MetadataImage, Partition
+from minikafka.broker.metadata.records import (
+    BROKER_RESOURCE,
+    FENCE,
+    NO_LEADER,
+    UNFENCE,
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from minikafka.protocol.apis import AllocateProducerIdsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse
+from minikafka.protocol.errors import Err, KafkaError
+
+Records: TypeAlias = list[MetadataRecord]
+PRODUCER_ID_BLOCK = 1000
+MAX_ELECTIONS = 1000                # of one periodic check
+ELR_FEATURE = "eligible.leader.replicas.version"
+BOOTSTRAP_FEATURES = {"metadata.version": 30, ELR_FEATURE: 1, "transaction.version": 2, "group.version": 1}   # 4.3-IV0
+
+
+class Controller:
+    """The active controller's state. Times are seconds of the monotonic clock; offsets are of the metadata log."""
+
+    def __init__(self, image: MetadataImage, config: BrokerConfig, now: float) -> None:
+        """`image` becomes ours: it must contain every record of the log so far."""
+        self.image, self.config = image, config
+        self.heartbeats = Heartbeats(config["broker.session.timeout.ms"] / 1000)
+        for broker in image.brokers.values():
+            self.heartbeats.register(broker.id, broker.fenced, now)
+        self._imbalance_s = config["leader.imbalance.check.interval.seconds"]
+        self._unclean_s = config["unclean.leader.election.interval.ms"] / 1000
+        self._next_balance = now + self._imbalance_s if config["auto.leader.rebalance.enable"] else NEVER
+        self._next_unclean = now + self._unclean_s
+
+    def apply(self, records: Records, last_offset: int, epoch: int) -> None:
+        """The decision's records are in the log (not yet committed)."""
+        self.image.replay(records, last_offset, epoch)
+        self.image.take_changes()
+
+    def bootstrap(self) -> Records:
+        """The first records of a new cluster: its features and, for the ELR, a cluster-wide min.insync.replicas."""
+        if self.image.features:
+            return []
+        minimum = str(self.config["min.insync.replicas"])
+        return [*(FeatureLevelRecord(name, level) for name, level in BOOTSTRAP_FEATURES.items()),
+                ConfigRecord(BROKER_RESOURCE, "", "min.insync.replicas", minimum)]
+
+    # --- a broker's life ---------------------------------------------------------------------------------------
+
+    def register_broker(self, request: Any, next_offset: int, now: float) -> tuple[Records, Any]:
+        """Decide on a BrokerRegistrationRequest; the broker epoch is the offset of its registration record."""
+        broker, known = request.broker_id, self.image.brokers.get(request.broker_id)
+        if request.cluster_id != self.image.cluster_id:
+            raise KafkaError(Err.INCONSISTENT_CLUSTER_ID, f"Expected cluster ID {self.image.cluster_id}, "
+                             f"but got cluster ID {request.cluster_id}")
+        same = known is not None and known.incarnation == request.incarnation_id
+        if not same and self.heartbeats.valid(broker, now):
+            raise KafkaError(Err.DUPLICATE_BROKER_REGISTRATION, "Another broker is registered with that broker id.")
+        self._check_features(request)
+        records: Records = []
+        if known is not None and not same:
+            records += self._leave(broker, clean=known.epoch == request.previous_broker_epoch)
+        epoch = known.epoch if same else next_offset + len(records)
+        records.append(_registration(request, epoch, known if same else None))
+        self.heartbeats.register(broker, known.fenced if same else True, now)
+        return records, BrokerRegistrationResponse(throttle_time_ms=0, error_code=0, broker_epoch=epoch)
+
+    def _check_features(self, request: Any) -> None:
+        ranges = {f.name: (f.min_supported_version, f.max_supported_version) for f in request.features}
+        for name, level in self.image.features.items():
+            low, high = ranges.get(name, (0, 0))
+            if not low <= level <= high:
+                raise KafkaError(Err.UNSUPPORTED_VERSION, "Unable to register because the broker does not support "
+                                 f"finalized version {level} of {name}. The broker wants a version between {low} and "
+                                 f"{high}, inclusive.")
+
+    def heartbeat(self, request: Any, next_offset: int, now: float) -> tuple[Records, Any]:
+        """Decide on a BrokerHeartbeatRequest: fence, unfence, move leaders away, or let it go."""
+        broker = self.check_epoch(request.broker_id, request.broker_epoch)
+        caught_up = request.current_metadata_offset >= broker.registration_offset
+        session = self.heartbeats.sessions[broker.id]
+        before = session.state
+        after = self.heartbeats.next_state(broker.id, caught_up, request.want_fence, request.want_shut_down,
+                                           self._leads(broker.id))
+        records = self._enter(broker, after) if after is not before else []
+        self.heartbeats.touch(broker.id, after.fenced, request.current_metadata_offset, now)
+        if after is Life.CONTROLLED_SHUTDOWN:
+            self.heartbeats.start_shutdown(broker.id, next_offset + len(records) - 1)
+        return records, BrokerHeartbeatResponse(
+            throttle_time_ms=0, error_code=0, is_caught_up=caught_up, is_fenced=after.fenced,
+            should_shut_down=after is Life.SHUTDOWN_NOW)
+
+    def check_epoch(self, broker_id: int, epoch: int) -> Broker:
+        """The registration a request claims to come from; STALE_BROKER_EPOCH if it is not the present one (rule 31)."""
+        broker = self.image.brokers.get(broker_id)
+        if broker is None:
+            raise KafkaError(Err.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
+        if broker.epoch != epoch:
+            raise KafkaError(Err.STALE_BROKER_EPOCH,
+                             f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}")
+        return broker
+
+    def unregister_broker(self, broker_id: int) -> Records:
+        """A broker is gone for good; it holds no leadership, ISR seat or eligibility any more."""
+        broker = self.image.brokers.get(broker_id)
+        if broker is None:
+            raise KafkaError(Err.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+        self.heartbeats.remove(broker_id)
+        return [*self._leave(broker_id, clean=False), UnregisterBrokerRecord(broker_id, broker.epoch)]
+
+    def _enter(self, broker: Broker, state: Life) -> Records:
+        if state is Life.UNFENCED:
+            return self._unfence(broker)
+        if state is Life.CONTROLLED_SHUTDOWN:
+            change_ = BrokerRegistrationChangeRecord(broker.id, broker.epoch, in_controlled_shutdown=1)
+            marked: Records = [] if broker.in_controlled_shutdown else [change_]
+            return marked + self._leave(broker.id, clean=True)
+        return self._fence(broker)
+
+    def _fence(self, broker: Broker) -> Records:
+        fenced = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=FENCE)
+        return [*self._leave(broker.id, clean=True), fenced]
+
+    def _unfence(self, broker: Broker) -> Records:
+        unfenced = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=UNFENCE)
+        leaderless = [p for p in self.image.partitions() if p.leader == NO_LEADER]
+        return [unfenced, *self._elect(leaderless, returning=broker.id)]
+
+    def _leave(self, broker: int, clean: bool) -> Records:
+        """Take a broker out of every ISR and leadership; after an unclean restart out of the ELRs too (I-ELR-2)."""
+        parts = [p for p in self.image.partitions() if broker in p.isr or (not clean and broker in p.elr)]
+        return self._elect(parts, leaving=broker, unclean_shutdown=None if clean else broker)
+
+    def _elect(self, partitions: Iterable[Partition], leaving: int | None = None, returning: int | None = None,
+               unclean_shutdown: int | None = None) -> Records:
+        def may_lead(replica: int) -> bool:
+            # The image does not know yet that one broker leaves or returns.
+            return replica != leaving and (replica == returning or self.image.is_active(replica))
+
+        records: Records = []
+        for partition in partitions:
+            isr = tuple(r for r in partition.isr if r != leaving)
+            record = change(partition, self._rules(partition, may_lead), self._election(partition.topic), isr,
+                            unclean_shutdown=unclean_shutdown)
+            records += [record] if record else []
+        return records
+
+    def _leads(self, broker: int) -> bool:
+        return any(p.leader == broker for p in self.image.partitions())
+
+    # --- partitions --------------------------------------------------------------------------------------------
+
+    def alter_partition(self, request: Any) -> tuple[Records, Any]:
+        """Decide on an AlterPartitionRequest (rule 16)."""
+        self.check_epoch(request.broker_id, request.broker_epoch)
+        return alter_partition(self.image, request, self._altered)
+
+    def _altered(self, partition: Partition, isr: tuple[int, ...], recovering: bool) -> PartitionChangeRecord | None:
+        rules = self._rules(partition, self.image.is_active)
+        return change(partition, rules, self._election(partition.topic), isr, recovering)
+
+    def _rules(self, partition: Partition, may_lead: Callable[[int], bool]) -> Rules:
+        minimum = topic_value(self.image, self.config, partition.topic, "min.insync.replicas")
+        return Rules(may_lead, min(minimum, len(partition.replicas)), self.elr, self.image.new_directory)
+
+    @property
+    def elr(self) -> bool:
+        """Whether eligible leader replicas are in use."""
+        return self.image.features.get(ELR_FEATURE, 0) >= 1
+
+    def _election(self, topic: str) -> Election:
+        return Election.UNCLEAN if self._unclean(topic) else Election.ONLINE
+
+    def _unclean(self, topic: str) -> bool:
+        return bool(topic_value(self.image, self.config, topic, "unclean.leader.election.enable"))
+
+    def elect_leader(self, partition: Partition, election: Election) -> PartitionChangeRecord | None:
+        """The record of an election that somebody asked for; None if there is nobody (else) to elect."""
+        return change(partition, self._rules(partition, self.image.is_active), election)
+
+    # --- administration ----------------------------------------------------------------------------------------
+
+    def elect_leaders(self, request: Any) -> tuple[Records, Any]:
+        """Decide on an ElectLeadersRequest."""
+        return elect_leaders(self.image, request, self.elect_leader)
+
+    def reassign(self, request: Any) -> tuple[Records, Any]:
+        """Decide on an AlterPartitionReassignmentsRequest."""
+        return alter_reassignments(Mover(self.image, self._moved, self._unclean), request)
+
+    def _moved(self, partition: Partition, assignment: Assignment,
+               isr: Replicas | None) -> PartitionChangeRecord | None:
+        return change(partition, self._rules(partition, self.image.is_active), self._election(partition.topic), isr,
+                      assignment=assignment)
+
+    def alter_configs(self, wanted: list[Alteration]) -> tuple[Records, list[KafkaError | None]]:
+        """The records of what may be altered, and for each resource why not."""
+        return alter_configs(self.image, self.config, wanted, self.elr)
+
+    # --- producer ids ------------------------------------------------------------------------------------------
+
+    def allocate_producer_ids(self, request: Any) -> tuple[Records, Any]:
+        """The next block of producer ids for a broker."""
+        self.check_epoch(request.broker_id, request.broker_epoch)
+        first = self.image.next_producer_id
+        record = ProducerIdsRecord(request.broker_id, request.broker_epoch, first + PRODUCER_ID_BLOCK)
+        return [record], AllocateProducerIdsResponse(throttle_time_ms=0, error_code=0, producer_id_start=first,
+                                                     producer_id_len=PRODUCER_ID_BLOCK)
+
+    # --- time --------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float:
+        """When tick() has something to do, if nothing happens before."""
+        return min(self.heartbeats.next_deadline(), self._next_balance, self._next_unclean)
+
+    def tick(self, now: float) -> Records:
+        """What is due: one silent broker fenced, or preferred leaders back, or an unclean election. Apply its records
+        and call again until nothing comes."""
+        silent = self.heartbeats.stale(now)
+        if silent is not None:
+            self.heartbeats.fence(silent)
+            return self._fence(self.image.brokers[silent])
+        if now >= self._next_balance:
+            self._next_balance = now + self._imbalance_s
+            return self._balance()
+        if now >= self._next_unclean:
+            self._next_unclean = now + self._unclean_s
+            return self._elect(p for p in self.image.partitions()
+                               if p.leader == NO_LEADER and self._election(p.topic) is Election.UNCLEAN)
+        return []
+
+    def _balance(self) -> Records:
+        records: Records = []
+        for partition in self.image.partitions():
+            if partition.leader != partition.preferred_leader and len(records) < MAX_ELECTIONS:
+                record = self.elect_leader(partition, Election.PREFERRED)
+                records += [record] if record else []
+        return records
+
+
+def _registration(request: Any, epoch: int, amended: Broker | None) -> RegisterBrokerRecord:
+    """`amended`: the same incarnation registers again and stays as fenced as it is."""
+    return RegisterBrokerRecord(
+        request.broker_id, False, request.incarnation_id, epoch,
+        tuple(BrokerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in request.listeners),
+        tuple(BrokerFeature(f.name, f.min_supported_version, f.max_supported_version) for f in request.features),
+        request.rack, amended.fenced if amended else True, amended.in_controlled_shutdown if amended else False,
+        tuple(request.log_dirs or ()))

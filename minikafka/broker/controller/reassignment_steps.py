@@ -1,0 +1,69 @@
+"""The replicas of a partition, and how one list of them becomes another while the partition goes on serving (KIP-455).
+
+    1. the new replicas are put before the old ones in the list of replicas, and noted as adding or removing;
+    2. the new ones copy the log like any follower, until the leader has proposed an ISR with all of them;
+    3. the record that accepts this ISR takes the old ones out of the list, and the leadership from them.
+
+Where nothing has to be copied (another order, fewer replicas) all of it is one record.
+
+Owns: Assignment and its steps: towards(), completed(), reverted(). Values only; controller/leader_election.py makes the records.
+Invariants
+  I-MOVE-1  an old replica leaves only when every new one is in the ISR; so never the last who has everything.
+  I-MOVE-2  cancelling brings back the replicas from before the first reassignment that has not ended.
+
+Source: PartitionReassignmentReplicas, PartitionReassignmentRevert; KIP-455.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minikafka.broker.metadata.image import Partition
+from minikafka.protocol.errors import Err, KafkaError
+
+Replicas = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The replicas of a partition, the preferred leader first, and which of them come and go."""
+
+    replicas: Replicas
+    adding: Replicas = ()
+    removing: Replicas = ()
+
+    @classmethod
+    def of(cls, partition: Partition) -> Assignment:
+        return cls(partition.replicas, partition.adding, partition.removing)
+
+    @property
+    def in_progress(self) -> bool:
+        return bool(self.adding or self.removing)
+
+
+def towards(partition: Partition, replicas: Replicas) -> Assignment:
+    """Step 1. Of a reassignment that is under way, what comes and goes is kept where nothing new is said."""
+    adding = tuple(sorted(set(replicas) - set(partition.replicas)))
+    removing = tuple(sorted(set(partition.replicas) - set(replicas)))
+    return Assignment(replicas + removing, adding or partition.adding, removing or partition.removing)
+
+
+def completed(wished: Assignment, isr: Replicas) -> tuple[Assignment, Replicas]:
+    """Step 3, if `isr` allows it (I-MOVE-1); otherwise what was given."""
+    if not wished.in_progress:
+        return wished, isr
+    kept = tuple(r for r in isr if r not in wished.removing)
+    replicas = tuple(r for r in wished.replicas if r not in wished.removing)
+    if not kept or not replicas or not set(replicas) <= set(kept):
+        return wished, isr
+    return Assignment(replicas), kept
+
+
+def reverted(partition: Partition) -> tuple[Assignment, Replicas, bool]:
+    """(the assignment from before, its ISR, whether that ISR needs an unclean election)."""
+    replicas = tuple(r for r in partition.replicas if r not in partition.adding)
+    isr = tuple(r for r in partition.isr if r not in partition.adding)
+    if not isr and not replicas:
+        raise KafkaError(Err.INVALID_REPLICA_ASSIGNMENT,
+                         "Invalid replica assignment: addingReplicas contains all replicas.")
+    return Assignment(replicas), isr or replicas[:1], not isr

@@ -1,0 +1,172 @@
+"""A broker's life as the controller sees it: registered, fenced, unfenced, leaving.
+
+    register -> fenced -> caught up with its registration -> unfenced -> ... -> controlled shutdown -> exit
+
+Owns: incarnation id, broker epoch, the heartbeats.
+Invariants: I-LIFE-1 the broker epoch is the metadata offset of this incarnation's registration (rule 29); every request
+              to the controller carries it, and a wrong one gets STALE_BROKER_EPOCH (rule 31).
+            I-LIFE-2 a broker is unfenced only after it has replayed its own registration (rule 30).
+            I-LIFE-3 a broker that stops cleanly leads nothing any more when it goes, and the others know it (rule 32).
+What Kafka does differently: it listens for clients before it is unfenced; several log directories.
+Source: kafka.server.BrokerLifecycleManager; KIP-631, KIP-841 (fencing), KIP-966 (previous broker epoch).
+"""
+
+from __future__ import annotations
+
+import logging
+from asyncio import Future
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.controller.shell.controller_channel import Channel
+from minikafka.protocol.apis import BrokerHeartbeatRequest, BrokerRegistrationRequest
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+
+log = logging.getLogger("minikafka.lifecycle")
+
+RETRY_S = 0.1
+SHUTDOWN_TIMEOUT_S = 15.0
+# The controller does not know us as we are: a new controller without our record, or our session ran out unnoticed.
+UNKNOWN_TO_CONTROLLER = (Err.STALE_BROKER_EPOCH, Err.BROKER_ID_NOT_REGISTERED)
+FATAL = (Err.INCONSISTENT_CLUSTER_ID, Err.UNSUPPORTED_VERSION, Err.INVALID_REGISTRATION)
+
+
+class Lifecycle:
+    """Registration and heartbeats of one process."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker, self.env = broker, broker.env
+        self.incarnation = self.env.uuid()
+        self.broker_epoch = -1
+        self._registered = False
+        self.state = "starting"  # starting, fenced, unfenced, shutdown (asked for), stopped
+        self.channel = Channel(broker)  # its own: heartbeats wait for nothing
+        self._unfenced: Future[None] = self.env.future()
+        self._may_stop: Future[None] = self.env.future()
+        self._nudge: Future[None] | None = None
+        self._hurried = False
+        config = broker.config
+        self._interval = config["broker.heartbeat.interval.ms"] / 1000
+        self._session = config["broker.session.timeout.ms"] / 1000
+
+    async def start(self) -> None:
+        """Register, and return when this broker is unfenced in its own image."""
+        self.env.spawn(self._live(), "lifecycle")
+        await self._unfenced
+
+    async def shutdown(self) -> None:
+        """Ask the controller to move our leaders away; returns when it lets us go, or cannot be asked."""
+        if self.broker_epoch < 0:
+            self._enter("stopped")
+            return
+        self._enter("shutdown")
+        self._hurry()
+        timer = self.env.later(SHUTDOWN_TIMEOUT_S, self._give_up)
+        await self._may_stop
+        timer.cancel()
+        self._enter("stopped")
+        self._hurry()
+        self.channel.close()
+
+    def on_metadata(self, image: Any, changes: Any) -> None:
+        """Our own registration in the image: what state we are in, and whether it is time to speak up."""
+        own = image.brokers.get(self.broker.node_id)
+        if own is None or own.incarnation != self.incarnation:
+            return
+        if self.state in ("fenced", "unfenced"):
+            self._enter("fenced" if own.fenced else "unfenced")
+        if own.fenced or self.state == "shutdown":
+            self._hurry()
+        elif not self._unfenced.done():
+            self._unfenced.set_result(None)
+
+    # --- the conversation ------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        while self.state != "stopped":
+            if not self._registered:
+                pause = await self._register()
+            else:
+                pause = await self._heartbeat()
+            await self._pause(pause)
+
+    async def _register(self) -> float:
+        """Introduce ourselves; returns the seconds to wait before the next message."""
+        message, version = self._registration(), BrokerRegistrationRequest.max_version
+        try:
+            answer = await self.channel.request(message, version, self._session)
+        except TimeoutError as error:
+            log.info("not registered yet: %s", error)
+            return RETRY_S
+        if answer.error_code in FATAL:
+            raise KafkaError(Err(answer.error_code))
+        if answer.error_code:  # DUPLICATE_BROKER_REGISTRATION: our predecessor's session has not run out yet
+            log.info("not registered yet: %s", Err(answer.error_code).name)
+            return RETRY_S
+        self.broker_epoch, self._registered = answer.broker_epoch, True
+        if self.state == "starting":
+            self._enter("fenced")
+        self.on_metadata(self.broker.image, None)
+        return 0.0
+
+    async def _heartbeat(self) -> float:
+        """Say that we are alive; returns the seconds to wait before the next time."""
+        message = BrokerHeartbeatRequest(
+            broker_id=self.broker.node_id, broker_epoch=self.broker_epoch,
+            current_metadata_offset=self.broker.image.offset, want_fence=False,
+            want_shut_down=self.state == "shutdown", offline_log_dirs=[])
+        try:
+            answer = await self.channel.request(message, BrokerHeartbeatRequest.max_version, self._session)
+        except TimeoutError:
+            return RETRY_S
+        if answer.error_code in UNKNOWN_TO_CONTROLLER:
+            log.warning("the controller does not know epoch %d (%s): registering again", self.broker_epoch,
+                        Err(answer.error_code).name)
+            self._registered = False
+            return 0.0
+        if answer.error_code:
+            return RETRY_S
+        if answer.should_shut_down and not self._may_stop.done():
+            self._may_stop.set_result(None)
+        return RETRY_S if self.state == "shutdown" else self._interval
+
+    def _registration(self) -> Any:
+        cls = BrokerRegistrationRequest
+        listeners = [cls.Listener(name=name, host=host, port=port, security_protocol=0)
+                     for name, (host, port) in self.broker.advertised.items()]
+        features = [cls.Feature(name=name, min_supported_version=low, max_supported_version=high)
+                    for name, (low, high) in self.broker.supported_features.items()]
+        clean = self.broker.replicas.dir.clean_epoch  # a clean shutdown lets us stay an eligible leader (rule 33)
+        return cls(
+            broker_id=self.broker.node_id, cluster_id=self.broker.cluster_id, incarnation_id=self.incarnation,
+            listeners=listeners, features=features, rack=self.broker.config["broker.rack"],
+            is_migrating_zk_broker=False, log_dirs=[], previous_broker_epoch=-1 if clean is None else clean)
+
+    # --- small things ----------------------------------------------------------------------------------------------
+
+    def _enter(self, state: str) -> None:
+        if state != self.state:
+            self.state = state
+            self.env.trace("broker", id=self.broker.node_id, state=state)
+
+    def _give_up(self) -> None:
+        if not self._may_stop.done():
+            log.warning("the controller did not let us go within %.0f s; going anyway", SHUTDOWN_TIMEOUT_S)
+            self._may_stop.set_result(None)
+
+    def _hurry(self) -> None:
+        """There is something new to say: do not wait for the next heartbeat's time."""
+        self._hurried = True
+        if self._nudge is not None and not self._nudge.done():
+            self._nudge.set_result(None)
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds > 0 and not self._hurried and self.state != "stopped":
+            self._nudge = self.env.future()
+            timer = self.env.later(seconds, self._hurry)
+            await self._nudge
+            timer.cancel()
+            self._nudge = None
+        self._hurried = False

@@ -1,0 +1,76 @@
+"""Requests to the active controller, wherever it is just now.
+
+Owns: one connection to the controller, and the patience to find the next one when it moves.
+Invariants: I-CHN-1 a request ends with an answer of an active controller, or with TimeoutError; until then it is sent
+              again after every NOT_CONTROLLER and every broken connection. It may have taken effect more than once, so
+              requests carry epochs, or say what is there already.
+            I-CHN-2 when another controller is known, nothing goes on waiting for the old one.
+What Kafka does differently: brokers forward client requests in an envelope with the client's principal (KIP-590).
+Source: kafka.server.NodeToControllerChannelManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.server.peer import Peer
+from minikafka.protocol.errors import Err
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+
+DEFAULT_TIMEOUT_S = 30.0
+RETRY_S = 0.05
+
+
+class Channel:
+    """One stream of requests to the controller; on one channel they are answered in order."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker, self.env = broker, broker.env
+        self._peer: Peer | None = None
+        broker.quorum.leader_listeners.append(self._leader_changed)
+
+    async def request(self, message: Any, version: int, timeout: float | None = None,
+                      client_id: str | None = None) -> Any:
+        """Send `message` to the active controller; raises TimeoutError after `timeout` seconds. `client_id` is that of
+        the client for whom it is sent; a broker's own requests have none, and no quota."""
+        deadline = self.env.now() + (DEFAULT_TIMEOUT_S if timeout is None else timeout)
+        while (left := deadline - self.env.now()) > 0:
+            leader = self.broker.quorum.leader_id
+            if leader >= 0:
+                try:
+                    answer = await self._to(leader).request(message, version, left, client_id)
+                    if not refused(answer):
+                        return answer
+                except (OSError, TimeoutError):
+                    pass  # whether it took effect is unknown: ask again (I-CHN-1)
+            await self.env.sleep(min(RETRY_S, max(left, 0.0)))
+        raise TimeoutError(f"no active controller answered {message.name}")
+
+    def close(self) -> None:
+        if self._peer is not None:
+            self._peer.close()
+
+    def _to(self, leader: int) -> Peer:
+        if self._peer is None or self._peer.node_id != leader:
+            self.close()
+            self._peer = self.broker.new_peer(leader, None)
+        return self._peer
+
+    def _leader_changed(self, leader: int) -> None:
+        if leader >= 0 and self._peer is not None and self._peer.node_id != leader:
+            self.close()  # the requests under way fail and are sent to the new one
+
+
+def refused(answer: Any) -> bool:
+    """Whether the answer only says that the node is not the active controller, at the top or in its first item."""
+    codes = (Err.NOT_CONTROLLER, Err.NOT_LEADER_OR_FOLLOWER)
+    if getattr(answer, "error_code", Err.NONE) in codes:
+        return True
+    names = ("topics", "responses", "results", "entries", "replica_election_results")
+    lists = (getattr(answer, name, None) for name in names)
+    items = next((list(found) for found in lists if found), [])
+    while items and getattr(items[0], "partitions", None):
+        items = list(items[0].partitions)
+    return any(getattr(item, "error_code", Err.NONE) == codes[0] for item in items[:1])

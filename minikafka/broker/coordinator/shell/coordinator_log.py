@@ -1,0 +1,134 @@
+"""A coordinator's end of one partition of its topic (`__consumer_offsets`, `__transaction_state`): append, then wait
+until it is committed.
+
+A record is written by the leader at once and counts when the high watermark has passed it; until then nobody may see
+what it says (rules 58 and 60). What was appended stays on the list even when its author has stopped waiting: a commit
+that was answered with a timeout may still happen, and then it must show.
+
+Owns: the list of appended and not yet committed records, in log order.
+Invariants: I-GLOG-1 `apply` runs once per record that commits, in log order, before its author is answered.
+            I-GLOG-2 an author is answered once: NONE, or an error of the kind that group requests give.
+
+What Kafka does differently: it collects the writes of a few milliseconds into one batch.
+Source: CoordinatorRuntime (deferred events), CoordinatorPartitionWriter (required acks 1, then the high watermark).
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minikafka.broker.replication.shell.delayed_operations import Delayed
+from minikafka.broker.server.env import Env
+from minikafka.log import batch
+from minikafka.log.producers import UNGUARDED
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.replication.shell.partition import Partition
+
+Record = tuple[bytes, bytes | None]     # (key, value); a null value is a tombstone
+
+# What an append can fail with, as clients of a coordinator know it (CoordinatorOperationExceptionHelper).
+TRANSLATED = {
+    Err.UNKNOWN_TOPIC_OR_PARTITION: Err.COORDINATOR_NOT_AVAILABLE,
+    Err.NOT_ENOUGH_REPLICAS: Err.COORDINATOR_NOT_AVAILABLE,
+    Err.REQUEST_TIMED_OUT: Err.COORDINATOR_NOT_AVAILABLE,
+    Err.NOT_LEADER_OR_FOLLOWER: Err.NOT_COORDINATOR,
+    Err.KAFKA_STORAGE_ERROR: Err.NOT_COORDINATOR,
+    Err.MESSAGE_TOO_LARGE: Err.UNKNOWN_SERVER_ERROR,
+    Err.RECORD_LIST_TOO_LARGE: Err.UNKNOWN_SERVER_ERROR,
+    Err.INVALID_FETCH_SIZE: Err.UNKNOWN_SERVER_ERROR,
+}
+
+
+@dataclass(slots=True)
+class Appended:
+    """Records in the log that the high watermark has not passed; `required` is the offset after the last."""
+
+    required: int
+    apply: Callable[[int], None] | None      # called with the offset of the first record
+    base: int
+    outcome: Future[Err]
+
+
+class GroupLog(Delayed["Partition"]):
+    """Registered with the partition for as long as this broker leads it, and looked at whenever it moves."""
+
+    def __init__(self, env: Env, partition: Partition, timeout_s: float, acks: int = 1) -> None:
+        """`acks` -1: refuse before the append while the ISR is too small."""
+        super().__init__(env)
+        self.env, self.partition, self.timeout_s, self.acks = env, partition, timeout_s, acks
+        self.waiting: deque[Appended] = deque()
+        partition.waiters.add(self)
+
+    def append(self, records: list[Record], apply: Callable[[int], None] | None = None) -> Future[Err]:
+        """Append `records` as one batch. The outcome comes when they are committed, fail, or take too long."""
+        return self.write(batch.build(records, timestamp_ms=self.env.wall_ms()), apply)
+
+    def write(self, data: bytes, apply: Callable[[int], None] | None = None, guard: object = UNGUARDED) -> Future[Err]:
+        """The same for a batch that is made already; `guard`: as in `Partition.append`."""
+        outcome: Future[Err] = self.env.future()
+        try:
+            info = self.partition.append(data, self.acks, "coordinator", guard=guard)
+        except KafkaError as error:
+            outcome.set_result(TRANSLATED.get(error.code, error.code))
+            return outcome
+        self.expect(info.last_offset + 1, info.base_offset, apply, outcome)
+        self._limit(outcome)
+        self.check(self.partition)
+        return outcome
+
+    def expect(self, required: int, base: int, apply: Callable[[int], None] | None,
+               outcome: Future[Err] | None = None) -> None:
+        """Wait for records that are in the log already (a new leader finds some above the high watermark)."""
+        self.waiting.append(Appended(required, apply, base, self.env.future() if outcome is None else outcome))
+
+    def settled(self) -> Future[Err]:
+        """An outcome for everything appended so far: what reads wait for that must not miss a commit on its way."""
+        outcome: Future[Err] = self.env.future()
+        if not self.waiting:
+            outcome.set_result(Err.NONE)
+            return outcome
+        last = self.waiting[-1]
+        self.expect(last.required, last.base, None, outcome)
+        self._limit(outcome)
+        return outcome
+
+    def _limit(self, outcome: Future[Err]) -> None:
+        timer = self.env.later(self.timeout_s, _answer, outcome, TRANSLATED[Err.REQUEST_TIMED_OUT])
+        outcome.add_done_callback(lambda _: timer.cancel())
+
+    def check(self, moved: Partition) -> bool:
+        """The partition moved: what is committed takes effect, in log order."""
+        while self.waiting:
+            error = moved.ack(self.waiting[0].required)
+            if error is None:
+                break
+            first = self.waiting.popleft()
+            if error not in (Err.NONE, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND):     # the latter is committed all the same
+                _answer(first.outcome, TRANSLATED.get(error, error))
+                continue
+            if first.apply is not None:
+                first.apply(first.base)
+            _answer(first.outcome, Err.NONE)
+        return False
+
+    def close(self) -> None:
+        """This broker leads the partition no more: nothing that waits will ever be known here."""
+        self.partition.waiters.discard(self)
+        while self.waiting:
+            _answer(self.waiting.popleft().outcome, Err.NOT_COORDINATOR)
+
+
+def failed(outcome: Future[Err]) -> bool:
+    """Is it known already that nothing was appended?"""
+    return outcome.done() and outcome.result() is not Err.NONE
+
+
+def _answer(outcome: Future[Err], error: Err) -> None:
+    if not outcome.done():
+        outcome.set_result(error)

@@ -1,0 +1,117 @@
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848).
+
+Owns: the translation between the wire and the coordinator.
+Source: KafkaApis.handleConsumerGroupHeartbeat, handleConsumerGroupDescribe; ConsumerGroup.asDescribedGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minikafka.broker.groups.api.admin import GROUP_OPERATIONS
+from minikafka.broker.groups.consumer.group import ConsumerGroup
+from minikafka.broker.groups.consumer.messages import Heartbeat
+from minikafka.broker.groups.consumer.reconciliation import Member, Partition, pack
+from minikafka.broker.groups.shell.consumer_requests import existing, heartbeat
+from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.apis import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from minikafka.protocol.errors import TEXTS, Err, KafkaError
+
+FEATURE = "group.version"                 # from level 1 on there are groups of the consumer protocol
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+Described = ConsumerGroupDescribeResponse.DescribedGroup
+Assignment = Described.Member.Assignment
+Assigned = ConsumerGroupHeartbeatResponse.Assignment
+
+
+@handles(ConsumerGroupHeartbeatRequest)
+async def consumer_group_heartbeat(ctx: Context, request: Any) -> ConsumerGroupHeartbeatResponse:
+    try:
+        _check_feature(ctx)
+        beat = Heartbeat(
+            request.member_id, request.member_epoch, ctx.client_id or "", f"/{ctx.host}", request.instance_id,
+            request.rack_id, request.rebalance_timeout_ms, _tuple(request.subscribed_topic_names),
+            request.subscribed_topic_regex if ctx.version >= 1 else None, request.server_assignor,
+            None if request.topic_partitions is None else _owned(request.topic_partitions))
+        answer = await heartbeat(ctx.broker.groups, request.group_id, beat, ctx.version)
+    except KafkaError as error:
+        return ConsumerGroupHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code),
+                                              error_message=_own(error))
+    assignment = None if answer.assignment is None else Assigned(topic_partitions=[
+        Assigned.TopicPartitions(topic_id=one.topic_id, partitions=list(one.partitions)) for one in answer.assignment])
+    return ConsumerGroupHeartbeatResponse(
+        throttle_time_ms=0, error_code=0, error_message=None, member_id=answer.member_id, member_epoch=answer.epoch,
+        heartbeat_interval_ms=answer.interval_ms, assignment=assignment)
+
+
+def _own(error: KafkaError) -> str | None:
+    """What clients know by the code is not told."""
+    return None if error.message == TEXTS[error.code] else error.message
+
+
+def _check_feature(ctx: Context) -> None:
+    if ctx.broker.image.features.get(FEATURE, 0) < 1:
+        raise KafkaError(Err.UNSUPPORTED_VERSION)
+
+
+def _tuple(names: list[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
+
+
+def _owned(topics: Iterable[Any]) -> frozenset[Partition]:
+    return frozenset((topic.topic_id, index) for topic in topics for index in topic.partitions)
+
+
+# --- ConsumerGroupDescribe ---------------------------------------------------------------------------------------
+
+@handles(ConsumerGroupDescribeRequest)
+async def consumer_group_describe(ctx: Context, request: Any) -> ConsumerGroupDescribeResponse:
+    ids = sorted(request.group_ids, key=bool)               # Kafka answers the nameless ones first
+    groups = [await _describe(ctx, group_id, request.include_authorized_operations) for group_id in ids]
+    return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=groups)
+
+
+async def _describe(ctx: Context, group_id: str, operations: bool) -> Described:
+    try:
+        _check_feature(ctx)
+        if not group_id:
+            raise KafkaError(Err.INVALID_GROUP_ID)
+        partition = ctx.broker.groups.loaded(group_id)
+        if (outcome := await partition.log.settled()) is not Err.NONE:      # what is told is in the log
+            raise KafkaError(outcome)
+        group = existing(partition, group_id)
+    except KafkaError as error:
+        return Described(group_id=group_id, error_code=int(error.code), error_message=_own(error), group_state="",
+                         group_epoch=0, assignment_epoch=0, assignor_name="", members=[], authorized_operations=None)
+    default = ctx.broker.config["group.consumer.assignors"][0]
+    return Described(
+        error_code=0, error_message=None, group_id=group_id, group_state=group.kept.state.value,
+        group_epoch=group.kept.epoch, assignment_epoch=group.kept.target.epoch,
+        assignor_name=group.kept.assignor(default),
+        members=[_member(ctx, group, member_id, member) for member_id, member in group.kept.members.items()],
+        authorized_operations=GROUP_OPERATIONS if operations else None)
+
+
+def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: Member) -> Any:
+    said, current = member.metadata, member.current
+    return Described.Member(
+        member_id=member_id, instance_id=said.instance_id, rack_id=said.rack_id, member_epoch=current.epoch,
+        client_id=said.client_id, client_host=said.client_host, subscribed_topic_names=list(said.topics),
+        subscribed_topic_regex=said.regex, assignment=_assignment(ctx, member.has),
+        target_assignment=_assignment(ctx, group.kept.targets.get(member_id, ())),
+        member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER)
+
+
+def _assignment(ctx: Context, partitions: Iterable[Partition]) -> Any:
+    """By topic, with their names; what is of no topic any more is left out."""
+    topics = [(ctx.broker.image.topic_by_id(one.topic_id), one) for one in pack(set(partitions))]
+    return Assignment(topic_partitions=[
+        Assignment.TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=list(one.partitions))
+        for topic, one in topics if topic is not None])

@@ -1,0 +1,232 @@
+"""OffsetCommit, OffsetFetch, OffsetDelete: what a group has read.
+
+Version 10 of commit and fetch names topics by id (KIP-848's follow-up); everything behind the handler uses names.
+
+Owns: the translation between the wire and the coordinator, per topic and partition.
+Source: KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest, OffsetMetadataManager, KIP-709 (many groups).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.consumer.group import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+from minikafka.broker.groups.classic.states import ANSWERS, State
+from minikafka.broker.groups.consumer.commit_fencing import KNOWS_EPOCHS, check_fetch
+from minikafka.broker.groups.consumer.group import ConsumerGroup
+from minikafka.broker.groups.offset_expiration import CONSUMER, reads
+from minikafka.broker.groups.offsets import CommittedOffset, Key
+from minikafka.broker.groups.records import offset_value
+from minikafka.broker.groups.shell.shard import AnyGroup, GroupPartition
+from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import Err, KafkaError
+
+NO_OFFSET = CommittedOffset(-1, -1, "", -1)
+NOBODY = (None, -1)      # who fetches, if it does not say
+FOR_EVER = 2**63 - 1  # the latest time that a record holds, in ms (Java's sum turns negative instead)
+
+
+# --- OffsetCommit --------------------------------------------------------------------------------------------------
+
+@handles(OffsetCommitRequest, versions=(2, 10))
+async def offset_commit(ctx: Context, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Unknown topics fail alone; the rest is written as one batch and answered once it is committed."""
+    errors: list[tuple[Any, int, Err]] = []          # (requested topic, partition, error), refused ones first
+    wanted: list[tuple[Any, int, Key, Any]] = []
+    unknown_topics = []
+    for topic in request.topics:
+        name, unknown = _topic_name(ctx, topic)
+        if name is None:
+            unknown_topics.append(topic)
+            errors += [(topic, partition.partition_index, unknown) for partition in topic.partitions]
+            continue
+        for partition in topic.partitions:
+            if ctx.broker.image.partition(name, partition.partition_index) is None:
+                errors.append((topic, partition.partition_index, Err.UNKNOWN_TOPIC_OR_PARTITION))
+            else:
+                wanted.append((topic, partition.partition_index, (name, partition.partition_index), partition))
+    if wanted:
+        errors += await _commit(ctx, request, wanted)
+    return OffsetCommitResponse(throttle_time_ms=0, topics=_by_topic(unknown_topics, errors))
+
+
+def _topic_name(ctx: Context, topic: Any) -> tuple[str | None, Err]:
+    """The name of a topic given by name or, from version 10 on, by id; and the error if there is none."""
+    if ctx.version >= 10:
+        found = ctx.broker.image.topic_by_id(topic.topic_id)
+        return (None if found is None else found.name), Err.UNKNOWN_TOPIC_ID
+    return (topic.name if topic.name in ctx.broker.image.topics else None), Err.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def _commit(ctx: Context, request: OffsetCommitRequest,
+                  wanted: list[tuple[Any, int, Key, Any]]) -> list[tuple[Any, int, Err]]:
+    groups, now_ms = ctx.broker.groups, ctx.broker.env.wall_ms()
+    try:
+        store = groups.check_commit(request.group_id, request.member_id, request.group_instance_id,
+                                    request.generation_id_or_member_epoch, ctx.version,
+                                    [key for _, _, key, _ in wanted])
+    except KafkaError as refused:
+        return [(topic, index, refused.code) for topic, index, _, _ in wanted]
+    expire_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, FOR_EVER)
+    too_large = [len(partition.committed_metadata or "") > groups.max_metadata for _, _, _, partition in wanted]
+    values = {
+        key: offset_value(partition.committed_offset, partition.committed_leader_epoch,
+                          partition.committed_metadata or "", now_ms, expire_ms)
+        for (_, _, key, partition), large in zip(wanted, too_large, strict=True) if not large
+    }
+    outcome = await store.write_offsets(request.group_id, values) if values else Err.NONE
+    return [(topic, index, Err.OFFSET_METADATA_TOO_LARGE if large and outcome is Err.NONE else outcome)
+            for (topic, index, _, _), large in zip(wanted, too_large, strict=True)]
+
+
+def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[Any]:
+    """An unknown topic is answered even if no partition of it was named."""
+    answer = OffsetCommitResponse.OffsetCommitResponseTopic
+    topics = {topic.topic_id or topic.name: answer(name=topic.name, topic_id=topic.topic_id, partitions=[])
+              for topic in [*unknown, *(topic for topic, _, _ in errors)]}
+    for topic, index, error in errors:
+        row = answer.OffsetCommitResponsePartition(partition_index=index, error_code=int(error))
+        topics[topic.topic_id or topic.name].partitions.append(row)
+    return list(topics.values())
+
+
+# --- OffsetFetch ---------------------------------------------------------------------------------------------------
+
+@handles(OffsetFetchRequest, versions=(1, 10))
+async def offset_fetch(ctx: Context, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    if ctx.version >= 8:
+        answer = OffsetFetchResponse.OffsetFetchResponseGroup
+        groups = []
+        for group in request.groups:
+            member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NOBODY
+            error, topics = await _fetch(ctx, group.group_id, group.topics, request.require_stable, member)
+            groups.append(answer(group_id=group.group_id, error_code=int(error),
+                                 topics=[_fetched(answer.OffsetFetchResponseTopics, *one) for one in topics]))
+        return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+    error, topics = await _fetch(ctx, request.group_id, request.topics, request.require_stable)
+    if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
+        topics = [(t, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
+    return OffsetFetchResponse(throttle_time_ms=0, error_code=int(error),
+                               topics=[_fetched(OffsetFetchResponse.OffsetFetchResponseTopic, *one) for one in topics])
+
+
+Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
+
+
+async def _fetch(ctx: Context, group_id: str, topics: Any, require_stable: bool,
+                 member: tuple[str | None, int] = NOBODY) -> tuple[Err, list[Found]]:
+    """The offsets of one group; `topics` None means all that it has. `member`: who asks, by id and epoch."""
+    try:
+        store = ctx.broker.groups.loaded(group_id)
+        if require_stable and (outcome := await store.log.settled()) is not Err.NONE:
+            # Old consumers do not know COORDINATOR_NOT_AVAILABLE here, and looking for the coordinator helps them.
+            raise KafkaError(Err.NOT_COORDINATOR if outcome is Err.COORDINATOR_NOT_AVAILABLE else outcome)
+        group = store.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            check_fetch(group.kept, *member)
+    except KafkaError as refused:
+        return refused.code, []
+    if topics is None:
+        return Err.NONE, _all_offsets(ctx, store, group_id, require_stable)
+    found: list[Found] = []
+    by_id = ctx.version >= 10
+    for topic in topics:
+        name, unknown = _topic_name(ctx, topic) if by_id else (topic.name, Err.NONE)
+        offsets = [(index, unknown, NO_OFFSET) if name is None else
+                   _look_up(store, group_id, (name, index), require_stable) for index in topic.partition_indexes]
+        found.append((topic.topic_id if by_id else None, topic.name, offsets))
+    return Err.NONE, found
+
+
+def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_stable: bool) -> list[Found]:
+    by_topic: dict[str, list[int]] = {}
+    for (name, index), _ in store.offsets.of_group(group_id):
+        by_topic.setdefault(name, []).append(index)
+    found: list[Found] = []
+    for name, indexes in by_topic.items():
+        topic = ctx.broker.image.topics.get(name)
+        if topic is None and ctx.version >= 10:
+            continue                                   # deleted since: it has no id to be named by
+        found.append((topic.id if topic else None, name,
+                      [_look_up(store, group_id, (name, index), require_stable) for index in indexes]))
+    return found
+
+
+def _look_up(store: GroupPartition, group_id: str, key: Key,
+             require_stable: bool) -> tuple[int, Err, CommittedOffset]:
+    if require_stable and store.offsets.is_unstable(group_id, key):
+        return key[1], Err.UNSTABLE_OFFSET_COMMIT, NO_OFFSET
+    return key[1], Err.NONE, store.offsets.get(group_id, key) or NO_OFFSET
+
+
+def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, CommittedOffset]]) -> Any:
+    batched = hasattr(kind, "OffsetFetchResponsePartitions")
+    partition = kind.OffsetFetchResponsePartitions if batched else kind.OffsetFetchResponsePartition
+    partitions = [
+        partition(partition_index=index, committed_offset=found.offset, committed_leader_epoch=found.leader_epoch,
+                  metadata=found.metadata, error_code=int(error))
+        for index, error, found in offsets
+    ]
+    return kind(name=name, topic_id=topic_id, partitions=partitions) if batched else kind(name=name,
+                                                                                         partitions=partitions)
+
+
+# --- OffsetDelete --------------------------------------------------------------------------------------------------
+
+@handles(OffsetDeleteRequest, versions=(0, 0))
+async def offset_delete(ctx: Context, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Offsets of topics that the group still reads cannot be deleted (KIP-496)."""
+    try:
+        if not request.group_id:
+            raise KafkaError(Err.INVALID_GROUP_ID)
+        store = ctx.broker.groups.loaded(request.group_id)
+        group = store.groups.get(request.group_id)
+        error = Err.GROUP_ID_NOT_FOUND if group is None else _may_delete(group)
+        if group is None or error is not Err.NONE:
+            raise KafkaError(error)
+        topics, doomed = _doomed(ctx, request, store, group)
+        if doomed and (outcome := await store.write_offsets(request.group_id, doomed)) is not Err.NONE:
+            raise KafkaError(outcome)
+    except KafkaError as refused:
+        return OffsetDeleteResponse(error_code=int(refused.code), throttle_time_ms=0, topics=[])
+    return OffsetDeleteResponse(error_code=0, throttle_time_ms=0, topics=topics)
+
+
+def _may_delete(group: AnyGroup) -> Err:
+    if isinstance(group, ConsumerGroup):
+        return Err.NONE
+    if group.protocol_type == CONSUMER and group.state is not State.DEAD:
+        return Err.NONE                                # decided topic by topic
+    return ANSWERS["delete offsets"][group.state]
+
+
+def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
+            group: AnyGroup) -> tuple[list[Any], dict[Key, bytes | None]]:
+    """The answer per partition, and the keys to write tombstones for."""
+    answer = OffsetDeleteResponse.OffsetDeleteResponseTopic
+    topics: list[Any] = []
+    doomed: dict[Key, bytes | None] = {}
+    for topic in request.topics:
+        keys = [(topic.name, one.partition_index) for one in topic.partitions]
+        if not keys and topic.name in ctx.broker.image.topics:
+            continue
+        known = [key for key in keys if ctx.broker.image.partition(*key) is not None]
+        verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, topic.name) else Err.NONE
+        partitions = [answer.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
+                      for some, error in (([key for key in keys if key not in known], Err.UNKNOWN_TOPIC_OR_PARTITION),
+                                          (known, verdict)) for key in some]
+        doomed |= {key: None for key in known if verdict is Err.NONE and _has(store, group, key)}
+        topics.append(answer(name=topic.name, partitions=partitions))
+    return topics, doomed
+
+
+def _has(store: GroupPartition, group: AnyGroup, key: Key) -> bool:
+    return store.offsets.get(group.group_id, key) is not None or store.offsets.is_unstable(group.group_id, key)

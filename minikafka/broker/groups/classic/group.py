@@ -1,0 +1,442 @@
+"""The classic group protocol: join, sync, heartbeat, leave, and the timers between them. Pure: time comes in as `now`.
+
+A rebalance in one breath: somebody joins, leaves or goes silent; the group turns to PreparingRebalance and everybody is
+called back (heartbeats answer REBALANCE_IN_PROGRESS); when all have joined, or the longest rebalance timeout is over,
+the generation goes up and the leader learns who the members are; it sends the assignment with its SyncGroup; once
+that is in the log the group is Stable and every SyncGroup is answered.
+
+Owns: Group, all state of one group but its offsets.
+Invariants: I-GROUP-6 the generation never goes down and goes up exactly when a join phase ends.
+            I-GROUP-7 nobody sees Stable, or an assignment, before it is in __consumer_offsets (rule 58).
+            I-GROUP-8 every call handed in is answered exactly once, unless a timer is still to decide.
+            I-GROUP-9 a method that refuses a request has changed nothing (sessions aside).
+
+What Kafka does differently: a request that arrives again while its predecessor waits leaves the first one hanging; we
+answer it (REBALANCE_IN_PROGRESS). Everything else is meant to be the same.
+Source: ClassicGroup, GroupMetadataManager (classicGroup*), KIP-134 (initial delay), KIP-345, KIP-394, KIP-814.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minikafka.broker.groups.classic import static_member as group_static
+from minikafka.broker.groups.classic.members import Member, Members
+from minikafka.broker.groups.classic.messages import (
+    Assigned,
+    Call,
+    Effect,
+    GroupConfig,
+    Join,
+    JoinResult,
+    Leaving,
+    Moved,
+    Replaced,
+    Reply,
+    Store,
+    StoredGroup,
+    StoredMember,
+    Sync,
+    SyncResult,
+)
+from minikafka.broker.groups.classic.states import ANSWERS, NEXT, State
+from minikafka.protocol.errors import Err
+
+NO_MEMBER = ""       # the member id of somebody who has none yet
+
+
+class Group:
+    """One group. Every method that takes `now` (monotonic seconds) returns the effects, in order."""
+
+    def __init__(self, group_id: str, config: GroupConfig, new_id: Callable[[], str]) -> None:
+        self.group_id, self.config, self.new_id = group_id, config, new_id
+        self.state = State.EMPTY
+        self.generation = 0
+        self.protocol_type: str | None = None     # None: a "simple" group, that only keeps offsets
+        self.protocol: str | None = None
+        self.members = Members()
+        self.pending_sync: dict[str, None] = {}
+        self.join_deadline: float | None = None
+        self.sync_deadline: float | None = None
+        self.extension_ms: int | None = None      # initial rebalance only: how much longer it may still wait
+        self.joined_lately = False                # initial rebalance only: somebody came since the last look
+
+    # --- from and to the log --------------------------------------------------------------------------------
+
+    @classmethod
+    def restore(cls, group_id: str, stored: StoredGroup, config: GroupConfig, new_id: Callable[[], str]) -> Group:
+        """The group as its record says; call start() when the whole partition is loaded."""
+        group = cls(group_id, config, new_id)
+        group.state = State.STABLE if stored.members else State.EMPTY
+        group.generation, group.protocol = stored.generation, stored.protocol
+        group.protocol_type = stored.protocol_type or None
+        for m in stored.members:
+            group.members.add(Member(m.member_id, m.instance_id, m.client_id, m.client_host, stored.protocol_type,
+                                     ((stored.protocol or "", m.subscription),), m.session_timeout_ms,
+                                     m.rebalance_timeout_ms, m.assignment))
+        group.members.leader = stored.leader
+        return group
+
+    def start(self, now: float) -> list[Effect]:
+        """After loading: every member gets a fresh session; a group above group.max.size has to shrink."""
+        for member in self.members:
+            self.renew(member, now)
+        return self._rebalance(now) if len(self.members) > self.config.max_size else []
+
+    def snapshot(self, assignments: dict[str, bytes] | None = None) -> StoredGroup:
+        members = tuple(
+            StoredMember(m.member_id, m.instance_id, m.client_id, m.client_host, m.rebalance_timeout_ms,
+                         m.session_timeout_ms, m.metadata(self.protocol),
+                         m.assignment if assignments is None else assignments[m.member_id])
+            for m in self.members
+        )
+        return StoredGroup(self.protocol_type or "", self.generation, self.protocol, self.members.leader, members)
+
+    def unload(self) -> list[Effect]:
+        """This broker stops coordinating the group: whoever waits must look for the new coordinator."""
+        replies = [Reply(m.joining, JoinResult(Err.NOT_COORDINATOR, m.member_id)) for m in self.members
+                   if m.joining is not None]
+        replies += [Reply(m.syncing, SyncResult(Err.NOT_COORDINATOR)) for m in self.members if m.syncing is not None]
+        for member in self.members:
+            member.joining = member.syncing = None
+        return [*self._move("removed"), *replies]
+
+    @property
+    def is_awaited(self) -> bool:
+        """Has it members, or clients that were given an id and shall come back?"""
+        return bool(len(self.members) or self.members.pending)
+
+    # --- JoinGroup ------------------------------------------------------------------------------------------
+
+    def join(self, call: Call, request: Join, now: float) -> list[Effect]:
+        if self.state is State.DEAD:
+            return [Reply(call, JoinResult(Err.COORDINATOR_NOT_AVAILABLE, request.member_id))]
+        if not self._has_room(request.member_id):
+            self.members.remove(request.member_id)
+            return [Reply(call, JoinResult(Err.GROUP_MAX_SIZE_REACHED))]
+        if not self._supports(request):
+            return [Reply(call, JoinResult(Err.INCONSISTENT_GROUP_PROTOCOL, request.member_id))]
+        if request.member_id == NO_MEMBER:
+            return self._join_new(call, request, now)
+        return self._join_known(call, request, now)
+
+    def _has_room(self, member_id: str) -> bool:
+        if self.state is State.EMPTY:
+            return True
+        if self.state is State.PREPARING_REBALANCE:      # those who came back first stay
+            waits = member_id in self.members and self.members.get(member_id).joining is not None
+            return waits or self.members.waiting() < self.config.max_size
+        return member_id in self.members or len(self.members) < self.config.max_size
+
+    def _supports(self, request: Join) -> bool:
+        names = [name for name, _ in request.protocols]
+        if self.state is State.EMPTY:
+            return bool(request.protocol_type and names)
+        common = self.members.common_protocols() if len(self.members) else names
+        return request.protocol_type == self.protocol_type and any(name in common for name in names)
+
+    def _join_new(self, call: Call, request: Join, now: float) -> list[Effect]:
+        member_id = f"{request.client_id if request.instance_id is None else request.instance_id}-{self.new_id()}"
+        if request.instance_id in self.members.static:
+            return group_static.replace(self, call, request, member_id, now)
+        if request.instance_id is None and request.must_return:
+            # Without this round trip a client that times out and retries would leave a ghost member behind each time.
+            self.members.pending[member_id] = now + request.session_timeout_ms / 1000
+            return [Reply(call, JoinResult(Err.MEMBER_ID_REQUIRED, member_id))]
+        return self._add(call, request, member_id, now)
+
+    def _join_known(self, call: Call, request: Join, now: float) -> list[Effect]:
+        if request.member_id in self.members.pending:
+            if request.instance_id is not None:      # a static member never has to come back; Kafka breaks here too
+                return [Reply(call, JoinResult(Err.UNKNOWN_SERVER_ERROR))]
+            return self._add(call, request, request.member_id, now)
+        error = self.members.check(request.member_id, request.instance_id)
+        if error is Err.NONE and self.state is State.EMPTY:
+            error = Err.UNKNOWN_MEMBER_ID
+        if error is not Err.NONE:
+            return [Reply(call, JoinResult(error, request.member_id))]
+        member = self.members.get(request.member_id)
+        changed = member.protocols != request.protocols
+        leads = self.members.leader == member.member_id
+        # A leader that joins a stable group wants a new assignment: say, its topic has more partitions now.
+        if self.state is State.PREPARING_REBALANCE or changed or (self.state is State.STABLE and leads):
+            return self._rejoin(call, member, request, now)
+        return [Reply(call, self.welcome(member))]
+
+    def _add(self, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
+        member = Member(member_id, request.instance_id, request.client_id, request.client_host, request.protocol_type,
+                        request.protocols, request.session_timeout_ms, request.rebalance_timeout_ms, is_new=True)
+        self.joined_lately = self.extension_ms is not None
+        if not len(self.members):
+            self.protocol_type = request.protocol_type
+        self.members.add(member)
+        member.joining = call
+        # No heartbeat can come before the join is answered, so the session is not what limits it.
+        member.deadline = now + self.config.new_member_join_timeout_ms / 1000
+        return self.rebalance_or_complete(now)
+
+    def _rejoin(self, call: Call, member: Member, request: Join, now: float) -> list[Effect]:
+        superseded = self._dismiss(member)
+        member.adopt(request)
+        member.joining = call
+        return [*superseded, *self.rebalance_or_complete(now)]
+
+    def _dismiss(self, member: Member) -> list[Effect]:
+        """Answer a JoinGroup that its client gave up waiting for: it sent another one."""
+        call, member.joining = member.joining, None
+        return [] if call is None else [Reply(call, JoinResult(Err.REBALANCE_IN_PROGRESS, member.member_id))]
+
+    def welcome(self, member: Member, skip_assignment: bool = False) -> JoinResult:
+        """What a member is told at the end of a join phase; only the leader hears who the others are."""
+        leads = self.members.leader == member.member_id
+        everybody = tuple((m.member_id, m.instance_id, m.metadata(self.protocol)) for m in self.members)
+        return JoinResult(Err.NONE, member.member_id, self.generation, self.protocol_type, self.protocol,
+                          self.members.leader or "", skip_assignment, everybody if leads else ())
+
+    # --- the join phase -------------------------------------------------------------------------------------
+
+    def rebalance_or_complete(self, now: float) -> list[Effect]:
+        """A membership changed: call everybody back, or see whether that made the join phase complete."""
+        return self._rebalance(now) if "rebalance" in NEXT[self.state] else self._complete_if_all_joined(now)
+
+    def _rebalance(self, now: float) -> list[Effect]:
+        turned_away: list[Effect] = []
+        if self.state is State.COMPLETING_REBALANCE:
+            turned_away = self._hand_out({}, Err.REBALANCE_IN_PROGRESS, now)
+        self.pending_sync, self.sync_deadline = {}, None
+        initial = self.state is State.EMPTY
+        effects = [*turned_away, *self._move("rebalance")]
+        if initial:
+            # Somebody is first; wait a little for the others, so that one rebalance serves them all (KIP-134).
+            delay = self.config.initial_rebalance_delay_ms
+            self.join_deadline = now + delay / 1000
+            self.extension_ms = max(self.members.rebalance_timeout_ms() - delay, 0)
+            self.joined_lately = False
+            return effects
+        if self.members.all_joined():
+            return [*effects, *self._complete_join(now)]
+        self.join_deadline = now + self.members.rebalance_timeout_ms() / 1000
+        return effects
+
+    def _complete_if_all_joined(self, now: float) -> list[Effect]:
+        joining = self.state is State.PREPARING_REBALANCE and self.extension_ms is None
+        return self._complete_join(now) if joining and self.members.all_joined() else []
+
+    def _initial_wait_over(self, now: float) -> list[Effect]:
+        """The first delay is over: wait on while members keep coming, up to the rebalance timeout."""
+        assert self.extension_ms is not None
+        if not self.joined_lately or self.extension_ms == 0:
+            return self._complete_join(now)
+        delay = min(self.config.initial_rebalance_delay_ms, self.extension_ms)
+        self.join_deadline = now + delay / 1000
+        self.extension_ms -= delay
+        self.joined_lately = False
+        return []
+
+    def _complete_join(self, now: float) -> list[Effect]:
+        """End the join phase: whoever did not come is out (static members have their session to come back)."""
+        self.join_deadline = self.extension_ms = None
+        self.joined_lately = False
+        for member in [m for m in self.members if m.joining is None and m.instance_id is None]:
+            self.members.remove(member.member_id)
+        if len(self.members) and not self.members.elect_joined_leader():
+            self.join_deadline = now + self.members.rebalance_timeout_ms() / 1000     # only absent static members
+            return []
+        self.generation += 1
+        self.pending_sync = {}
+        if not len(self.members):
+            self.protocol = None
+            return [*self._move("emptied"), Store(self.snapshot(), None)]
+        self.protocol = self.members.elect_protocol()
+        effects = self._move("joined")
+        for member in self.members:
+            if member.joining is not None:
+                effects.append(Reply(member.joining, self.welcome(member)))
+            member.joining, member.is_new = None, False
+            self.renew(member, now)
+            self.pending_sync[member.member_id] = None
+        self.sync_deadline = now + self.members.rebalance_timeout_ms() / 1000
+        return effects
+
+    # --- SyncGroup ------------------------------------------------------------------------------------------
+
+    def sync(self, call: Call, request: Sync, now: float) -> list[Effect]:
+        error = self._check_sync(request)
+        if error is not Err.NONE:
+            return [Reply(call, SyncResult(error))]
+        member = self.members.get(request.member_id)
+        self._has_synced(member.member_id)
+        if self.state is State.STABLE:
+            return [Reply(call, SyncResult(Err.NONE, self.protocol_type, self.protocol, member.assignment))]
+        superseded = [] if member.syncing is None else [Reply(member.syncing, SyncResult(Err.REBALANCE_IN_PROGRESS))]
+        member.syncing = call
+        if self.members.leader != member.member_id:
+            return [*superseded]
+        sent = dict(request.assignments)
+        assignments = {m.member_id: sent.get(m.member_id, b"") for m in self.members}
+        return [*superseded, Store(self.snapshot(assignments), Assigned(self.generation, tuple(assignments.items())))]
+
+    def _check_sync(self, request: Sync) -> Err:
+        if self.state in (State.EMPTY, State.DEAD):
+            return ANSWERS["sync"][self.state]
+        error = self.members.check(request.member_id, request.instance_id)
+        if error is not Err.NONE:
+            return error
+        if request.generation != self.generation:
+            return Err.ILLEGAL_GENERATION
+        if _differ(request.protocol_type, self.protocol_type) or _differ(request.protocol_name, self.protocol):
+            return Err.INCONSISTENT_GROUP_PROTOCOL
+        return ANSWERS["sync"][self.state]
+
+    def _has_synced(self, member_id: str) -> None:
+        self.pending_sync.pop(member_id, None)
+        if not self.pending_sync:
+            self.sync_deadline = None
+
+    def stored(self, then: Assigned | Replaced | None, error: Err, now: float) -> list[Effect]:
+        """The record of a Store is committed (NONE) or failed. The world may have moved on meanwhile: look again."""
+        if isinstance(then, Replaced):
+            return group_static.stored(self, then, error, now)
+        if then is None or self.state is not State.COMPLETING_REBALANCE or then.generation != self.generation:
+            return []
+        if error is not Err.NONE:
+            return [*self._hand_out({}, error, now), *self._rebalance(now)]
+        return [*self._move("assigned"), *self._hand_out(dict(then.assignments), Err.NONE, now)]
+
+    def _hand_out(self, assignments: dict[str, bytes], error: Err, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        for member in self.members:
+            member.assignment = assignments.get(member.member_id, b"")
+            if member.syncing is None:
+                continue
+            result = SyncResult(error)
+            if error is Err.NONE:
+                result = SyncResult(error, self.protocol_type, self.protocol, member.assignment)
+            effects.append(Reply(member.syncing, result))
+            member.syncing = None
+            self.renew(member, now)
+        return effects
+
+    # --- Heartbeat, commits, LeaveGroup -----------------------------------------------------------------------
+
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> Err:
+        if self.state is State.DEAD:
+            return ANSWERS["heartbeat"][self.state]
+        error = self.members.check(member_id, instance_id)
+        if error is not Err.NONE:
+            return error
+        if generation != self.generation:
+            return Err.ILLEGAL_GENERATION
+        self.renew(self.members.get(member_id), now)
+        return ANSWERS["heartbeat"][self.state]
+
+    def check_commit(self, member_id: str, instance_id: str | None, generation: int, now: float,
+                     transactional: bool = False) -> Err:
+        """May these offsets be committed (rule 60)? A member's commit counts as a sign of life.
+
+        A transactional producer is no member; from KIP-447 on it tells for which member it commits (rule 61).
+        """
+        if self.state is State.DEAD:
+            return ANSWERS["commit"][self.state]
+        if generation < 0 and self.state is State.EMPTY:
+            return Err.NONE                              # an administrator, or a consumer that assigns itself
+        if generation < 0 and not member_id and instance_id is None:
+            return Err.NONE if transactional else Err.UNKNOWN_MEMBER_ID
+        error = self.members.check(member_id, instance_id)
+        if error is Err.NONE and generation != self.generation:
+            error = Err.ILLEGAL_GENERATION
+        if error is Err.NONE and not transactional:
+            error = ANSWERS["commit"][self.state]
+        if error is Err.NONE:
+            self.renew(self.members.get(member_id), now)
+        return error
+
+    def leave(self, leaving: list[Leaving], now: float) -> tuple[list[Err], list[Effect]]:
+        """One error per member asked for, and the effects of those that went."""
+        if self.state is State.DEAD:
+            return [Err.COORDINATOR_NOT_AVAILABLE for _ in leaving], []
+        errors, effects = [], []
+        for one in leaving:
+            error, farewell = self._leave_one(one)
+            errors.append(error)
+            effects += farewell
+        if Err.NONE in errors and self.state is not State.EMPTY:
+            effects += self.rebalance_or_complete(now)
+        return errors, effects
+
+    def _leave_one(self, one: Leaving) -> tuple[Err, list[Effect]]:
+        member_id = one.member_id
+        if member_id in self.members.pending:
+            self.members.remove(member_id)
+            return Err.NONE, []
+        if member_id == NO_MEMBER and one.instance_id is not None:
+            member_id = self.members.static.get(one.instance_id, NO_MEMBER)
+        error = self.members.check(member_id, one.instance_id)
+        return (error, []) if error is not Err.NONE else (error, self._remove(self.members.get(member_id)))
+
+    def _remove(self, member: Member) -> list[Effect]:
+        """Forget a member; if it still waits for something, it should come again without its old id."""
+        effects: list[Effect] = []
+        if member.joining is not None:
+            effects.append(Reply(member.joining, JoinResult(Err.UNKNOWN_MEMBER_ID)))
+        if member.syncing is not None:
+            effects.append(Reply(member.syncing, SyncResult(Err.UNKNOWN_MEMBER_ID)))
+        self.members.remove(member.member_id)
+        self._has_synced(member.member_id)
+        return effects
+
+    # --- time -------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        due = [self.join_deadline, self.sync_deadline, *self.members.pending.values(),
+               *(member.deadline for member in self.members)]
+        return min((time for time in due if time is not None), default=None)
+
+    def tick(self, now: float) -> list[Effect]:
+        """Do what is due by `now`: the join phase, then missing syncs, then silent members."""
+        effects: list[Effect] = []
+        if self.join_deadline is not None and self.join_deadline <= now:
+            effects += self._complete_join(now) if self.extension_ms is None else self._initial_wait_over(now)
+        if self.sync_deadline is not None and self.sync_deadline <= now:
+            effects += self._sync_overdue(now)
+        for member_id in [m for m, time in self.members.pending.items() if time <= now]:
+            self.members.remove(member_id)
+            effects += self._complete_after_expiry(now)
+        for member in [m for m in self.members if m.deadline is not None and m.deadline <= now]:
+            effects += self._silent(member, now)
+        return effects
+
+    def _sync_overdue(self, now: float) -> list[Effect]:
+        """Members that joined and never came for their assignment would hold partitions for nobody."""
+        effects: list[Effect] = []
+        self.sync_deadline = None
+        for member_id in list(self.pending_sync):
+            effects += self._remove(self.members.get(member_id))
+        return [*effects, *self._rebalance(now)]
+
+    def _silent(self, member: Member, now: float) -> list[Effect]:
+        gone = self.members.by_id.get(member.member_id) is not member
+        if gone or member.deadline is None or member.deadline > now:
+            return []                    # an earlier expiry of this tick removed it, or ended its wait
+        member.deadline = None
+        if not member.is_new and (member.joining is not None or member.syncing is not None):
+            return []                    # it waits for us, not we for it
+        farewell = self._remove(member)
+        if self.state is State.PREPARING_REBALANCE:
+            return [*farewell, *self._complete_after_expiry(now)]
+        return [*farewell, *self._rebalance(now)]
+
+    def _complete_after_expiry(self, now: float) -> list[Effect]:
+        joining = self.state is State.PREPARING_REBALANCE
+        return self._complete_join(now) if joining and self.members.all_joined() else []
+
+    def renew(self, member: Member, now: float) -> None:
+        member.deadline = now + member.session_timeout_ms / 1000
+
+    def _move(self, event: str) -> list[Effect]:
+        self.state = NEXT[self.state][event]
+        return [Moved(self.state, self.generation, tuple(self.members.by_id))]
+
+
+def _differ(sent: str | None, known: str | None) -> bool:
+    return sent is not None and known is not None and sent != known

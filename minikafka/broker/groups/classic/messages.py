@@ -1,0 +1,157 @@
+"""What goes into the group state machine and what comes out: requests, results, effects, the stored form.
+
+Owns: frozen values only; no behaviour.
+Invariants: I-GROUP-3 effects are executed in the order of the list; after a crash only a prefix of them happened.
+
+A `call` is whatever the shell wants back to find the waiting client (a future there, a word in a test); the core
+only stores it and hands it out again in a Reply, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from minikafka.broker.groups.classic.states import State
+from minikafka.protocol.errors import Err
+
+Call = Hashable
+Protocols = tuple[tuple[str, bytes], ...]     # (name of the assignor, the member's metadata), most wanted first
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    """Times in milliseconds, named after group.initial.rebalance.delay.ms and group.max.size."""
+
+    initial_rebalance_delay_ms: int = 3000
+    max_size: int = 2**31 - 1
+    new_member_join_timeout_ms: int = 300_000      # not configurable in Kafka either
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A JoinGroup request. `must_return` and `may_skip` say what the client's version understands."""
+
+    member_id: str
+    protocol_type: str
+    protocols: Protocols
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    client_id: str = ""
+    client_host: str = ""
+    instance_id: str | None = None
+    must_return: bool = True      # version 4 on (KIP-394): a new member first gets its id and joins again with it
+    may_skip: bool = True         # version 9 on (KIP-814): a returning static leader is told not to assign
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A SyncGroup request; only the leader's carries assignments."""
+
+    member_id: str
+    generation: int
+    assignments: tuple[tuple[str, bytes], ...] = ()
+    instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """One member of a LeaveGroup request; an administrator names a static member by its instance id alone."""
+
+    member_id: str
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResult:
+    error: Err
+    member_id: str = ""
+    generation: int = -1
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    members: tuple[tuple[str, str | None, bytes], ...] = ()      # (member id, instance id, metadata), for the leader
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    error: Err
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMember:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGroup:
+    """A group as its record in __consumer_offsets has it. No members: Empty. Members: Stable."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    members: tuple[StoredMember, ...]
+
+
+# --- effects ----------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer the waiting call."""
+
+    call: Call
+    result: JoinResult | SyncResult
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The leader's assignment for `generation`, to be handed out once it is in the log (rule 58)."""
+
+    generation: int
+    assignments: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A static member came back under a new id without a rebalance; undone if it cannot be stored (rule 59)."""
+
+    instance_id: str
+    old_member_id: str
+    new_member_id: str
+    old_leader: str
+    before: Join
+    may_skip: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Append the group's record (acks=all), then hand `then` and the outcome back to Group.stored()."""
+
+    group: StoredGroup
+    then: Assigned | Replaced | None      # None: nobody waits for it
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The group entered `state`; for the trace."""
+
+    state: State
+    generation: int
+    members: tuple[str, ...]
+
+
+Effect = Reply | Store | Moved

@@ -1,0 +1,87 @@
+"""A static member comes back under a new id (KIP-345): it takes over its old self's place, usually without a rebalance.
+
+A consumer with a `group.instance.id` that restarts has lost its member id. It joins without one; the instance id says
+who it is, the old id is fenced from then on, and in a stable group it simply gets its old assignment again.
+
+Owns: the replacement of a member id and its undoing.
+Invariants: I-GROUP-10 from the moment of the replacement the old id is refused with FENCED_INSTANCE_ID (rule 59).
+            I-GROUP-11 a replacement that could not be stored is undone: the log and the group name the same member.
+
+What Kafka does differently: nothing known. Source: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin,
+KIP-345, KIP-814 (a returning leader is told not to assign again).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minikafka.broker.groups.classic.members import Member
+from minikafka.broker.groups.classic.messages import (
+    Call,
+    Effect,
+    Join,
+    JoinResult,
+    Replaced,
+    Reply,
+    Store,
+    SyncResult,
+)
+from minikafka.broker.groups.classic.states import State
+from minikafka.protocol.errors import Err
+
+if TYPE_CHECKING:
+    from minikafka.broker.groups.classic.group import Group
+
+
+def replace(group: Group, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
+    """The member behind `request.instance_id` joins anew and is `member_id` from now on."""
+    assert request.instance_id is not None
+    old_id, old_leader = group.members.static[request.instance_id], group.members.leader or ""
+    member = group.members.get(old_id)
+    fenced = _fence(member)
+    before = Join(old_id, member.protocol_type, member.protocols, member.session_timeout_ms,
+                  member.rebalance_timeout_ms)
+    _rename(group, request.instance_id, member_id)
+    member.adopt(request)
+    member.joining, member.is_new = call, False
+    group.renew(member, now)
+    if group.state is State.STABLE and group.members.elect_protocol() == group.protocol:
+        replaced = Replaced(request.instance_id, old_id, member_id, old_leader, before, request.may_skip)
+        return [*fenced, Store(group.snapshot(), replaced)]
+    return [*fenced, *group.rebalance_or_complete(now)]
+
+
+def stored(group: Group, then: Replaced, error: Err, now: float) -> list[Effect]:
+    """The record with the new id is committed, or failed: answer the JoinGroup that waits for it."""
+    if then.new_member_id not in group.members:
+        return []                    # replaced again, or gone, while the record was on its way
+    member = group.members.get(then.new_member_id)
+    call, member.joining = member.joining, None
+    if error is not Err.NONE:
+        _rename(group, then.instance_id, then.old_member_id)
+        member.adopt(then.before)
+        group.renew(member, now)
+        result = JoinResult(error, "", group.generation, group.protocol_type, group.protocol, then.old_leader)
+    elif then.may_skip:
+        result = group.welcome(member, skip_assignment=group.members.leader == member.member_id)
+    else:                            # an old client would assign anew if it thought itself the leader
+        result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol,
+                            then.old_leader)
+    return [] if call is None else [Reply(call, result)]
+
+
+def _rename(group: Group, instance_id: str, member_id: str) -> None:
+    old_id = group.members.static[instance_id]
+    group.members.rename(instance_id, member_id)
+    group.pending_sync = {member_id if m == old_id else m: None for m in group.pending_sync}
+
+
+def _fence(member: Member) -> list[Effect]:
+    """Whoever still waits under the old id is told that it was replaced."""
+    effects: list[Effect] = []
+    if member.joining is not None:
+        effects.append(Reply(member.joining, JoinResult(Err.FENCED_INSTANCE_ID, member.member_id)))
+    if member.syncing is not None:
+        effects.append(Reply(member.syncing, SyncResult(Err.FENCED_INSTANCE_ID)))
+    member.joining = member.syncing = None
+    return effects

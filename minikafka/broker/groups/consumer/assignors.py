@@ -1,0 +1,109 @@
+"""The brokers' assignors: who of a consumer group shall have which partitions. `uniform` is the default.
+
+uniform   every member as many partitions as any other that could have them (give or take one); of all such assignments
+          one near to the last: first everybody keeps what it has, then what nobody has goes to those who have least,
+          then partitions move one by one from those who have two more than somebody else who wants the topic.
+range     each topic by itself is cut into contiguous ranges, in the order of the members, static ones first: topics of
+          equally many partitions are assigned alike, so that what belongs together is read together.
+
+Owns: ASSIGNORS, pure functions by name.
+Invariants: I-CASSIGN-1 every partition of a subscribed topic has exactly one member, and it subscribes to the topic.
+            I-CASSIGN-2 under `uniform` no single partition can move to a member that has two fewer.
+            I-CASSIGN-3 equal members and topics give an equal assignment, whatever order they are listed in.
+
+What Kafka does differently: `uniform` is two algorithms there, for equal and for unequal subscriptions, and which members
+have one partition more is left to a hash map. Source: UniformAssignor, RangeAssignor; KIP-848.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+
+from minikafka.broker.groups.consumer.reconciliation import Partition
+from minikafka.protocol.record_codec import Uuid
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an assignor knows of a member: the topics it wants (those that exist), and its target until now."""
+
+    topics: Set[Uuid]
+    target: Set[Partition] = field(default_factory=frozenset)
+    instance_id: str | None = None
+
+
+Wishes = Mapping[str, Wish]                    # by member id
+Counts = Mapping[Uuid, int]                    # partitions by topic
+Assignment = dict[str, set[Partition]]
+Assignor = Callable[[Wishes, Counts], Assignment]
+
+
+def _subscribers(members: Wishes) -> dict[Uuid, list[str]]:
+    """The topics that are wanted, each with those who want it, in the order of `members`."""
+    wanted: dict[Uuid, list[str]] = {}
+    for member_id, wish in members.items():
+        for topic in wish.topics:
+            wanted.setdefault(topic, []).append(member_id)
+    return wanted
+
+
+# --- uniform -----------------------------------------------------------------------------------------------------
+
+def uniform(members: Wishes, counts: Counts) -> Assignment:
+    members = dict(sorted(members.items()))
+    wanted = _subscribers(members)
+    given = {member_id: {(topic, index) for topic, index in wish.target
+                         if topic in wish.topics and index < counts[topic]} for member_id, wish in members.items()}
+    # Where there is least choice first: many partitions for few members.
+    topics = sorted(wanted, key=lambda t: (-counts[t] / len(wanted[t]), len(wanted[t]), t.bytes))
+    _hand_out(given, wanted, topics, counts)
+    while any(_balance(given, wanted[topic], topic) for topic in topics):
+        pass                                   # what was moved for one topic may have unbalanced another
+    return given
+
+
+def _hand_out(given: Assignment, wanted: dict[Uuid, list[str]], topics: list[Uuid], counts: Counts) -> None:
+    had = {partition for partitions in given.values() for partition in partitions}
+    for topic in topics:
+        for index in range(counts[topic]):
+            if (topic, index) not in had:
+                given[min(wanted[topic], key=lambda m: len(given[m]))].add((topic, index))
+
+
+def _balance(given: Assignment, subscribers: list[str], topic: Uuid) -> bool:
+    """Move partitions of one topic until that helps no more; whether any moved. Every move brings two loads together,
+    so that there is an end."""
+    moved = False
+    held = {member: sorted(p for p in given[member] if p[0] == topic) for member in subscribers}
+    while True:
+        richest = max((m for m in subscribers if held[m]), key=lambda m: len(given[m]), default=None)
+        poorest = min(subscribers, key=lambda m: len(given[m]))
+        if richest is None or len(given[richest]) - len(given[poorest]) < 2:
+            return moved
+        partition = held[richest].pop()
+        given[richest].remove(partition)
+        given[poorest].add(partition)
+        held[poorest].append(partition)
+        moved = True
+
+
+# --- range -------------------------------------------------------------------------------------------------------
+
+def by_range(members: Wishes, counts: Counts) -> Assignment:
+    def place(member_id: str) -> tuple[bool, str]:
+        instance_id = members[member_id].instance_id
+        return instance_id is None, instance_id or member_id
+
+    given: Assignment = {member_id: set() for member_id in sorted(members, key=place)}
+    for topic, subscribers in _subscribers({member_id: members[member_id] for member_id in given}).items():
+        quota, extra = divmod(counts[topic], len(subscribers))
+        start = 0
+        for at, member_id in enumerate(subscribers):
+            end = start + quota + (at < extra)
+            given[member_id] |= {(topic, index) for index in range(start, end)}
+            start = end
+    return given
+
+
+ASSIGNORS: dict[str, Assignor] = {"uniform": uniform, "range": by_range}

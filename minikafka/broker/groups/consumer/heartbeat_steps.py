@@ -1,0 +1,112 @@
+"""The steps of a heartbeat, each on a draft of the group: what a member says, a new assignment, one step towards it.
+
+Owns: functions of a draft and a moment; who calls them in which order is the group's (consumer_group.py).
+Invariants: I-CSTEP-1 a target assignment is of the epoch that asked for it, and made from the subscriptions of that epoch.
+Source: GroupMetadataManager (maybeUpdateTargetAssignment, maybeReconcile, replaceMember), TargetAssignmentBuilder; KIP-848,
+KIP-1263 (the assignment interval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+
+from minikafka.broker.groups.consumer import topic_regex
+from minikafka.broker.groups.consumer.assignors import ASSIGNORS, Wish
+from minikafka.broker.groups.consumer.messages import Heartbeat, Moment
+from minikafka.broker.groups.consumer.reconciliation import JOINING, Goal, Member, Partition, pack, reconcile
+from minikafka.broker.groups.consumer.records import (
+    CURRENT,
+    MEMBER,
+    TARGET,
+    TARGET_MEMBER,
+    MemberMetadata,
+    TargetMember,
+    TargetMetadata,
+)
+from minikafka.broker.groups.consumer.state import ConsumerGroupState
+from minikafka.protocol.errors import Err, KafkaError
+
+
+def check_epoch(member: Member, beat: Heartbeat) -> None:
+    """A member that is not where we know it to be starts anew, unless just an answer of ours was lost."""
+    epoch, known = beat.epoch, member.current.epoch
+    if epoch == JOINING or epoch == known:
+        return
+    lost = epoch == member.current.previous_epoch and beat.owned is not None and beat.owned <= member.assigned.keys()
+    if epoch > known or not lost:
+        raise KafkaError(Err.FENCED_MEMBER_EPOCH,
+                         f"The consumer group member has a {'greater' if epoch > known else 'smaller'} member epoch "
+                         f"({epoch}) than the one known by the group coordinator ({known}). The member must abandon all "
+                         "its partitions and rejoin.")
+
+
+def what_it_says(old: MemberMetadata, beat: Heartbeat) -> MemberMetadata:
+    """What is known of the member after this heartbeat: what it leaves out holds."""
+    news = {"instance_id": beat.instance_id, "rack_id": beat.rack_id, "regex": beat.regex, "assignor": beat.assignor,
+            "topics": None if beat.topics is None else tuple(sorted(set(beat.topics))),
+            "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == -1 else beat.rebalance_timeout_ms,
+            "client_id": beat.client_id, "client_host": beat.client_host}
+    return replace(old, classic=None, **{name: value for name, value in news.items() if value is not None})
+
+
+def may_assign(draft: ConsumerGroupState, moment: Moment) -> bool:
+    """Many members that come at once shall not make an assignment each (KIP-1263)."""
+    made, interval = draft.target.made_ms, moment.settings.assignment_interval_ms
+    return made == 0 or interval == 0 or moment.wall_ms >= made + interval
+
+
+def assign(draft: ConsumerGroupState, moment: Moment) -> None:
+    """Make a target assignment for the group's epoch; what is no news is not written again."""
+    topics = {name: moment.image.topics[name] for name in draft.topics() if name in moment.image.topics}
+    wishes = {member_id: Wish(frozenset(topics[name].id for name in draft.topics_of(member_id) if name in topics),
+                              draft.targets.get(member_id, frozenset()), member.metadata.instance_id)
+              for member_id, member in draft.members.items()}
+    default = moment.settings.assignors[0]
+    assignor = ASSIGNORS.get(draft.assignor(default), ASSIGNORS[default])       # another broker may have known more
+    targets = assignor(wishes, {topic.id: len(topic.partitions) for topic in topics.values()})
+    for member_id, partitions in targets.items():
+        if draft.targets.get(member_id) != partitions:
+            draft.write(TARGET_MEMBER, member_id, TargetMember(pack(partitions)))
+    draft.write(TARGET, "", TargetMetadata(draft.epoch, moment.wall_ms))
+
+
+def lead(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[Partition] | None,
+          moment: Moment) -> None:
+    """One step towards the target, unless the member is there."""
+    member = draft.members[member_id]
+    if member.is_reconciled(draft.target.epoch) and not subscription_changed:
+        return
+    ids = {moment.image.topics[name].id for name in draft.topics_of(member_id) if name in moment.image.topics}
+    goal = Goal(draft.target.epoch, draft.targets.get(member_id, frozenset()), ids, draft.taken(member_id))
+    current = reconcile(member, goal, subscription_changed, owned)
+    if current != member.current:
+        draft.write(CURRENT, member_id, current)
+
+
+def must_resolve(draft: ConsumerGroupState, moment: Moment) -> bool:
+    expressions = draft.expressions()
+    if not expressions:
+        return False
+    last = max((regex.resolved_ms for regex in draft.regexes.values()), default=None)
+    if last is None:
+        return True
+    version = max(regex.version for regex in draft.regexes.values())
+    stale = moment.wall_ms > last + topic_regex.REFRESH_MAX_MS
+    return moment.wall_ms > last + topic_regex.REFRESH_MIN_MS and (
+        expressions.keys() != draft.regexes.keys() or version < moment.topics_since or stale)
+
+
+def remove(draft: ConsumerGroupState, member_id: str) -> None:
+    for kind in (CURRENT, TARGET_MEMBER, MEMBER):
+        draft.write(kind, member_id, None)
+
+
+def replace_static(draft: ConsumerGroupState, old_id: str, member_id: str) -> Member:
+    """A static member is back: under its new id it has what it had, and waits to be led on."""
+    old, target = draft.members[old_id], draft.targets.get(old_id, frozenset())
+    remove(draft, old_id)
+    draft.write(MEMBER, member_id, old.metadata)
+    draft.write(TARGET_MEMBER, member_id, TargetMember(pack(target)))
+    draft.write(CURRENT, member_id, replace(old.current, epoch=JOINING, previous_epoch=JOINING))
+    return draft.members[member_id]

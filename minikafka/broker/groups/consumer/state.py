@@ -1,0 +1,141 @@
+"""What a consumer group is: the sum of its records, applied one by one.
+
+A coordinator never changes a group but by a record. It works on a draft: a copy that notes what is written to it. Once the
+draft's records are in the log they are applied to the group itself; a coordinator that takes over applies the same ones.
+
+Owns: ConsumerGroupState, and what follows from it: the group's state, its subscriptions, who has which partition.
+Invariants: I-CSTATE-1 the state depends on nothing but the records, whoever replays them.
+            I-CSTATE-2 a draft shares nothing with its group that either could change.
+
+What Kafka does differently: timeline hash maps, that can be looked at as they were at an older offset.
+Source: ConsumerGroup, ModernGroup, GroupMetadataManager.replay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from minikafka.broker.groups.consumer.reconciliation import GONE, STABLE, Member, Partition, unpack
+from minikafka.broker.groups.consumer.records import (
+    CURRENT,
+    GROUP,
+    MEMBER,
+    PARTITIONS,
+    REGEX,
+    TARGET,
+    TARGET_MEMBER,
+    CurrentMember,
+    GroupMetadata,
+    Key,
+    MemberMetadata,
+    Record,
+    Regex,
+    TargetMember,
+    TargetMetadata,
+    Value,
+)
+
+BORN, UNASSIGNED = GroupMetadata(1), TargetMetadata(1)         # epoch 0 is that of who joins
+DELETED = CurrentMember(GONE, GONE, STABLE, (), ())
+
+
+class ConsumerState(Enum):
+    """Kafka's names, as ConsumerGroupDescribe and ListGroups show them."""
+
+    EMPTY = "Empty"                  # no members
+    ASSIGNING = "Assigning"          # the target assignment is older than the group's epoch
+    RECONCILING = "Reconciling"      # some member is not where the target wants it
+    STABLE = "Stable"
+    DEAD = "Dead"                    # there is no such group
+
+
+@dataclass
+class ConsumerGroupState:
+    group_id: str
+    metadata: GroupMetadata = BORN
+    target: TargetMetadata = UNASSIGNED
+    members: dict[str, Member] = field(default_factory=dict)
+    targets: dict[str, Set[Partition]] = field(default_factory=dict)       # by member id
+    regexes: dict[str, Regex] = field(default_factory=dict)                # by expression
+    written: list[Record] = field(default_factory=list)                    # to a draft
+
+    def draft(self) -> ConsumerGroupState:
+        return replace(self, members=dict(self.members), targets=dict(self.targets), regexes=dict(self.regexes),
+                       written=[])
+
+    def write(self, kind: int, name: str, value: Value | None) -> None:
+        """Note a record in a draft, which is from then on as if it were in the log."""
+        record = Key(kind, self.group_id, name), value
+        self.written.append(record)
+        self.apply(*record)
+
+    def apply(self, key: Key, value: Value | None) -> None:
+        """Take one record. Compaction may have left them in any order: each can be the first that tells of a member."""
+        if key.kind == GROUP:
+            self.metadata = value if isinstance(value, GroupMetadata) else BORN
+        elif key.kind == TARGET:
+            self.target = value if isinstance(value, TargetMetadata) else UNASSIGNED
+        elif key.kind == MEMBER and value is None:
+            self.members.pop(key.name, None)
+        elif isinstance(value, MemberMetadata):
+            self.members[key.name] = replace(self.members.get(key.name, Member()), metadata=value)
+        elif key.kind == CURRENT and (value is not None or key.name in self.members):
+            current = value if isinstance(value, CurrentMember) else DELETED
+            self.members[key.name] = replace(self.members.get(key.name, Member()), current=current)
+        elif isinstance(value, TargetMember):
+            self.targets[key.name] = frozenset(unpack(value.partitions))
+        elif key.kind == TARGET_MEMBER:
+            self.targets.pop(key.name, None)
+        elif isinstance(value, Regex):
+            self.regexes[key.name] = value
+        elif key.kind == REGEX:
+            self.regexes.pop(key.name, None)
+
+    # --- what follows from it -----------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        return self.metadata.epoch
+
+    @property
+    def state(self) -> ConsumerState:
+        if not self.members:
+            return ConsumerState.EMPTY
+        if self.epoch > self.target.epoch:
+            return ConsumerState.ASSIGNING
+        settled = all(member.is_reconciled(self.target.epoch) for member in self.members.values())
+        return ConsumerState.STABLE if settled else ConsumerState.RECONCILING
+
+    def static_member(self, instance_id: str) -> str | None:
+        return next((m for m, member in self.members.items() if member.metadata.instance_id == instance_id), None)
+
+    def topics_of(self, member_id: str) -> set[str]:
+        """By name or by expression; one that is not resolved yet matches nothing."""
+        metadata = self.members[member_id].metadata
+        resolved = self.regexes.get(metadata.regex or "")
+        return {*metadata.topics, *(resolved.topics if resolved is not None else ())}
+
+    def topics(self) -> set[str]:
+        return {topic for member_id in self.members for topic in self.topics_of(member_id)}
+
+    def expressions(self) -> Counter[str]:
+        """The expressions that members subscribe to, and by how many."""
+        return Counter(member.metadata.regex for member in self.members.values() if member.metadata.regex)
+
+    def taken(self, member_id: str) -> set[Partition]:
+        """What the other members have."""
+        return {partition for other, member in self.members.items() if other != member_id for partition in member.has}
+
+    def assignor(self, default: str) -> str:
+        """The one that most members ask for."""
+        votes = Counter(m.metadata.assignor for m in self.members.values() if m.metadata.assignor)
+        return max(votes, key=lambda name: votes[name], default=default)
+
+    def tombstones(self) -> list[Record]:
+        """What deletes the group, in an order in which its replay never meets a member of no group."""
+        kinds = [(CURRENT, list(self.members)), (TARGET_MEMBER, list(self.targets)), (TARGET, [""]),
+                 (MEMBER, list(self.members)), (REGEX, list(self.regexes)), (PARTITIONS, [""]), (GROUP, [""])]
+        return [(Key(kind, self.group_id, name), None) for kind, names in kinds for name in names]

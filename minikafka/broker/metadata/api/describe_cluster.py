@@ -1,0 +1,53 @@
+"""DescribeCluster: who is in the cluster.
+
+Invariants: I-META-1 (metadata.py): controller_id is a live broker, never the quorum's leader as such.
+What Kafka does differently: nothing that a client sees; without an authorizer everything is allowed.
+Source: KafkaApis.handleDescribeCluster; KIP-700, KIP-919 (endpoint type), KIP-1073 (fenced brokers).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.admin import DescribeClusterRequest, DescribeClusterResponse
+
+from minikafka.broker.metadata.image import Broker
+from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import Err
+
+BROKERS, CONTROLLERS = 1, 2
+CLUSTER_OPERATIONS = {5, 7, 8, 9, 10, 11, 12}       # AclOperation numbers that a cluster knows
+Row = DescribeClusterResponse.DescribeClusterBroker
+
+
+def any_live_broker(ctx: Context, alive: list[Broker]) -> int:
+    """The `controller_id` for clients: they send to it what every broker forwards; -1 without live brokers."""
+    return ctx.broker.env.rng("controller_id").choice(alive).id if alive else -1
+
+
+@handles(DescribeClusterRequest)
+def describe_cluster(ctx: Context, request: Any) -> DescribeClusterResponse:
+    """The brokers, the cluster id, a broker to send administration to."""
+    endpoint_type = request.endpoint_type if ctx.version >= 1 else BROKERS
+    if endpoint_type == CONTROLLERS:
+        return _refusal(Err.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of type BROKER, but we "
+                        "wanted an endpoint of type CONTROLLER")
+    if endpoint_type != BROKERS:
+        return _refusal(Err.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
+    image = ctx.broker.image
+    alive = image.alive_brokers()
+    fenced = ctx.version >= 2 and request.include_fenced_brokers
+    listed = [image.brokers[b] for b in sorted(image.brokers)] if fenced else alive
+    return DescribeClusterResponse(
+        throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=BROKERS, cluster_id=ctx.broker.cluster_id,
+        controller_id=any_live_broker(ctx, alive), brokers=[_row(broker) for broker in listed],
+        authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None)
+
+
+def _row(broker: Broker) -> Any:
+    return Row(broker_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack, is_fenced=broker.fenced)
+
+
+def _refusal(code: Err, text: str) -> DescribeClusterResponse:
+    return DescribeClusterResponse(throttle_time_ms=0, error_code=int(code), error_message=text, endpoint_type=BROKERS,
+                                   cluster_id="", controller_id=-1, brokers=[], authorized_operations=None)

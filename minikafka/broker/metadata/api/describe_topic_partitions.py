@@ -1,0 +1,96 @@
+"""DescribeTopicPartitions: topics in the order of their names, page by page, with eligible leaders (KIP-966).
+
+A page ends after so many partitions; `next_cursor` says where the next one begins, and is sent back to get it.
+
+Invariants: I-PAGE-1 pages together give every partition once. I-META-2 (metadata.py) holds here too.
+What Kafka does differently: nothing that a client without an authorizer sees.
+Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache; KIP-966.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+
+from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS
+from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
+from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import Err, KafkaError
+
+TopicRow = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+PartitionRow = TopicRow.DescribeTopicPartitionsResponsePartition
+Cursor = DescribeTopicPartitionsResponse.Cursor
+OPERATIONS, NO_OPERATIONS = sum(1 << operation for operation in TOPIC_OPERATIONS), -(1 << 31)
+
+
+@handles(DescribeTopicPartitionsRequest)
+def describe_topic_partitions(ctx: Context, request: Any) -> DescribeTopicPartitionsResponse:
+    """One page of the topics asked for, or of all if none is named."""
+    names = sorted({topic.name for topic in request.topics} or ctx.broker.image.topics)
+    if (error := _malformed(request, names)) is not Err.NONE:
+        return _answer([_failure(topic.name, error, NO_OPERATIONS) for topic in request.topics])
+    limit = max(1, min(ctx.broker.config["max.request.partition.size.limit"], request.response_partition_limit))
+    return _page(ctx.broker.image, names, request.cursor, limit)
+
+
+def _malformed(request: Any, names: list[str]) -> Err:
+    if request.cursor is not None:
+        missing = request.topics and request.cursor.topic_name not in names
+        if missing or request.cursor.partition_index < 0:
+            return Err.INVALID_REQUEST
+    return Err.UNKNOWN_SERVER_ERROR if "" in names else Err.NONE
+
+
+def _page(image: MetadataImage, names: list[str], cursor: Any, limit: int) -> DescribeTopicPartitionsResponse:
+    rows: list[Any] = []
+    for name in names:
+        if cursor is not None and name < cursor.topic_name:
+            continue
+        if limit == 0:
+            return _answer(rows, name, 0)
+        topic = image.topics.get(name)
+        if topic is None:
+            rows.append(_failure(name, _why_missing(name), OPERATIONS))
+            continue
+        first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
+        indexes = sorted(topic.partitions)[first:first + limit]
+        rows.append(TopicRow(error_code=0, name=name, topic_id=topic.id, is_internal=name in INTERNAL_TOPICS,
+                             partitions=[_partition(image, topic.partitions[index]) for index in indexes],
+                             topic_authorized_operations=OPERATIONS))
+        if first + limit < len(topic.partitions):
+            return _answer(rows, name, first + limit)
+        limit -= len(indexes)
+    return _answer(rows)
+
+
+def _answer(rows: list[Any], next_topic: str | None = None, next_partition: int = 0) -> DescribeTopicPartitionsResponse:
+    cursor = None if next_topic is None else Cursor(topic_name=next_topic, partition_index=next_partition)
+    return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=rows, next_cursor=cursor)
+
+
+def _why_missing(name: str) -> Err:
+    try:
+        check_name(name)
+    except KafkaError as error:
+        return error.code
+    return Err.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _failure(name: str, error: Err, operations: int) -> Any:
+    internal = name in INTERNAL_TOPICS and operations == OPERATIONS
+    return TopicRow(error_code=int(error), name=name, topic_id=None, is_internal=internal, partitions=[],
+                    topic_authorized_operations=operations)
+
+
+def _partition(image: MetadataImage, p: Partition) -> Any:
+    def alive(replica: int) -> bool:
+        return replica in image.brokers and not image.brokers[replica].fenced
+
+    # All lists are given, even empty ones: Java's client does not survive the nulls that the schema allows.
+    return PartitionRow(
+        error_code=0, partition_index=p.index, leader_id=p.leader if alive(p.leader) else -1,
+        leader_epoch=p.leader_epoch, replica_nodes=list(p.replicas), isr_nodes=list(p.isr),
+        eligible_leader_replicas=list(p.elr), last_known_elr=list(p.last_known_elr),
+        offline_replicas=[r for r in p.replicas if not alive(r)])

@@ -1,0 +1,162 @@
+"""Elections: who may lead an epoch, and how a leader takes and gives up its post.
+
+Before it stands, a node asks who would vote for it (pre-vote, KIP-996). A vote raises the epoch and so deposes whoever
+leads; a pre-vote changes nothing anywhere, and those who hear from a leader refuse it. So a node that was cut off, or
+is cut off from the leader alone, cannot disturb the others however often its timers run out.
+
+Owns: pre-votes, votes, candidacies, Begin- and EndQuorumEpoch.
+Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that ends no earlier than its own (rule 35);
+              with majorities that overlap there is one leader per epoch, and it has everything that was ever committed.
+            I-RAFT-8 a node never leads an epoch twice: after a restart its tail of that epoch may be lost (Resigned).
+            I-RAFT-10 only a node to which a majority gave its pre-vote raises the epoch; a leader, and a follower that
+              has fetched from its leader in this epoch, give none (rule 39).
+What Kafka does differently: a prospective that is refused follows its leader again, or is Unattached, for a whole
+timeout; ours stays Prospective, asks the leader too, and asks the voters again sooner. Kafka's leader gives a pre-vote
+while it has no high watermark. Its very first election waits for a whole election timeout, ours for a part of one.
+Source: KIP-595, KIP-996; org.apache.kafka.raft.KafkaRaftClient.handleVoteRequest, ProspectiveState, CandidateState.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from minikafka.broker.raft.messages import NOBODY, Answer, AppendLeaderChange, Ballot, Begin, End, Reply, Vote
+from minikafka.broker.raft.node import Node
+from minikafka.broker.raft.roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from minikafka.protocol.errors import Err
+
+_BACKOFF_UNIT = 0.1  # seconds; KafkaRaftClient.RETRY_BACKOFF_BASE_MS
+
+
+class Elections(Node):
+    """The part of `Raft` that votes and is voted for."""
+
+    # --- as prospective --------------------------------------------------------------------------------------------
+
+    def _become_prospective(self, now: float, attempt: int) -> None:
+        if self._majority() == 1:
+            return self._become_candidate(now, attempt)  # there is nobody to ask
+        return self._become(Prospective(self._election_deadline(now), attempt, granted={self.node_id: None}))
+
+    def _on_pre_vote_answer(self, voter: int, granted: bool, now: float) -> None:
+        assert isinstance(self.role, Prospective)
+        (self.role.granted if granted else self.role.rejected)[voter] = None
+        if len(self.role.granted) >= self._majority():
+            self._become_candidate(now, self.role.attempt)
+        else:
+            self._give_up_if_hopeless(self.role, now)
+
+    # --- as candidate ----------------------------------------------------------------------------------------------
+
+    def _become_candidate(self, now: float, attempt: int) -> None:
+        self._vote_or_follow(Ballot(self.epoch + 1, NOBODY, voted=self.node_id))
+        self._become(Candidate(self._election_deadline(now), attempt, granted={self.node_id: None}))
+        self._maybe_lead(now)
+
+    def _on_vote_answer(self, voter: int, granted: bool, now: float) -> None:
+        assert isinstance(self.role, Candidate)
+        (self.role.granted if granted else self.role.rejected)[voter] = None
+        if granted:
+            self._maybe_lead(now)
+        else:
+            self._give_up_if_hopeless(self.role, now)
+
+    def _maybe_lead(self, now: float) -> None:
+        assert isinstance(self.role, Candidate)
+        if len(self.role.granted) >= self._majority():
+            self._become_leader(tuple(sorted(self.role.granted)), now)
+
+    def _give_up_if_hopeless(self, role: Prospective | Candidate, now: float) -> None:
+        if not role.backing_off and len(self.voters) - len(role.rejected) < self._majority():
+            self._back_off(role, now)
+
+    def _back_off(self, role: Prospective | Candidate, now: float) -> None:
+        """Wait a random time before the next attempt, so that rival candidates do not collide for ever."""
+        slots = 2 << min(20, role.attempt - 1)
+        role.backing_off = True
+        role.deadline = now + min(int(self._rng.random() * slots) * _BACKOFF_UNIT, self.times.election_backoff_max)
+
+    # --- as leader -------------------------------------------------------------------------------------------------
+
+    def _become_leader(self, granting: tuple[int, ...], now: float) -> None:
+        """Open the epoch with a control record: nothing older can be committed before it is (rule 37)."""
+        self._vote_or_follow(replace(self.ballot, leader=self.node_id))
+        role = Leader(self.log.end_offset, self.voters, self.node_id, self.times.fetch_timeout, NEVER, begin_at=now)
+        role.deadline = role.quorum_deadline(now)
+        self._become(role)
+        self._effects.append(AppendLeaderChange(self.epoch, self.node_id, self.voters, granting))
+        self._flush()
+
+    def _become_resigned(self, now: float) -> None:
+        assert isinstance(self.role, Leader)
+        self._become(Resigned(self._election_deadline(now), self.role.successors()))
+
+    # --- as voter --------------------------------------------------------------------------------------------------
+
+    def _on_vote(self, token: object, vote: Vote, now: float) -> None:
+        if vote.candidate not in self.voters or not self.is_voter:
+            return self._reply(token, Err.INCONSISTENT_VOTER_SET)
+        if vote.last_epoch >= vote.epoch + vote.pre_vote or vote.last_epoch < 0 or vote.last_offset < 0:
+            return self._reply(token, Err.INVALID_REQUEST)
+        if vote.epoch < self.epoch:
+            return self._reply(token, Err.FENCED_LEADER_EPOCH)
+        if vote.epoch > self.epoch:
+            self._become_unattached(vote.epoch, now)
+        granted = self._would_vote_for(vote) if vote.pre_vote else self._may_vote_for(vote)
+        if granted and not vote.pre_vote and self.ballot.voted == NOBODY:
+            self._give_vote(vote.candidate, now)
+        self._effects.append(Reply(token, Answer(self.epoch, self.leader_id, granted=granted)))
+        return None
+
+    def _give_vote(self, candidate: int, now: float) -> None:
+        """With the vote goes our own wish to stand: give the candidate an election timeout to win."""
+        self._vote_or_follow(replace(self.ballot, voted=candidate))
+        if isinstance(self.role, Prospective):
+            self._become(Unattached(NEVER, self._look_at(now)))
+        self.role.deadline = self._election_deadline(now)
+
+    def _may_vote_for(self, vote: Vote) -> bool:
+        """I-RAFT-4."""
+        free = isinstance(self.role, Unattached | Prospective) and self.ballot.leader == NOBODY
+        return free and self.ballot.voted in (NOBODY, vote.candidate) and self._is_up_to_date(vote)
+
+    def _would_vote_for(self, vote: Vote) -> bool:
+        """I-RAFT-10. The vote given in this epoch does not matter: the candidacy would be of the next."""
+        hears_leader = isinstance(self.role, Leader) or (isinstance(self.role, Follower) and self.role.has_fetched)
+        return not hears_leader and self._is_up_to_date(vote)
+
+    def _is_up_to_date(self, vote: Vote) -> bool:
+        """Whether the candidate's log ends no earlier than ours."""
+        return (vote.last_epoch, vote.last_offset) >= (self.log.last_epoch, self.log.end_offset)
+
+    def _on_begin(self, token: object, begin: Begin, now: float) -> None:
+        if begin.leader not in self.voters:
+            return self._reply(token, Err.INCONSISTENT_VOTER_SET)
+        if begin.epoch < self.epoch:
+            return self._reply(token, Err.FENCED_LEADER_EPOCH)
+        self._learn(begin.epoch, begin.leader, now)
+        if isinstance(self.role, Prospective):  # it doubted a leader that is alive
+            self._become_follower(begin.epoch, begin.leader, now)
+        return self._reply(token, Err.NONE)
+
+    def _on_end(self, token: object, end: End, now: float) -> None:
+        if end.leader not in self.voters:
+            return self._reply(token, Err.INCONSISTENT_VOTER_SET)
+        if end.epoch < self.epoch:
+            return self._reply(token, Err.FENCED_LEADER_EPOCH)
+        self._learn(end.epoch, end.leader, now)
+        if isinstance(self.role, Follower) and self.is_voter and not self._stopping:
+            self.role.has_fetched = False  # from a leader that leads no more: whoever stands may have our pre-vote
+            self.role.deadline = min(self.role.deadline, now + self._succession_delay(end.successors))
+        return self._reply(token, Err.NONE)
+
+    def _succession_delay(self, successors: tuple[int, ...]) -> float:
+        """The first in line stands at once, the others ever later (strictExponentialElectionBackoffMs)."""
+        longest = self.times.election_backoff_max
+        if self.node_id not in successors:
+            return longest
+        place = successors.index(self.node_id)
+        return 0.0 if place == 0 else longest * (1 << place - 1) / (1 << len(successors) - 1)
+
+    def _majority(self) -> int:
+        return len(self.voters) // 2 + 1

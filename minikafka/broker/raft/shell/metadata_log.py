@@ -1,0 +1,254 @@
+"""The folder `__cluster_metadata-0`: the quorum's log and its ballot, as the Raft core and its shell use them.
+
+    00000000000000000000.log ...     the log, in the files of any partition
+    quorum-state                     epoch, leader and vote (JSON, Kafka's fields)
+    ...-NNNNNNNNNN.checkpoint        snapshots (metadata_snapshots.py); the log begins at the end of the oldest
+
+Owns: these files; how metadata records are put into batches and taken out again. A batch of records is one decision of
+the controller; a control batch holds the LeaderChange that opens an epoch.
+Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot that cannot be read stops the node, for
+              to forget a vote is worse than not to start (A10).
+            I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
+            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end; also by the
+              next start, if the process died before it came to that.
+            I-MLOG-4 what could not be flushed is cut off before the node dies of it: the kernel takes it for written, so a
+              restart would find it, build on it, and lose both with the power. (Kafka's controller leaves it there.)
+            I-MLOG-5 no batch is applied, or sent to anybody, that does not match its checksum: the node ends, loudly.
+            I-MLOG-6 recovery takes nothing from a voter that it had on disk: where a bit has flipped below what once
+              was flushed, it does not start, for who forgets what it acknowledged can undo what the quorum decided.
+              (Kafka's recovery ends the log there as it does at a torn write; so does an observer's, here too.)
+Told to the trace as any partition's log is: recover, append, truncate, log_start of `__cluster_metadata-0`.
+Source: kafka.raft.KafkaMetadataLog, org.apache.kafka.raft.FileQuorumStateStore.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from minikafka.broker.metadata.records import decode, encode
+from minikafka.broker.raft import wire
+from minikafka.broker.raft.messages import AppendLeaderChange, Ballot, SnapshotId
+from minikafka.broker.raft.shell.snapshot_files import SnapshotFiles
+from minikafka.broker.server.env import Env, Fs
+from minikafka.broker.storage.shell.log_dir import LogDirError
+from minikafka.log import AppendInfo, Log, LogConfig, producers
+from minikafka.log import batch as batches
+from minikafka.log.records import MalformedRecord
+from minikafka.log.segment import scan
+from minikafka.protocol.errors import KafkaError
+
+FOLDER, BALLOT_FILE = "__cluster_metadata-0", "quorum-state"
+READ_BYTES = 1 << 20
+SETTINGS = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
+
+
+class Decision(NamedTuple):
+    """One batch of the log; a control batch has no records."""
+
+    records: list[Any]
+    last_offset: int
+    epoch: int
+    size: int  # bytes
+    timestamp: int  # ms
+
+
+class MetadataLog:
+    """Also the core's view of the log (raft_messages.LogView)."""
+
+    def __init__(self, env: Env, metadata_dir: str, is_voter: bool = True) -> None:
+        """Open and recover the folder in `metadata_dir`, or begin it. Raises LogDirError."""
+        self._env = env
+        self._folder = f"{metadata_dir}/{FOLDER}"
+        self._ballot_path = f"{self._folder}/{BALLOT_FILE}"
+        env.fs.mkdir(self._folder)
+        self.snapshots = SnapshotFiles(env.fs, self._folder)
+        if is_voter:
+            self._require_whole(env.fs)
+        start = self.snapshots.oldest.end_offset if self.snapshots.oldest else 0
+        self.log = Log.open(env.fs, self._folder, SETTINGS, now_ms=env.wall_ms(), topic=wire.TOPIC,
+                            topic_id=wire.TOPIC_ID, start_offset=start)  # fmt: skip
+        self._durable = self.log.end_offset  # recovery has synced what it found
+        self._settle()
+        env.trace("recover", tp=FOLDER, leo=self.log.end_offset, truncated_bytes=0, start=self.log.start_offset,
+                  epochs=[list(entry) for entry in self.log.epochs.entries])
+        latest = self.snapshots.latest
+        if latest is not None and (latest.epoch, latest.end_offset) > (self.last_epoch, self.end_offset):
+            self.begin_at(latest)
+
+    def _require_whole(self, fs: Fs) -> None:
+        """I-MLOG-6. A start, a roll and a stop leave a snapshot of the log's producers (there are none) at the offset up
+        to which all was flushed then."""
+        names = fs.listdir(self._folder)
+        flushed = max((int(name[:20]) for name in names if name.endswith(producers.SUFFIX)), default=0)
+        damaged = first_damage(fs, self._folder)
+        if damaged is not None and damaged < flushed:
+            raise LogDirError(
+                f"{self._folder}: the metadata log is damaged at offset {damaged}, and was whole on this disk up to "
+                f"{flushed}: a voter must not forget that. When all other voters run and have caught up, remove the "
+                f"*.log files here, nothing else, and start again: the others have what was in them.")
+
+    def close(self) -> None:
+        self.snapshots.close()
+        self.log.close()
+
+    # --- the ballot ---------------------------------------------------------------------------------------------------
+
+    def read_ballot(self) -> Ballot:
+        """What this node last promised; raises ValueError if the file is damaged."""
+        exists = self._env.fs.exists(self._ballot_path)
+        return wire.decode_ballot(self._env.fs.read(self._ballot_path)) if exists else Ballot()
+
+    async def persist(self, ballot: Ballot, voters: tuple[int, ...]) -> None:
+        data = wire.encode_ballot(ballot, voters)
+        await self._env.blocking(self._env.fs.write_atomic, self._ballot_path, data)
+
+    # --- the core's view -------------------------------------------------------------------------------------------
+
+    @property
+    def start_offset(self) -> int:
+        return self.log.start_offset
+
+    @property
+    def oldest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots.oldest
+
+    @property
+    def latest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots.latest
+
+    def snapshot_size(self, id: SnapshotId) -> int | None:
+        return self.snapshots.size(id)
+
+    @property
+    def end_offset(self) -> int:
+        return self.log.end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        return max(self.log.epochs.latest, 0)
+
+    def end_offset_for(self, epoch: int) -> tuple[int, int]:
+        return self.log.epochs.end_offset_for(epoch, self.log.end_offset)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    async def flush(self) -> int:
+        """Make the log durable; returns the offset up to which it is."""
+        flush = self.log.start_flush()
+        await self._env.blocking(flush.sync)
+        if flush.error is not None:
+            with contextlib.suppress(KafkaError):  # the cut itself need not reach the disk: no restart reads beyond it
+                self.log.truncate(self._durable)
+        self.log.finish_flush(flush)
+        self._durable = flush.end_offset
+        return flush.end_offset
+
+    def to_batch(self, records: list[Any]) -> bytes:
+        """The metadata records of one decision as one batch."""
+        return batches.build([(None, encode(record)) for record in records], timestamp_ms=self._env.wall_ms())
+
+    def append(self, batch: bytes, epoch: int) -> None:
+        self._tell(self.log.append_leader(batch, epoch, self._env.wall_ms(), origin="raft"))
+
+    def append_leader_change(self, change: AppendLeaderChange) -> None:
+        record = [(wire.LEADER_CHANGE, wire.leader_change(change))]
+        self.append(batches.build(record, timestamp_ms=self._env.wall_ms(), control=True), change.epoch)
+
+    def append_received(self, records: bytes) -> None:
+        info = self.log.append_follower(records)
+        if info is not None:
+            self._tell(info)
+
+    def truncate(self, offset: int) -> None:
+        end = self.log.end_offset
+        self.log.truncate(offset)
+        self._durable = min(self._durable, offset)
+        self._settle()
+        self._env.trace("truncate", tp=FOLDER, to=offset, records=end - offset, **{"from": end})
+
+    def _tell(self, info: AppendInfo) -> None:
+        self._env.trace("append", tp=FOLDER, base=info.base_offset, last=info.last_offset, epoch=info.leader_epoch,
+                        count=info.count, bytes=info.bytes)
+
+    # --- shortening ------------------------------------------------------------------------------------------------
+
+    def begin_at(self, snapshot: SnapshotId) -> None:
+        """The log is this snapshot and nothing more."""
+        for id in self.snapshots.ids:
+            if id != snapshot:
+                self.snapshots.remove(id)
+        end = self.log.end_offset
+        self.log.truncate_fully(snapshot.end_offset)
+        self._durable = snapshot.end_offset
+        self._settle()
+        self._env.trace("truncate", tp=FOLDER, to=snapshot.end_offset, records=0, **{"from": end})
+
+    def delete_prefix(self, max_bytes: int, max_age_ms: int) -> None:
+        """Delete snapshots that are too many or too old, and the log below the oldest that is left."""
+        now_ms = self._env.wall_ms()
+        while len(self.snapshots.ids) > 1 and self._may_go(self.snapshots.ids[0], max_bytes, max_age_ms, now_ms):
+            self.snapshots.remove(self.snapshots.ids[0])
+        start = self.snapshots.ids[0].end_offset
+        if start > self.log.start_offset:
+            self._env.trace("log_start", tp=FOLDER, start=start)
+        self.log.advance_start(start)
+        if self._durable == self.log.end_offset:  # a roll leaves a mark that says so (I-MLOG-6)
+            self.log.roll(now_ms)  # so that the next one can delete the file of what it covers
+        self.log.delete_old_segments(now_ms, start)
+
+    def _may_go(self, oldest: SnapshotId, max_bytes: int, max_age_ms: int, now_ms: int) -> bool:
+        too_large = 0 <= max_bytes < self.log.size + self.snapshots.total_size
+        return too_large or 0 <= max_age_ms < now_ms - self.snapshots.last_time(oldest)
+
+    def _settle(self) -> None:
+        """The log has become shorter, or may have as a process died. Its marks beyond the end are gone for good: a power
+        failure must not bring one back that says too much (I-MLOG-6). Of an epoch in which it begins, and has no record of
+        any more, the oldest snapshot knows; if it has more, that may be what the snapshot was to replace (I-MLOG-3)."""
+        self._env.fs.sync_dir(self._folder)
+        oldest = self.snapshots.oldest
+        if oldest is not None and self.end_offset == oldest.end_offset and self.log.epochs.latest < oldest.epoch:
+            self.log.epochs.assign(oldest.epoch, oldest.end_offset)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self, offset: int) -> bytes:
+        """Whole batches from `offset` on, for a follower: as many as one answer holds."""
+        data = self.log.read(offset, wire.MAX_BYTES, self.log.end_offset)
+        for _ in self._checked(data):
+            pass
+        return data
+
+    def decisions(self, start: int, end: int) -> Iterator[Decision]:
+        """Each batch in [start, end)."""
+        while start < end:
+            for header, batch in self._checked(self.log.read(start, READ_BYTES, end)):
+                values = [] if header.is_control else batches.records(batch)
+                records = [decode(bytes(each.value)) for each in values]
+                yield Decision(records, header.last_offset, header.leader_epoch, header.size, header.max_timestamp)
+                start = header.next_offset
+
+    def _checked(self, data: bytes) -> Iterator[tuple[batches.Header, memoryview]]:
+        """I-MLOG-5."""
+        try:
+            yield from batches.checked(data)
+        except MalformedRecord as error:
+            raise LogDirError(f"{self._folder}: {error}") from error
+
+
+def first_damage(fs: Fs, folder: str) -> int | None:
+    """The offset of the first damaged batch that a sound one follows; what is torn at the end is a write that failed."""
+    damaged = None
+    for name in sorted(name for name in fs.listdir(folder) if name.endswith(".log")):
+        file = fs.open(f"{folder}/{name}", create=False)
+        try:
+            for _, header, batch in scan(file, 0, file.size()):
+                sound = batches.crc_ok(batch, 0, header)
+                if sound and damaged is not None:
+                    return damaged
+                if not sound and damaged is None:
+                    damaged = header.base_offset
+        finally:
+            file.close()
+    return None

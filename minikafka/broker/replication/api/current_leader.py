@@ -1,0 +1,20 @@
+"""Where the leader is: what Produce and Fetch tell a client that asked the wrong broker (KIP-951).
+
+Source: KafkaApis.getCurrentLeader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minikafka.broker.server.registry import CLIENTS, Context
+
+
+def node_endpoints(ctx: Context, endpoint: Any, leaders: Iterable[int]) -> list[Any]:
+    """One `endpoint` (the response's NodeEndpoint class) for each live broker among `leaders`, by id."""
+    brokers = ctx.broker.image.brokers
+    found = [brokers[leader] for leader in sorted({*leaders}) if leader in brokers and not brokers[leader].fenced]
+    if ctx.listener == CLIENTS:
+        return [endpoint(node_id=b.id, host=b.host, port=b.port, rack=b.rack) for b in found]
+    return [endpoint(node_id=b.id, host=b.internal_host, port=b.internal_port, rack=b.rack) for b in found]

@@ -1,0 +1,63 @@
+"""DeleteRecords: everything before an offset is gone, on every replica; asked of the partition's leader.
+
+The leader raises its log's start at once and answers when all live replicas have, which they learn with their next
+fetch. `low_watermark` is the first offset that some live replica may still have.
+
+Owns: nothing; the partition does it. Invariants: I-DEL-1 a partition named twice is answered once, by its last offset.
+Source: ReplicaManager.deleteRecords, Partition.deleteRecordsOnLeader, DelayedDeleteRecords; KIP-107.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
+
+from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
+from minikafka.broker.replication.shell.delayed_operations import DelayedDeletion
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import Err, KafkaError
+
+INVALID_LOW_WATERMARK = -1
+Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
+Row = Topic.DeleteRecordsPartitionResult
+
+
+@handles(DeleteRecordsRequest)
+async def delete_records(ctx: Context, request: Any) -> DeleteRecordsResponse:
+    """Delete what stands before the offsets asked for; -1 means the high watermark."""
+    asked = {(t.name, p.partition_index): p.offset for t in request.topics for p in t.partitions}
+    rows: dict[tuple[str, int], Any] = {}
+    begun: dict[Partition, int] = {}
+    keys: dict[tuple[str, int], Partition] = {}
+    for (name, index), offset in asked.items():
+        try:
+            partition = _leader(ctx, name, index)
+            begun[partition] = partition.delete_records(offset)
+        except KafkaError as refused:
+            rows[name, index] = _row(index, refused.code, INVALID_LOW_WATERMARK)
+        else:
+            keys[name, index] = partition
+    outcome = await DelayedDeletion(ctx.broker.env, begun).outcome(request.timeout_ms / 1000)
+    rows |= {key: _outcome(partition, outcome[partition]) for key, partition in keys.items()}
+    topics = [Topic(name=name, partitions=[rows[key] for key in asked if key[0] == name])
+              for name in dict.fromkeys(name for name, _ in asked)]
+    return DeleteRecordsResponse(throttle_time_ms=0, topics=topics)
+
+
+def _leader(ctx: Context, name: str, index: int) -> Partition:
+    if ctx.broker.image.partition(name, index) is None:
+        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
+    if name in INTERNAL_TOPICS:
+        raise KafkaError(Err.INVALID_TOPIC_EXCEPTION)
+    return ctx.broker.replicas.leader(name, index)
+
+
+def _outcome(partition: Partition, error: Err) -> Any:
+    known = error in (Err.NONE, Err.REQUEST_TIMED_OUT)
+    return _row(partition.index, error, partition.core.low_watermark if known else INVALID_LOW_WATERMARK)
+
+
+def _row(index: int, error: Err, low_watermark: int) -> Any:
+    return Row(partition_index=index, low_watermark=low_watermark, error_code=int(error))

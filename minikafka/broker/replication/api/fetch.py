@@ -1,0 +1,299 @@
+"""Fetch: stored bytes to consumers and followers, long poll included (versions 4 to 18).
+
+The request is placed in its session, every partition is read once; if that is not enough to answer, the request waits
+for one of its partitions to move and everything is read again. Bytes leave as they lie in the log.
+
+Owns: nothing beyond the request being served.
+Invariants
+  I-FET-1  a consumer never sees beyond the high watermark, read_committed never beyond the last stable offset (rule 9).
+  I-FET-2  a fetch counts as a follower's only once, at its first read, and only on the internal listener: on the
+           clients' one a replica id lets its sender read to the log end, as in Kafka, but proves nothing about a replica.
+  I-FET-3  the first non-empty partition gets one whole batch however small the limits; the order of the partitions is
+           that of the request.
+  I-FET-5  who has used up a quota gets an empty answer, and nothing of what was read counts, for the quota or the session.
+  I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
+What Kafka does differently: a fetch offset beyond the high watermark ends the wait at once, here it waits.
+Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; KIP-74, KIP-227, KIP-320, KIP-392, KIP-951.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+
+from minikafka.broker.replication.api.current_leader import node_endpoints
+from minikafka.broker.replication.fetch_session import FetchContext, Key
+from minikafka.broker.replication.shell.delayed_operations import Delayed
+from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition, Read
+from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.protocol.codec import encoded_size
+from minikafka.protocol.errors import Err, KafkaError
+
+METADATA_TOPIC_ID = UUID(int=1)
+NO_REPLICA = NO_EPOCH = -1
+BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6      # since these versions
+
+Answers = dict[Key, Any]
+Topic = FetchResponse.FetchableTopicResponse
+Data = Topic.PartitionData
+
+
+class Wanted(NamedTuple):
+    """One partition of a request, as the session keeps it."""
+
+    leader_epoch: int
+    offset: int
+    last_epoch: int
+    log_start: int
+    max_bytes: int
+
+
+@handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18))
+def fetch(ctx: Context, request: Any) -> Any:
+    """Answer at once if that is possible, else return what will."""
+    if ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics):
+        return ctx.broker.quorum.network.handle_fetch(ctx, request)
+    return Fetch(ctx, request).serve()
+
+
+class Fetch:
+    """One request while it is being served."""
+
+    def __init__(self, ctx: Context, request: Any) -> None:
+        self.ctx, self.request, self.replicas = ctx, request, ctx.broker.replicas
+        self.by_id = ctx.version >= BY_TOPIC_ID
+        state = request.replica_state if ctx.version >= 15 else None
+        self.replica = state.replica_id if state else request.replica_id if ctx.version < 15 else NO_REPLICA
+        self.broker_epoch = state.replica_epoch if state else -1
+        self.from_follower = self.replica >= 0
+        self.only_leader = self.from_follower or ctx.version < FOLLOWER_READS
+        quota = ctx.broker.quotas.most_fetched(ctx.client_id) if self._has_quota else None
+        self.max_bytes = min(request.max_bytes, ctx.broker.config["fetch.max.bytes"],
+                             request.max_bytes if quota is None else quota)
+        self.min_bytes = min(request.min_bytes, self.max_bytes)
+        selects = ctx.broker.config["replica.selector.class"] is not None
+        self.rack = request.rack_id if selects and not self.from_follower and ctx.version >= FOLLOWER_READS else ""
+        level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
+        self.isolation = LOG_END if self.from_follower else level
+        self.wanted: dict[Key, Wanted] = {}          # what is to be read
+        self.names: dict[Key, str] = {}              # of its topics, as they were when the request came
+        self.refused: Answers = {}                   # what cannot even be looked for
+
+    def serve(self) -> FetchResponse | Awaitable[FetchResponse]:
+        """The answer, or an awaitable of it."""
+        context = self._open_session()
+        self._sort_out(context)
+        if self.wanted and self.request.isolation_level not in (0, 1):
+            return self._refuse_all(Err.UNKNOWN_SERVER_ERROR)
+        results = self._read_all(count=self.ctx.listener == INTERNAL)
+        if context.error or self._enough(results):
+            return self._answer(context, results)
+        delayed = DelayedFetch(self, {self._partition(key): wanted for key, wanted in self.wanted.items()})
+        delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
+        return self._wait(context, delayed)
+
+    # --- request --------------------------------------------------------------------------------------------------
+
+    def _open_session(self) -> FetchContext[Wanted]:
+        r = self.request
+        wanted = {
+            self._key(topic, p.partition): Wanted(
+                max(p.current_leader_epoch, NO_EPOCH), p.fetch_offset, max(p.last_fetched_epoch, NO_EPOCH),
+                p.log_start_offset, p.partition_max_bytes)
+            for topic in r.topics for p in topic.partitions}
+        forgotten = [self._key(topic, index) for topic in r.forgotten_topics_data or () for index in topic.partitions]
+        return self.replicas.sessions.open(r.session_id, r.session_epoch, self.by_id, wanted, forgotten,
+                                           self.ctx.broker.env.now())
+
+    def _key(self, topic: Any, index: int) -> Key:
+        return (topic.topic_id if self.by_id else topic.topic, index)
+
+    def _sort_out(self, context: FetchContext[Wanted]) -> None:
+        image = self.ctx.broker.image
+        for key, wanted in context.wanted.items():
+            name = self._name(key)
+            if name is None:
+                self.refused[key] = _error(key[1], Err.UNKNOWN_TOPIC_ID, [])
+            elif image.partition(name, key[1]) is None:
+                self.refused[key] = _error(key[1], Err.UNKNOWN_TOPIC_OR_PARTITION, [])
+            else:
+                self.wanted[key], self.names[key] = wanted, name
+
+    def _name(self, key: Key) -> str | None:
+        if not self.by_id:
+            return str(key[0])
+        topic = self.ctx.broker.image.topic_by_id(key[0])
+        return topic.name if topic is not None else None
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _read_all(self, count: bool) -> dict[Key, Read | Err]:
+        """Every partition within the limits of the request; `count` only at the first time (I-FET-2)."""
+        results: dict[Key, Read | Err] = {}
+        left, min_one = self.max_bytes, True
+        for key, wanted in self.wanted.items():
+            try:
+                results[key] = read = self._read(key, wanted, min(wanted.max_bytes, left), min_one, count)
+            except KafkaError as refused:
+                results[key] = refused.code
+                left = max(0, left)
+                continue
+            left, min_one = max(0, left - len(read.records)), min_one and not read.records
+        return results
+
+    def _partition(self, key: Key) -> Partition:
+        partition = self.replicas.get(self.names[key], key[1])
+        if self.by_id and partition.topic_id != key[0]:
+            raise KafkaError(Err.INCONSISTENT_TOPIC_ID)
+        return partition
+
+    def _read(self, key: Key, wanted: Wanted, max_bytes: int, min_one: bool, count: bool) -> Read:
+        partition = self._partition(key)
+        partition.check(wanted.leader_epoch, self.only_leader)
+        if self.from_follower:
+            partition.core.check_follower(self.replica, wanted.leader_epoch)
+        elsewhere = partition.elsewhere(wanted.offset, self.rack) if self.rack else None
+        if elsewhere is not None:
+            return elsewhere
+        read = partition.read(wanted.offset, max_bytes, self.isolation, wanted.last_epoch, min_one)
+        if self.from_follower and count and read.diverging_epoch is None:
+            partition.follower_fetched(self.replica, self.broker_epoch, wanted.leader_epoch, wanted.offset,
+                                       wanted.log_start)
+        return read
+
+    def _enough(self, results: dict[Key, Read | Err]) -> bool:
+        if self.request.max_wait_ms <= 0 or not results:
+            return True
+        if any(not isinstance(r, Read) or r.diverging_epoch is not None or r.preferred_read_replica >= 0
+               for r in results.values()):
+            return True
+        return _size(results) >= self.min_bytes
+
+    async def _wait(self, context: FetchContext[Wanted], delayed: DelayedFetch) -> FetchResponse:
+        await delayed.done()
+        return self._answer(context, self._read_all(count=False))
+
+    # --- answer ---------------------------------------------------------------------------------------------------
+
+    def _answer(self, context: FetchContext[Wanted], results: dict[Key, Read | Err]) -> FetchResponse:
+        found = {key: result if isinstance(result, Read) else self._error_data(key, result)
+                 for key, result in results.items()} | self.refused
+        if self._has_quota and (wait_ms := self._over_quota(context, found)):
+            return self._throttled(context, wait_ms)
+        error, session_id, told = self.replicas.sessions.answer(
+            context, found, self.by_id, self.from_follower, self.ctx.broker.env.now())
+        news = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in told.items()}
+        response = FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=session_id,
+                                 responses=self._topics(news))
+        if self.ctx.version >= TELLS_LEADER and not self.from_follower:
+            leaders = [data.current_leader.leader_id for data in news.values() if data.current_leader is not None]
+            if leaders:
+                response.node_endpoints = node_endpoints(self.ctx, FetchResponse.NodeEndpoint, leaders)
+                response.tags = {"node_endpoints"}
+        return response
+
+    @property
+    def _has_quota(self) -> bool:
+        return not self.from_follower and self.ctx.listener == CLIENTS
+
+    def _over_quota(self, context: FetchContext[Wanted], found: Answers) -> int:
+        """How long this client must wait before it can be told what was found; 0 if it need not."""
+        quotas = self.ctx.broker.quotas
+        if quotas.most_fetched(self.ctx.client_id) is None:
+            return 0
+        told = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in found.items()
+                if context.session is None or each.records or not isinstance(each, Read)}
+        answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=self._topics(told))
+        size = encoded_size(answer, self.ctx.version)
+        return quotas.fetched(self.ctx.client_id, size, self.ctx.broker.env.now())
+
+    def _throttled(self, context: FetchContext[Wanted], wait_ms: int) -> FetchResponse:
+        self.ctx.throttle_ms = wait_ms
+        error, session_id = self.replicas.sessions.head(context)
+        return FetchResponse(throttle_time_ms=wait_ms, error_code=int(error), session_id=session_id, responses=[])
+
+    def _data(self, key: Key, read: Read) -> Any:
+        diverging = {}
+        if read.diverging_epoch is not None:
+            diverging["diverging_epoch"] = Data.EpochEndOffset(*read.diverging_epoch)
+        aborted = None
+        if self.isolation == LAST_STABLE and read.preferred_read_replica < 0:
+            aborted = [Data.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+                       for one in read.aborted]
+        return Data(partition_index=key[1], error_code=0, high_watermark=read.high_watermark,
+                    last_stable_offset=read.last_stable_offset, log_start_offset=read.log_start_offset,
+                    aborted_transactions=aborted, records=read.records, **diverging,
+                    preferred_read_replica=read.preferred_read_replica)
+
+    def _error_data(self, key: Key, error: Err) -> Any:
+        if error == Err.KAFKA_STORAGE_ERROR and self.ctx.version < KNOWS_STORAGE_ERROR:
+            error = Err.NOT_LEADER_OR_FOLLOWER
+        data = _error(key[1], error, None)
+        if self.ctx.version >= TELLS_LEADER and error in (Err.NOT_LEADER_OR_FOLLOWER, Err.FENCED_LEADER_EPOCH):
+            leader, epoch = self.replicas.current_leader(self.names[key], key[1])
+            data.current_leader = Data.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+            data.tags = {"current_leader"}
+        return data
+
+    def _topics(self, answers: Answers) -> list[Any]:
+        topics: list[Any] = []
+        previous = None
+        for (topic, _), data in answers.items():
+            if not topics or topic != previous:
+                named = {"topic_id": topic} if self.by_id else {"topic": topic}
+                topics.append(Topic(partitions=[], **named))
+            topics[-1].partitions.append(data)
+            previous = topic
+        return topics
+
+    def _refuse_all(self, error: Err) -> FetchResponse:
+        topics = [] if self.by_id else [
+            Topic(topic=topic.topic, partitions=[_error(p.partition, error, []) for p in topic.partitions])
+            for topic in self.request.topics]
+        return FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=self.request.session_id,
+                             responses=topics)
+
+
+class DelayedFetch(Delayed[Partition]):
+    """A long poll: ready when a partition has something new, has to be refused, or has diverged."""
+
+    def __init__(self, fetch: Fetch, waiting: dict[Partition, Wanted]) -> None:
+        super().__init__(fetch.ctx.broker.env)
+        self.fetch, self.waiting = fetch, waiting
+        self._sizes: dict[Partition, int] = {}
+
+    def check(self, moved: Partition) -> bool:
+        wanted = self.waiting[moved]
+        try:
+            moved.check(wanted.leader_epoch, self.fetch.only_leader)
+            if moved.core.divergence(wanted.offset, wanted.last_epoch) is not None:
+                return True
+        except KafkaError:
+            return True
+        if wanted.offset > moved.log.end_offset:
+            return True
+        if wanted.offset >= moved.bound(self.fetch.isolation):
+            return False
+        return self.fetch.min_bytes <= 1 or self._gathered(moved, wanted) >= self.fetch.min_bytes
+
+    def _gathered(self, moved: Partition, wanted: Wanted) -> int:
+        """Bytes there are by now, those of partitions that have not moved since included."""
+        if not self._sizes:
+            self._sizes = {p: self._available(p, w) for p, w in self.waiting.items()}
+        self._sizes[moved] = self._available(moved, wanted)
+        return sum(self._sizes.values())
+
+    def _available(self, partition: Partition, wanted: Wanted) -> int:
+        return len(partition.read(wanted.offset, wanted.max_bytes, self.fetch.isolation).records)
+
+
+def _size(results: dict[Key, Read | Err]) -> int:
+    return sum(len(r.records) for r in results.values() if isinstance(r, Read))
+
+
+def _error(index: int, error: Err, aborted: list[Any] | None) -> Any:
+    return Data(partition_index=index, error_code=int(error), high_watermark=-1, last_stable_offset=-1,
+                log_start_offset=-1, aborted_transactions=aborted, preferred_read_replica=-1, records=b"")

@@ -1,0 +1,245 @@
+"""Produce: one batch per partition into the log, answered as `acks` says (versions 3 to 13, advertised from 0).
+
+Owns: nothing beyond the request being served.
+Invariants
+  I-PRO-1  what is refused was not appended; what was appended is never called refused, only late or uncertain (rule 8).
+  I-PRO-2  the client's bytes reach the log without being decoded or copied here.
+  I-PRO-3  a batch that begins a transaction in a log is appended only after the coordinator has said that the partition
+           belongs to it (rule 52).
+What Kafka does differently: an internal topic can be written by a client that calls itself
+`__admin_client`. Where it answers strangely (kafka-4.3.md, "Produce") so do we: null records are never answered; of a
+partition named twice only the second batch counts.
+Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; KIP-467, KIP-516, KIP-951.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Awaitable
+from typing import Any, NamedTuple
+
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
+from minikafka.broker.replication.api.current_leader import node_endpoints
+from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, handles
+from minikafka.broker.transactions.shell.verification import join_transaction
+from minikafka.broker.transactions.transaction import Identity, TopicPartition
+from minikafka.log import AppendInfo
+from minikafka.log.validate import is_transactional, one_batch
+from minikafka.protocol.errors import TEXTS, Err, KafkaError
+
+log = logging.getLogger("minikafka.produce")
+
+BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # since these versions
+# Refusals by a partition that tell nothing about its log, not even where it starts.
+BLIND = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE, Err.CORRUPT_MESSAGE,
+                   Err.KAFKA_STORAGE_ERROR, Err.INVALID_TOPIC_EXCEPTION})
+
+Key = tuple[Any, int]                               # (topic name or topic id, partition)
+Topic = ProduceResponse.TopicProduceResponse
+Answer = Topic.PartitionProduceResponse
+_PRODUCER, PRODUCER_AT = struct.Struct(">qh"), 43        # producer id and epoch in a batch
+_SEQUENCE, SEQUENCE_AT = struct.Struct(">i"), 53         # its first sequence
+
+
+class Appended(NamedTuple):
+    """A batch in the log whose answer is still to be written."""
+
+    partition: Partition
+    info: AppendInfo
+
+
+@handles(ProduceRequest, on=(CLIENTS,), versions=(3, 13), advertised_min=0)
+def produce(ctx: Context, request: Any) -> Any:
+    """Append, and answer now (acks 0 and 1, or nothing to wait for) or when committed."""
+    batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
+               for topic in request.topic_data for p in topic.partition_data}
+    if any(records is None for records in batches.values()):
+        return ctx.broker.env.future()              # Kafka never answers, nor anything after it on this connection
+    refused = _refuse_all(request, batches) or _refuse_some(ctx, batches)
+    if request.transactional_id is not None and len(refused) < len(batches):
+        return _produce_verified(ctx, request, batches, refused)
+    return _finish(ctx, request, {key: refused.get(key) or _append(ctx, request, key, b) for key, b in batches.items()})
+
+
+def _finish(ctx: Context, request: Any, results: dict[Key, Any]) -> Any:
+    if request.acks == 0:
+        return _no_answer(ctx, results)
+    waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
+    if request.acks == 1 or not waiting:
+        return _answer(ctx, results, {})
+    delayed = DelayedProduce(ctx.broker.env, waiting)
+    if delayed.ready():
+        return _answer(ctx, results, delayed.errors)
+    return _answer_later(ctx, results, delayed, request.timeout_ms / 1000)
+
+
+async def _answer_later(ctx: Context, results: dict[Key, Any], delayed: DelayedProduce, timeout: float) -> Any:
+    return _answer(ctx, results, await delayed.outcome(timeout))
+
+
+async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any], refused: dict[Key, KafkaError]) -> Any:
+    """The same for a transactional producer: the coordinator is asked first where that is needed."""
+    asked = {key: records for key, records in batches.items()
+             if key not in refused and is_transactional(records) and _producer(records).producer_id >= 0}
+    guards: dict[Key, object] = {}
+    if len({_producer(records) for records in asked.values()}) > 1:
+        text = "Transactional records contained more than one producer ID"
+        refused = dict.fromkeys(batches, Unasked(Err.INVALID_PRODUCER_ID_MAPPING, text))
+    elif asked:
+        guards = await _verify(ctx, request, asked, refused)
+    answer = _finish(ctx, request, {key: refused.get(key) or _append(ctx, request, key, records, guards.get(key))
+                                    for key, records in batches.items()})
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+async def _verify(ctx: Context, request: Any, batches: dict[Key, Any],
+                  refused: dict[Key, KafkaError]) -> dict[Key, object]:
+    """A guard for each partition where this request may begin a transaction; who may not is put among the refused."""
+    who = _producer(next(iter(batches.values())))
+    keys: dict[TopicPartition, Key] = {}
+    waiting: dict[Partition, int] = {}
+    for key, records in batches.items():
+        try:
+            partition = _find(ctx, key)
+        except KafkaError:
+            continue                                # the append will say so
+        if not partition.log.producers.has_open(*who):
+            waiting[partition] = _SEQUENCE.unpack_from(records, SEQUENCE_AT)[0]
+            keys[partition.topic, partition.index] = key
+    if not waiting:
+        return {}
+    guards, errors = await join_transaction(ctx.broker, request.transactional_id, who, waiting,
+                                            add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
+    refused |= {keys[one]: Unasked(error.code, error.message) for one, error in errors.items()}
+    return {key: guards[one] for one, key in keys.items()}
+
+
+def _producer(records: memoryview) -> Identity:
+    return Identity(*_PRODUCER.unpack_from(records, PRODUCER_AT))
+
+
+# --- refusals before any log is asked -------------------------------------------------------------------------------
+
+
+class Unasked(KafkaError):
+    """No log was asked, so nothing is told of one; a message of its own is told to the client."""
+
+
+def _refuse_all(request: Any, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
+    """The first batch of each partition is looked at for transactions: one that nobody can read spoils the request."""
+    refusal = None
+    try:
+        if any(map(is_transactional, batches.values())) and request.transactional_id is None:
+            refusal = Unasked(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    except KafkaError as bad:
+        refusal = Unasked(bad.code, None if bad.code is Err.UNKNOWN_SERVER_ERROR else bad.message)
+    return dict.fromkeys(batches, refusal) if refusal is not None else {}
+
+
+def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
+    """Partitions that do not exist, and records that are not one whole batch."""
+    refused: dict[Key, KafkaError] = {}
+    for key, records in batches.items():
+        try:
+            if ctx.broker.image.partition(_name(ctx, key), key[1]) is None:
+                raise KafkaError(_unknown(ctx, key))
+            one_batch(records, ctx.version)
+        except KafkaError as bad:
+            refused[key] = Unasked(bad.code)
+    return refused
+
+
+def _unknown(ctx: Context, key: Key) -> Err:
+    by_id = ctx.version >= BY_TOPIC_ID and ctx.broker.image.topic_by_id(key[0]) is None
+    return Err.UNKNOWN_TOPIC_ID if by_id else Err.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# --- the logs -----------------------------------------------------------------------------------------------------
+
+
+def _append(ctx: Context, request: Any, key: Key, records: memoryview, guard: object = None) -> Appended | KafkaError:
+    if request.acks not in (-1, 0, 1):
+        return Unasked(Err.INVALID_REQUIRED_ACKS)
+    try:
+        partition = _find(ctx, key)
+        return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard))
+    except KafkaError as refused:
+        if refused.code not in (Err.NOT_LEADER_OR_FOLLOWER, Err.NOT_ENOUGH_REPLICAS):
+            log.info("%s-%d: produce by %r refused with %s: %s", *key, ctx.client_id, refused.code.name, refused.message)
+        return refused
+
+
+def _find(ctx: Context, key: Key) -> Partition:
+    topic = _name(ctx, key)
+    if topic in INTERNAL_TOPICS:
+        raise KafkaError(Err.INVALID_TOPIC_EXCEPTION)
+    partition = ctx.broker.replicas.get(topic, key[1])
+    partition.check()
+    return partition
+
+
+# --- answers ------------------------------------------------------------------------------------------------------
+
+
+def _throttle(ctx: Context) -> int:
+    ctx.throttle_ms = ctx.broker.quotas.produced(ctx.client_id, ctx.size, ctx.broker.env.now())
+    return ctx.throttle_ms
+
+
+def _no_answer(ctx: Context, results: dict[Key, Appended | KafkaError]) -> None:
+    """acks=0 has no answer; the only way to say that something is wrong is to hang up."""
+    _throttle(ctx)
+    for key, result in results.items():
+        if isinstance(result, KafkaError):
+            raise CloseConnection(f"acks=0 produce to {key[0]}-{key[1]} failed with {result.code.name}")
+
+
+def _answer(ctx: Context, results: dict[Key, Appended | KafkaError], errors: dict[Partition, Err]) -> ProduceResponse:
+    topics: dict[Any, list[Any]] = {}
+    for key, result in results.items():
+        answer = _refusal(ctx, key, result) if isinstance(result, KafkaError) else _success(result, errors)
+        if ctx.version >= TELLS_LEADER and answer.error_code == Err.NOT_LEADER_OR_FOLLOWER:
+            leader, epoch = ctx.broker.replicas.current_leader(_name(ctx, key), key[1])
+            answer.current_leader = Answer.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+            answer.tags = {"current_leader"}
+        topics.setdefault(key[0], []).append(answer)
+    field = "topic_id" if ctx.version >= BY_TOPIC_ID else "name"
+    response = ProduceResponse(throttle_time_ms=_throttle(ctx),
+                               responses=[Topic(partition_responses=p, **{field: t}) for t, p in topics.items()])
+    leaders = [a.current_leader.leader_id for answers in topics.values() for a in answers if a.current_leader is not None]
+    if leaders:
+        response.node_endpoints = node_endpoints(ctx, ProduceResponse.NodeEndpoint, leaders)
+        response.tags = {"node_endpoints"}
+    return response
+
+
+def _name(ctx: Context, key: Key) -> str:
+    if ctx.version < BY_TOPIC_ID:
+        return str(key[0])
+    topic = ctx.broker.image.topic_by_id(key[0])
+    return topic.name if topic is not None else ""
+
+
+def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
+    info = result.info
+    return Answer(
+        index=result.partition.index, error_code=int(errors.get(result.partition, Err.NONE)),
+        base_offset=info.base_offset, log_append_time_ms=info.log_append_time,
+        log_start_offset=result.partition.log.start_offset, record_errors=[], error_message=None)
+
+
+def _refusal(ctx: Context, key: Key, refused: KafkaError) -> Any:
+    errors = getattr(refused, "record_errors", None) or []
+    blind = isinstance(refused, Unasked) or refused.code in BLIND
+    told = errors or (isinstance(refused, Unasked) and refused.message != TEXTS[refused.code])
+    partition = None if blind else ctx.broker.replicas.partitions.get((_name(ctx, key), key[1]))
+    return Answer(
+        index=key[1], error_code=int(refused.code), base_offset=-1, log_append_time_ms=-1,
+        log_start_offset=partition.log.start_offset if partition is not None else -1,
+        record_errors=[Answer.BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=m) for i, m in errors],
+        error_message=refused.message if told else None)

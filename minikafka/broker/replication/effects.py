@@ -1,0 +1,130 @@
+"""What a replica sees of the world, and what it asks the shell to do.
+
+The views are the little that `replication/replica.py` must know of a log, of the cluster and of a partition's metadata. The
+effects come back in lists; the shell carries them out from left to right, and after a crash a prefix of them happened.
+
+Owns: the vocabulary between the state machine and the shell. Kafka has none: there a partition acts by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from minikafka.broker.replication.isr import Proposal
+
+
+class EpochView(Protocol):
+    """The leader-epoch cache (KIP-101)."""
+
+    @property
+    def latest(self) -> int:
+        """The newest epoch, -1 if there is none."""
+
+    def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch <= `epoch`, or (-1, -1) (rule 20)."""
+
+
+class LogView(Protocol):
+    """What a replica must know of its log."""
+
+    start_offset: int
+    end_offset: int
+    epochs: EpochView
+
+
+class BrokerView(Protocol):
+    """A registered broker, as the metadata image shows it."""
+
+    epoch: int
+    active: bool
+
+
+class ClusterView(Protocol):
+    brokers: Mapping[int, BrokerView]
+
+
+class PartitionView(Protocol):
+    """One partition in the metadata image."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    adding: tuple[int, ...]
+
+
+# --- effects ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AssignEpoch:
+    """Enter (epoch, start offset) into the leader-epoch cache, on disk too."""
+
+    epoch: int
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """This broker leads in `epoch`, whose first offset is `start_offset`."""
+
+    epoch: int
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Fetch from `leader` (-1: nobody leads, wait); whoever waits on this broker as the leader is answered."""
+
+    leader: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class HighWatermark:
+    """The high watermark is now `offset`: reads and acks that waited for it may be answered."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeIsr:
+    """Send AlterPartition; its outcome comes back through `on_alter_response` with this very proposal."""
+
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class IsrCommitted:
+    """The ISR that counts is now `isr`."""
+
+    isr: tuple[int, ...]
+    partition_epoch: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Cut the log back to `offset`."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartAt:
+    """Throw the whole log away and begin again at `offset` (the leader's log starts beyond our end)."""
+
+    offset: int
+
+
+Effect = AssignEpoch | Lead | Follow | HighWatermark | ProposeIsr | IsrCommitted | Truncate | StartAt
+
+
+class EpochEnd(NamedTuple):
+    """An epoch and its end offset: the answer to a fetch that has diverged."""
+
+    epoch: int
+    end_offset: int

@@ -1,0 +1,326 @@
+"""One partition's replica, as leader or follower: log end offset, high watermark, ISR, leader epochs.
+
+A pure state machine. Entries take the event and `now` (seconds) and return effects, which the shell
+(`replication/shell/partition.py`) carries out from left to right; refusals raise KafkaError before anything has changed. The log
+itself is read through `LogView` and changed only by effects.
+
+Owns: the high watermark, the ISR and its proposal, the leader epoch and partition epoch this broker acts on.
+Invariants
+  I-HW-1    high watermark <= log end offset; both are exclusive (rule 1).
+  I-HW-2    the leader's high watermark never goes back, and passes no member of the maximal ISR (rule 2).
+  I-HW-3    it stands still while the ISR is smaller than min(min.insync.replicas, replication factor) (rule 3).
+  I-HW-4    only a fetch in the leader's own epoch moves a follower's log end offset (rule 4).
+  I-LEAD-1  a new leader marks (epoch, log end offset) in its epoch cache before it appends anything (rule 5).
+  I-LEAD-2  a leader never truncates; a follower truncates by epochs, never to its high watermark (rules 7, 21, 24).
+  I-ISR-4   a follower joins only if it has reached both the high watermark and the start of this epoch, and its fetch
+            came from the incarnation that the controller knows to be alive (rule 15).
+What Kafka does differently: locks instead of a single thread; the same decisions spread over kafka.cluster.Partition,
+Replica and AbstractFetcherThread. Sources: KIP-101, KIP-279, KIP-320, KIP-497, KIP-903, KIP-966.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from minikafka.broker.replication.effects import (
+    AssignEpoch,
+    ClusterView,
+    Effect,
+    EpochEnd,
+    Follow,
+    HighWatermark,
+    IsrCommitted,
+    Lead,
+    LogView,
+    PartitionView,
+    ProposeIsr,
+    StartAt,
+    Truncate,
+)
+from minikafka.broker.replication.isr import LONG_AGO, Follower, Isr, Proposal
+from minikafka.protocol.errors import Err, KafkaError
+
+NO_BROKER = -1
+NO_EPOCH = -1
+UNDEFINED = -1
+
+# The controller refused and says that nothing was applied: only then may a leader return to the committed ISR (rule 17).
+REVERTIBLE = frozenset({Err.INELIGIBLE_REPLICA, Err.OPERATION_NOT_ATTEMPTED})
+# Refused, but an earlier try may have been applied: the proposal stays pending until metadata says what happened.
+AWAIT_METADATA = frozenset({Err.UNKNOWN_TOPIC_OR_PARTITION, Err.UNKNOWN_TOPIC_ID, Err.FENCED_LEADER_EPOCH,
+                            Err.INVALID_UPDATE_VERSION, Err.INVALID_REQUEST, Err.NEW_LEADER_ELECTED})
+
+
+@dataclass
+class Replica:
+    """The replica of one partition on broker `node_id`. `max_lag`: replica.lag.time.max.ms in seconds."""
+
+    node_id: int
+    log: LogView
+    cluster: ClusterView
+    max_lag: float
+    min_insync: int = 1
+    high_watermark: int = 0
+    leader: int = NO_BROKER
+    leader_epoch: int = NO_EPOCH
+    partition_epoch: int = -1
+    epoch_start: int | None = None                     # LESO: the leader's end offset when its epoch began
+    replicas: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    isr: Isr = field(default_factory=Isr)
+    followers: dict[int, Follower] = field(default_factory=dict)
+
+    # --- roles ----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader == self.node_id
+
+    def on_metadata(self, state: PartitionView, now: float) -> list[Effect]:
+        """The controller's newest word on this partition. Older words, and this one again, are ignored (rule 28)."""
+        if state.partition_epoch <= self.partition_epoch:
+            return []
+        new_epoch = state.leader_epoch > self.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.leader, self.leader_epoch = state.leader, max(state.leader_epoch, self.leader_epoch)
+        self.replicas, self.adding = tuple(state.replicas), tuple(state.adding)
+        if self.is_leader:
+            return self._become_leader(tuple(state.isr), new_epoch, now)
+        return self._become_follower(new_epoch)
+
+    def _become_leader(self, isr: tuple[int, ...], new_epoch: bool, now: float) -> list[Effect]:
+        effects: list[Effect] = []
+        if new_epoch:
+            # Every follower starts from nothing: offsets fetched in another epoch prove nothing about this one.
+            self.followers = {}
+            self.epoch_start = self.log.end_offset
+            effects += [AssignEpoch(self.leader_epoch, self.epoch_start), Lead(self.leader_epoch, self.epoch_start)]
+        others = [r for r in self.replicas if r != self.node_id]
+        self.followers = {r: self.followers.get(r) or Follower(now if r in isr else LONG_AGO) for r in others}
+        proposed = self.isr.proposal
+        ours = proposed is not None and {*proposed.members} == {*isr}       # the metadata overtook the response
+        effects += self._commit_isr(isr, proposed.why if proposed is not None and ours else "metadata")
+        return effects + self._advance(now)
+
+    def _become_follower(self, new_epoch: bool) -> list[Effect]:
+        self.followers, self.isr, self.epoch_start = {}, Isr(), None
+        return [Follow(self.leader, self.leader_epoch)] if new_epoch else []
+
+    def _commit_isr(self, isr: tuple[int, ...], why: str) -> list[Effect]:
+        self.isr = Isr(isr)
+        return [IsrCommitted(isr, self.partition_epoch, why)]
+
+    # --- fencing --------------------------------------------------------------------------------------------------
+
+    def check_epoch(self, epoch: int) -> None:
+        """Refuse a request that names another leader epoch than ours; -1 names none (rule 22)."""
+        if epoch == NO_EPOCH or epoch == self.leader_epoch:
+            return
+        raise KafkaError(Err.FENCED_LEADER_EPOCH if epoch < self.leader_epoch else Err.UNKNOWN_LEADER_EPOCH)
+
+    def check_leader(self, epoch: int = NO_EPOCH) -> None:
+        """Refuse a request that only the leader, in the epoch it names, may answer."""
+        self.check_epoch(epoch)
+        if not self.is_leader:
+            raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER)
+
+    # --- produce --------------------------------------------------------------------------------------------------
+
+    @property
+    def effective_min_insync(self) -> int:
+        """min.insync.replicas, but never more than there are replicas (those of a reassignment not counted yet)."""
+        return min(self.min_insync, len(self.replicas) - len(self.adding))
+
+    def check_append(self, acks: int) -> None:
+        """Refuse an append before it happens (rule 8)."""
+        self.check_leader()
+        if acks == -1 and len(self.isr.committed) < self.effective_min_insync:
+            raise KafkaError(Err.NOT_ENOUGH_REPLICAS)
+
+    def on_appended(self, now: float) -> list[Effect]:
+        """The leader's log has grown; alone in the ISR it commits at once."""
+        return self._advance(now)
+
+    def ack(self, required: int) -> Err | None:
+        """The answer to an acks=all append that ends at offset `required`; None while it must wait (rule 8)."""
+        if not self.is_leader:
+            return Err.NOT_LEADER_OR_FOLLOWER
+        if self.high_watermark < required:
+            return None
+        enough = len(self.isr.maximal) >= self.effective_min_insync
+        return Err.NONE if enough else Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    # --- fetch, at the leader -------------------------------------------------------------------------------------
+
+    def check_follower(self, replica: int, epoch: int) -> None:
+        """Refuse a fetch by a broker that is no replica as far as we know (it may know more than we do)."""
+        if replica not in self.followers:
+            raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER if epoch == NO_EPOCH else Err.UNKNOWN_LEADER_EPOCH)
+
+    def divergence(self, offset: int, last_epoch: int) -> EpochEnd | None:
+        """Where a log whose last record before `offset` is of `last_epoch` leaves ours; None if it does not (21)."""
+        if last_epoch == NO_EPOCH:
+            return None
+        end = EpochEnd(*self.log.epochs.end_offset_for(last_epoch, self.log.end_offset))
+        if end.epoch == UNDEFINED or end.end_offset == UNDEFINED or offset < self.log.start_offset:
+            raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
+        return end if end.epoch < last_epoch or end.end_offset < offset else None
+
+    def on_follower_fetch(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int,
+                          now: float) -> list[Effect]:
+        """A follower fetched from `offset`: it has everything below. The fetch itself was checked before."""
+        self._check_broker_epoch(replica, broker_epoch)
+        if epoch != self.leader_epoch:
+            return []                                   # I-HW-4: readable, but it proves nothing
+        follower = self.followers[replica]
+        before = follower.log_end_offset
+        follower.fetched(offset, log_start, broker_epoch, self.log.end_offset, now)
+        effects = self._maybe_expand(replica)
+        return effects + self._advance(now) if before != offset else effects
+
+    def _check_broker_epoch(self, replica: int, broker_epoch: int) -> None:
+        known = self.cluster.brokers.get(replica)
+        if broker_epoch != -1 and known is not None and broker_epoch < known.epoch:
+            raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER)  # a fetch of a former incarnation (KIP-903)
+
+    @property
+    def low_watermark(self) -> int:
+        """The first offset that some live replica may still have (DeleteRecords); -1 while one is unheard of."""
+        starts = [f.log_start_offset for r, f in self.followers.items()
+                  if (known := self.cluster.brokers.get(r)) is not None and known.active]
+        return min([self.log.start_offset, *starts])
+
+    # --- high watermark -------------------------------------------------------------------------------------------
+
+    def _advance(self, now: float) -> list[Effect]:
+        """Raise the high watermark to what every replica that counts has (rules 2, 3)."""
+        if not self.is_leader or len(self.isr.committed) < self.effective_min_insync:
+            return []
+        end = self.log.end_offset
+        counted = [f.log_end_offset for r, f in self.followers.items() if self._counts(r, f, end, now)]
+        offset = min([end, *counted])
+        if offset <= self.high_watermark:
+            return []
+        self.high_watermark = offset
+        return [HighWatermark(offset)]
+
+    def _counts(self, replica: int, follower: Follower, end: int, now: float) -> bool:
+        # One that keeps up outside the ISR is waited for too: otherwise an ISR of one could run away from it for ever.
+        return replica in self.isr.maximal or (
+            follower.caught_up(end, now, self.max_lag) and self._eligible(replica, follower))
+
+    @property
+    def latest_known(self) -> bool:
+        """False while a new leader's high watermark may be behind one a client has seen already (rule 6)."""
+        return self.epoch_start is None or self.high_watermark >= self.epoch_start
+
+    # --- ISR ------------------------------------------------------------------------------------------------------
+
+    def _eligible(self, replica: int, follower: Follower) -> bool:
+        broker = self.cluster.brokers.get(replica)
+        if broker is None or not broker.active or follower.broker_epoch is None:
+            return False
+        return follower.broker_epoch in (-1, broker.epoch)
+
+    def _maybe_expand(self, replica: int) -> list[Effect]:
+        follower = self.followers[replica]
+        offset = follower.log_end_offset
+        assert self.epoch_start is not None, "a leader knows where its epoch starts"
+        if (self.isr.proposal is not None or replica in self.isr.committed or offset < self.high_watermark
+                or offset < self.epoch_start or not self._eligible(replica, follower)):
+            return []
+        return self._propose((*self.isr.committed, replica), f"{replica} caught up")
+
+    def _shrink(self, now: float) -> list[Effect]:
+        if self.isr.proposal is not None:
+            return []
+        late = [r for r in self.isr.committed if r != self.node_id and not self._in_sync(r, now)]
+        if not late:
+            return []
+        kept = tuple(r for r in self.isr.committed if r not in late)
+        return self._propose(kept, f"{', '.join(map(str, late))} fell behind")
+
+    def _in_sync(self, replica: int, now: float) -> bool:
+        follower = self.followers.get(replica)
+        return follower is not None and follower.caught_up(self.log.end_offset, now, self.max_lag)
+
+    def _propose(self, members: tuple[int, ...], why: str) -> list[Effect]:
+        epochs = tuple((m, self._known_epoch(m)) for m in members)
+        self.isr.proposal = Proposal(epochs, self.leader_epoch, self.partition_epoch, why)
+        return [ProposeIsr(self.isr.proposal)]
+
+    def _known_epoch(self, member: int) -> int:
+        """-1 for a member that has not fetched yet: if it died meanwhile, the partition epoch gives us away (16)."""
+        if member == self.node_id:
+            own = self.cluster.brokers.get(member)
+            return own.epoch if own else -1
+        follower = self.followers.get(member)
+        return -1 if follower is None or follower.broker_epoch is None else follower.broker_epoch
+
+    def on_alter_response(self, proposal: Proposal, error: Err, now: float, isr: tuple[int, ...] = (),
+                          leader_epoch: int = NO_EPOCH, partition_epoch: int = -1) -> list[Effect]:
+        """The outcome of `proposal`: an error, or the state that the controller committed (rules 17, 18)."""
+        if self.isr.proposal is not proposal:
+            return []                                   # metadata has overtaken it
+        if error == Err.NONE:
+            if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
+                return []
+            self.partition_epoch = partition_epoch
+            return [*self._commit_isr(tuple(isr), proposal.why), *self._advance(now)]
+        if error in REVERTIBLE:
+            self.isr.proposal = None
+            return []
+        return [] if error in AWAIT_METADATA else [ProposeIsr(proposal)]
+
+    # --- time -----------------------------------------------------------------------------------------------------
+
+    def on_tick(self, now: float) -> list[Effect]:
+        """Propose to drop who has fallen behind; stop waiting for who no longer keeps up."""
+        return [*self._shrink(now), *self._advance(now)] if self.is_leader else []
+
+    def next_deadline(self) -> float | None:
+        """The first moment at which `on_tick` could find a member of the ISR too late."""
+        times = [f.last_caught_up_time + self.max_lag for r, f in self.followers.items() if r in self.isr.committed]
+        return min(times, default=None)
+
+    # --- follower -------------------------------------------------------------------------------------------------
+
+    def on_fetched(self, leader_high_watermark: int) -> list[Effect]:
+        """An answer of the leader was appended: its high watermark, as far as our log reaches (rule 7)."""
+        return self._follow_high_watermark(min(leader_high_watermark, self.log.end_offset))
+
+    def _follow_high_watermark(self, offset: int) -> list[Effect]:
+        offset = max(offset, self.log.start_offset)
+        if offset == self.high_watermark:
+            return []
+        self.high_watermark = offset
+        return [HighWatermark(offset)]
+
+    def on_diverging(self, leader: EpochEnd) -> list[Effect]:
+        """The leader's log leaves ours where its `leader.epoch` ends: cut back, then ask again (rule 21)."""
+        end = self.log.end_offset
+        own_epoch, own_end = self.log.epochs.end_offset_for(leader.epoch, end)
+        if own_end == UNDEFINED:
+            offset = min(leader.end_offset, end)
+        elif own_epoch != leader.epoch:
+            offset = min(own_end, end)                  # we never had that epoch: go back to one we did have
+        else:
+            offset = min(own_end, leader.end_offset, end)
+        return self._cut(offset)
+
+    def on_out_of_range(self, leader_start: int, leader_end: int) -> list[Effect]:
+        """The leader has nothing at our end offset: its log spans [leader_start, leader_end] (rule 25)."""
+        if leader_start > self.log.end_offset or leader_end < self.log.start_offset:
+            self.high_watermark = leader_start
+            return [StartAt(leader_start), HighWatermark(leader_start)]
+        if leader_end < self.log.end_offset:
+            return self._cut(leader_end)                # only after an unclean election
+        return []
+
+    def _cut(self, offset: int) -> list[Effect]:
+        offset = max(offset, self.log.start_offset)
+        effects: list[Effect] = [Truncate(offset)]
+        if self.high_watermark > offset:
+            self.high_watermark = offset
+            effects.append(HighWatermark(offset))
+        return effects

@@ -1,0 +1,104 @@
+"""AlterPartition: carries the leaders' ISR proposals to the controller and its verdicts back (KIP-497).
+
+Owns: the proposals not sent yet. One request is under way at a time; what gathers meanwhile goes into the next.
+Invariants
+  I-ALTER-1  every verdict reaches the partition with the very proposal it answers; what it means is decided there.
+  I-ALTER-2  a request that got no verdict (no controller, an error about the whole request) is sent again until it
+             gets one or the proposal is no longer under way: it may have been applied (rule 17).
+Source: kafka.server.AlterPartitionManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.replication.isr import Proposal
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.replication.shell.partition import Partition
+    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+
+log = logging.getLogger("minikafka.isr")
+
+RETRY_S = 0.05
+TIMEOUT_S = 30.0
+
+
+class AlterIsr:
+    """The proposals of every partition led by this broker."""
+
+    def __init__(self, manager: ReplicaManager) -> None:
+        self.manager, self.broker = manager, manager.broker
+        self._waiting: dict[Partition, Proposal] = {}
+        self._running = False
+
+    def submit(self, partition: Partition, proposal: Proposal) -> None:
+        """Send `proposal` as soon as may be."""
+        self._waiting[partition] = proposal
+        if not self._running:
+            self._running = True
+            self.broker.env.spawn(self._run(), "alter ISR")
+
+    async def _run(self) -> None:
+        try:
+            while batch := self._take():
+                if not await self._send(batch):
+                    for partition, proposal in batch.items():
+                        self._waiting.setdefault(partition, proposal)
+                    await self.broker.env.sleep(RETRY_S)
+        finally:
+            self._running = False
+
+    def _take(self) -> dict[Partition, Proposal]:
+        batch = {p: proposal for p, proposal in self._waiting.items() if p.core.isr.proposal is proposal}
+        self._waiting.clear()
+        return batch
+
+    async def _send(self, batch: dict[Partition, Proposal]) -> bool:
+        """One request; True if it got a verdict for each partition."""
+        from minikafka.protocol.apis import AlterPartitionRequest as Request
+        try:
+            answer = await self.broker.channel.request(self._request(Request, batch), Request.max_version, TIMEOUT_S)
+        except (ConnectionError, TimeoutError, KafkaError) as error:
+            log.info("AlterPartition got no answer, trying again: %s", error)
+            return False
+        if answer.error_code != Err.NONE:
+            log.info("AlterPartition was refused with %s, trying again", Err(answer.error_code).name)
+            return False
+        verdicts = {(topic.topic_id, p.partition_index): p for topic in answer.topics for p in topic.partitions}
+        retry = [p for p in batch if not self._deliver(p, batch[p], verdicts.get((p.topic_id, p.index)))]
+        for partition in retry:
+            self.broker.env.later(RETRY_S, self._again, partition, batch[partition])
+        return True
+
+    def _request(self, request: Any, batch: dict[Partition, Proposal]) -> Any:
+        topics: dict[Any, list[Any]] = {}
+        data = request.TopicData.PartitionData
+        for partition, proposal in batch.items():
+            members = [data.BrokerState(broker_id=b, broker_epoch=e) for b, e in proposal.isr]
+            topics.setdefault(partition.topic_id, []).append(data(
+                partition_index=partition.index, leader_epoch=proposal.leader_epoch, new_isr_with_epochs=members,
+                leader_recovery_state=0, partition_epoch=proposal.partition_epoch))
+        return request(broker_id=self.broker.node_id, broker_epoch=self.broker.lifecycle.broker_epoch,
+                       topics=[request.TopicData(topic_id=i, partitions=ps) for i, ps in topics.items()])
+
+    def _deliver(self, partition: Partition, proposal: Proposal, verdict: Any) -> bool:
+        """Hand a verdict to its partition; False if it wants the proposal sent again."""
+        now = self.broker.env.now()
+        if verdict is None:
+            return False
+        error = Err(verdict.error_code)
+        if error != Err.NONE:
+            log.info("ISR of %s: %s refused with %s", partition.name, list(proposal.members), error.name)
+        effects = partition.core.on_alter_response(
+            proposal, error, now, tuple(verdict.isr), verdict.leader_epoch, verdict.partition_epoch)
+        again = any(getattr(e, "proposal", None) is proposal for e in effects)
+        if not again:
+            partition.run(effects)
+        return not again
+
+    def _again(self, partition: Partition, proposal: Proposal) -> None:
+        if partition.core.isr.proposal is proposal:
+            self.submit(partition, proposal)

@@ -1,0 +1,147 @@
+"""Answers that wait: for the high watermark, for the log end, for a change of leader, or for their time to run out.
+
+Each delayed answer registers with the partitions it depends on and is looked at when one of them moves; it has one
+timer and no task of its own beyond the request it belongs to.
+
+Owns: the registrations and the timer of each delayed answer.
+Invariants
+  I-DELAY-1  a delayed answer completes exactly once, and is registered nowhere afterwards.
+  I-DELAY-2  before it waits it has looked, and from then on it is told of every move: none can be missed.
+What Kafka does differently: purgatories with a hashed timing wheel and expired entries swept up in bulk.
+Source: kafka.server.DelayedOperation, DelayedProduce, DelayedFetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from minikafka.broker.server.env import Env
+from minikafka.protocol.errors import Err
+
+if TYPE_CHECKING:
+    from minikafka.broker.replication.shell.partition import Partition
+
+P = TypeVar("P")
+
+
+class Delayed(Generic[P]):
+    """Waits until `check` says yes for something that moved, or until the timeout."""
+
+    def __init__(self, env: Env) -> None:
+        self._done = env.future()
+        self._env = env
+        self._watched: list[Waiters[P]] = []
+
+    def check(self, moved: P) -> bool:
+        """Is the answer ready, now that `moved` has moved?"""
+        raise NotImplementedError
+
+    def moved(self, what: P) -> None:
+        if not self._done.done() and self.check(what):
+            self._done.set_result(None)
+
+    def force(self) -> None:
+        """Complete now, whatever `check` thinks."""
+        if not self._done.done():
+            self._done.set_result(None)
+
+    def watch(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
+        """From now on be told of every move, for `timeout` seconds at most. Call it in the step that has looked: a task
+        that only begins to wait later would miss what moves until it runs (I-DELAY-2)."""
+        self._watched = list(watched)
+        for waiters in self._watched:
+            waiters.add(self)
+        timer = self._env.later(timeout, self.force)
+        self._done.add_done_callback(lambda _: (timer.cancel(), self._unwatch()))
+
+    def _unwatch(self) -> None:
+        for waiters in self._watched:
+            waiters.discard(self)
+
+    async def done(self) -> None:
+        """Return when ready, or when the time is over."""
+        await self._done
+
+    async def wait(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
+        """Return when ready or after `timeout` seconds."""
+        self.watch(watched, timeout)
+        await self.done()
+
+
+class Waiters(Generic[P]):
+    """Who waits for one thing, in the order of arrival."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Delayed[P], None] = {}
+
+    def add(self, delayed: Delayed[P]) -> None:
+        self._waiting[delayed] = None
+
+    def discard(self, delayed: Delayed[P]) -> None:
+        self._waiting.pop(delayed, None)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[Delayed[P]]:
+        return iter(list(self._waiting))
+
+    def wake(self, moved: P) -> None:
+        """Something happened to `moved`: let everyone look."""
+        if self._waiting:
+            for delayed in self:
+                delayed.moved(moved)
+
+
+class DelayedDeletion(Delayed["Partition"]):
+    """DeleteRecords: ready when every live replica of each partition has moved its log's start."""
+
+    def __init__(self, env: Env, required: dict[Partition, int]) -> None:
+        super().__init__(env)
+        self.pending = dict(required)
+        self.errors: dict[Partition, Err] = {}
+
+    def check(self, moved: Partition) -> bool:
+        error = moved.deleted(self.pending[moved]) if moved in self.pending else None
+        if error is not None:
+            self.errors[moved] = error
+            del self.pending[moved]
+        return not self.pending
+
+    async def outcome(self, timeout: float) -> dict[Partition, Err]:
+        """Each partition's error code; REQUEST_TIMED_OUT for those still waiting after `timeout` seconds."""
+        for partition in list(self.pending):
+            self.check(partition)
+        if self.pending and timeout > 0:
+            await self.wait([p.waiters for p in self.pending], timeout)
+        return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
+
+
+class DelayedProduce(Delayed["Partition"]):
+    """An acks=all append: ready when each of its partitions has committed it, or cannot any more (rule 8)."""
+
+    def __init__(self, env: Env, required: dict[Partition, int]) -> None:
+        super().__init__(env)
+        self.pending = dict(required)
+        self.errors: dict[Partition, Err] = {}
+
+    def check(self, moved: Partition) -> bool:
+        if moved in self.pending:
+            error = moved.ack(self.pending[moved])
+            if error is not None:
+                self.errors[moved] = error
+                del self.pending[moved]
+        return not self.pending
+
+    def ready(self) -> bool:
+        """Look at every partition once: is there nothing to wait for?"""
+        for partition in list(self.pending):
+            self.check(partition)
+        return not self.pending
+
+    async def outcome(self, timeout: float) -> dict[Partition, Err]:
+        """Each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
+        if not self.ready() and timeout > 0:
+            await self.wait([p.waiters for p in self.pending], timeout)
+        return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)

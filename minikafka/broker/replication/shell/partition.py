@@ -1,0 +1,322 @@
+"""One partition on this broker: the log on disk, the state machine that rules it, and those who wait for it.
+
+The state machine (`replication/replica.py`) decides, this module does: it carries out effects in their order, tells the trace,
+and wakes delayed answers.
+
+Owns: the log, the replica core, the waiters of one partition.
+Invariants
+  I-PART-1  validation and append happen without an await in between (rule 46).
+  I-PART-2  effects run from left to right; after a failure none that follows has happened.
+  I-PART-3  once its disk has failed a partition answers nothing but KAFKA_STORAGE_ERROR (rule 67).
+What Kafka does differently: an ISR lock, a log lock and a purgatory per kind of request. Source: kafka.cluster.Partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from minikafka.broker.replication import effects as core
+from minikafka.broker.replication import preferred_replica as read_replica
+from minikafka.broker.replication.replica import Replica
+from minikafka.broker.replication.shell.delayed_operations import Waiters
+from minikafka.broker.replication.shell.follower_lag_trace import Stopwatches
+from minikafka.log.producers import UNGUARDED
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+    from minikafka.log import AppendInfo, Log
+    from minikafka.log.transactions import AbortedTransaction
+
+LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
+
+
+class Read(NamedTuple):
+    """What a fetch of one partition found, by the names of a FetchResponse; offsets as they were before the read."""
+
+    records: bytes
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    diverging_epoch: core.EpochEnd | None = None
+    aborted: list[AbortedTransaction] = []             # with read_committed: what is to be skipped (rule 54)
+    preferred_read_replica: int = -1                   # nothing was read: this follower is nearer to the consumer
+    error_code: int = 0                                # none: what is refused raises
+
+
+class Partition:
+    """Partition `index` of `topic`, of which this broker is a replica."""
+
+    def __init__(self, manager: ReplicaManager, topic: str, topic_id: UUID, index: int, log: Log,
+                 replica: Replica) -> None:
+        self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
+        self.log, self.core = log, replica
+        self.name = f"{topic}-{index}"
+        self.waiters: Waiters[Partition] = Waiters()
+        self.stopwatches = Stopwatches(self)
+        self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
+        self.failed = False
+        self._env = manager.broker.env
+
+    def __repr__(self) -> str:
+        return f"Partition({self.name}, leader {self.core.leader}, epoch {self.core.leader_epoch})"
+
+    # --- what others ask ------------------------------------------------------------------------------------------
+
+    @property
+    def is_leader(self) -> bool:
+        return self.core.is_leader and not self.failed
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.core.leader_epoch
+
+    @property
+    def high_watermark(self) -> int:
+        return self.core.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what read_committed may see: the high watermark, or where an undecided transaction begins (rule 10)."""
+        return max(self.log.producers.last_stable_offset(self.core.high_watermark), self.log.start_offset)
+
+    def check(self, leader_epoch: int = -1, only_leader: bool = True) -> None:
+        """Raise what a request for this partition must be answered, if it must be refused (rule 22)."""
+        if self.failed:
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR)
+        if only_leader:
+            self.core.check_leader(leader_epoch)
+        else:
+            self.core.check_epoch(leader_epoch)
+
+    def bound(self, isolation: str) -> int:
+        """The exclusive end of what a fetch of this isolation may read (rule 9)."""
+        if isolation == LOG_END:
+            return self.log.end_offset
+        return self.high_watermark if isolation == HIGH_WATERMARK else self.last_stable_offset
+
+    # --- leader ---------------------------------------------------------------------------------------------------
+
+    def append(self, records: bytes | memoryview, acks: int, origin: str = "client",
+               request_version: int = 13, guard: object = UNGUARDED) -> AppendInfo:
+        """Append one batch as the leader; raises KafkaError before a byte is written.
+
+        `guard`: what `log.producers.guard` gave before a transactional batch was verified (rule 52).
+        """
+        self.check()
+        self.core.check_append(acks)
+        with self.storage():
+            info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
+                                          request_version=request_version, guard=guard)
+        if not info.duplicate:
+            self._trace_append(info)
+            now = self._env.now()
+            if not self.run(self.core.on_appended(now)):
+                self.waiters.wake(self)                # followers wait for the log end
+            self.stopwatches.look(now)
+        return info
+
+    def ack(self, required: int) -> Err | None:
+        """The answer to an acks=all append that ends at `required`; None while it must wait."""
+        return Err.KAFKA_STORAGE_ERROR if self.failed else self.core.ack(required)
+
+    def read(self, offset: int, max_bytes: int, isolation: str, last_fetched_epoch: int = -1,
+             min_one: bool = True) -> Read:
+        """Read stored batches from `offset` up to the bound of `isolation`, or find where the logs diverge."""
+        head = (self.high_watermark, self.last_stable_offset, self.log.start_offset)
+        diverging = self.core.divergence(offset, last_fetched_epoch)
+        if diverging is not None:
+            return Read(b"", *head, diverging)
+        if not self.log.start_offset <= offset <= self.log.end_offset:
+            raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
+        end = self.bound(isolation)
+        if offset >= end or (max_bytes == 0 and not min_one):
+            return Read(b"", *head)
+        if max_bytes < 0:
+            raise KafkaError(Err.UNKNOWN_SERVER_ERROR)
+        with self.storage():
+            records = self.log.read(offset, max_bytes, end, min_one=min_one)
+        aborted = self.log.aborted_transactions(offset, self.log.end_offset) if isolation == LAST_STABLE and records else []
+        return Read(records, *head, aborted=aborted)
+
+    def elsewhere(self, offset: int, rack: str) -> Read | None:
+        """Where a consumer in `rack` had better read `offset`; None if here (KIP-392)."""
+        alive = {b.id: b.rack for b in self.manager.broker.image.brokers.values() if not b.fenced}
+        chosen = read_replica.choose(self.core, offset, rack, alive)
+        if chosen is None:
+            return None
+        return Read(b"", self.high_watermark, self.last_stable_offset, self.log.start_offset,
+                    preferred_read_replica=chosen)
+
+    def delete_records(self, before: int) -> int:
+        """Raise the log's start to `before` (-1: the high watermark) and return that offset; every replica follows the
+        leader there. The files go with the next check of retention."""
+        self.check()
+        if not self.log.config.delete:
+            raise KafkaError(Err.POLICY_VIOLATION)
+        before = self.high_watermark if before == -1 else before
+        if not 0 <= before <= self.high_watermark:
+            raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
+        self._begin_at(before)
+        return before
+
+    def deleted(self, before: int) -> Err | None:
+        """The answer to a deletion up to `before`; None while a live replica still has older records."""
+        try:
+            self.check()
+        except KafkaError as refused:
+            return refused.code
+        return Err.NONE if self.core.low_watermark >= before else None
+
+    def follower_fetched(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int) -> None:
+        """Record the fetch of a follower that `read` has just served."""
+        # Only a higher start of this follower's log can raise the low watermark; it is rare.
+        start_rises = log_start > self.core.followers[replica].log_start_offset
+        low = self.core.low_watermark if start_rises else None
+        now = self._env.now()
+        woken = self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, now))
+        self.stopwatches.look(now)
+        if low is not None and not woken and self.core.low_watermark > low:
+            self.waiters.wake(self)
+
+    # --- follower -------------------------------------------------------------------------------------------------
+
+    def append_fetched(self, records: bytes | memoryview, high_watermark: int, log_start: int) -> None:
+        """Append what the leader sent, byte for byte, and take over its watermark and log start.
+
+        The start comes first: its batch may begin before it (DeleteRecords), where a deposed leader has other records.
+        """
+        moved, grown = False, len(records) > 0
+        if log_start > self.log.start_offset:
+            moved = self.run(self.core.on_fetched(high_watermark))
+            self._begin_at(min(log_start, self.log.end_offset))
+        if grown:
+            with self.storage():
+                info = self.log.append_follower(records, self._env.wall_ms())
+            if info is not None:
+                self._trace_append(info)
+        moved = self.run(self.core.on_fetched(high_watermark)) or moved
+        if grown and not moved:
+            self.waiters.wake(self)
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def retain(self, now_ms: int) -> None:
+        """Delete what the topic's retention allows to delete, never beyond the high watermark."""
+        before = self.log.start_offset
+        with self.storage():
+            self.log.delete_old_segments(now_ms, self.high_watermark)
+        if self.log.start_offset != before:
+            self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
+
+    def _begin_at(self, offset: int) -> None:
+        """Nothing before `offset` is read any more."""
+        before = self.log.start_offset
+        with self.storage():
+            self.log.advance_start(offset)
+        if self.log.start_offset != before:
+            self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
+
+    async def flush(self) -> None:
+        """fsync what has been appended, without holding up anybody else."""
+        with self.storage():
+            flush = self.log.start_flush()
+            await self._env.blocking(flush.sync)
+            if not self.log.offline:                   # closed meanwhile: the topic was deleted
+                self.log.finish_flush(flush)
+
+    def retire(self) -> None:
+        """This broker has no replica of the partition any more; whoever waits is told."""
+        self.core.leader = -1
+        self.waiters.wake(self)
+
+    # --- effects --------------------------------------------------------------------------------------------------
+
+    def run(self, effects: list[core.Effect]) -> bool:
+        """Carry out `effects`; True if the waiters were woken on the way."""
+        woken = False
+        for effect in effects:
+            woken = self._DO[type(effect)](self, effect) or woken
+        return woken
+
+    def _assign_epoch(self, e: core.AssignEpoch) -> None:
+        with self.storage():
+            self.log.epochs.assign(e.epoch, e.start_offset)
+
+    def _lead(self, e: core.Lead) -> bool:
+        self.stopwatches.reset()
+        self.shown = self.manager.shown_settings(self)
+        self._trace_role("leader", replicas=list(self.core.replicas), **self.shown)
+        self.manager.on_leading(self)
+        self.waiters.wake(self)
+        return True
+
+    def _follow(self, e: core.Follow) -> bool:
+        self._trace_role("follower" if e.leader >= 0 else "leaderless")
+        self.manager.on_following(self)
+        self.waiters.wake(self)
+        return True
+
+    def _moved_high_watermark(self, e: core.HighWatermark) -> bool:
+        self.log.producers.replicated(e.offset)
+        stable = self.last_stable_offset
+        open_transaction = {"lso": stable} if stable < e.offset else {}
+        self._env.trace("hw", tp=self.name, hw=e.offset, **open_transaction)
+        self.waiters.wake(self)
+        return True
+
+    def _propose(self, e: core.ProposeIsr) -> None:
+        self.manager.alter_isr.submit(self, e.proposal)
+
+    def _isr_committed(self, e: core.IsrCommitted) -> None:
+        self._env.trace("isr", tp=self.name, isr=list(e.isr), leader_epoch=self.leader_epoch,
+                        partition_epoch=e.partition_epoch, why=e.why)
+
+    def _truncate(self, e: core.Truncate) -> None:
+        self._cut(self.log.truncate, e.offset)
+
+    def _start_at(self, e: core.StartAt) -> None:
+        self._cut(self.log.truncate_fully, e.offset)
+
+    def _cut(self, truncate: Callable[[int], None], offset: int) -> None:
+        end, start = self.log.end_offset, self.log.start_offset
+        with self.storage():
+            safe = self.log.recovery_point
+            truncate(offset)
+            self.manager.truncated(self, lowered=self.log.recovery_point < safe)
+        # Counted by offsets: transaction markers, and gaps that compaction left, count as records too.
+        lost = end - offset if start <= offset <= end else end - start
+        self._env.trace("truncate", tp=self.name, to=offset, records=lost, **{"from": end})
+
+    _DO: dict[type, Any] = {
+        core.AssignEpoch: _assign_epoch, core.Lead: _lead, core.Follow: _follow,
+        core.HighWatermark: _moved_high_watermark, core.ProposeIsr: _propose, core.IsrCommitted: _isr_committed,
+        core.Truncate: _truncate, core.StartAt: _start_at}
+
+    # --- storage --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def storage(self) -> Iterator[None]:
+        """Around every use of the disk: a failed write or fsync is never tried again (rule 67)."""
+        try:
+            yield
+        except OSError as error:
+            self.manager.storage_failed(self, error)
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR) from error
+        except KafkaError as error:
+            if error.code == Err.KAFKA_STORAGE_ERROR:
+                self.manager.storage_failed(self, error)
+            raise
+
+    # --- trace ----------------------------------------------------------------------------------------------------
+
+    def _trace_append(self, info: AppendInfo) -> None:
+        self._env.trace("append", tp=self.name, base=info.base_offset, last=info.last_offset, epoch=info.leader_epoch,
+                        count=info.count, bytes=info.bytes)
+
+    def _trace_role(self, role: str, **more: Any) -> None:
+        self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.core.leader,
+                        isr=list(self.core.isr.committed), hw=self.high_watermark, **more)

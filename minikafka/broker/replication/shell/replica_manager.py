@@ -1,0 +1,359 @@
+"""Every partition this broker is a replica of: opened, given its role by the metadata, closed.
+
+Owns: the hosted partitions by name, the log folder, the timers over all partitions (ISR, retention), who is told of
+changes of role. What is written down of the logs, and when, is checkpoints.py's.
+Invariants
+  I-REP-1  nothing is made of metadata before this process's own registration has been replayed: what stands before it
+           in the log is the past, and acting on it could delete logs that live again later.
+  I-REP-2  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
+  I-REP-3  listeners hear of a change of role after it is complete, in the order of the metadata.
+  I-REP-4  a failed disk is the end of the broker: it says so, answers KAFKA_STORAGE_ERROR, and ends (rule 67).
+What Kafka does differently: several log folders, of which one may fail; delayed deletion.
+Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublisher.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from minikafka.broker.config.effective import log_config, topic_value
+from minikafka.broker.replication.fetch_session import FetchSessions
+from minikafka.broker.replication.replica import Replica
+from minikafka.broker.replication.shell.alter_partition_sender import AlterIsr
+from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.replication.shell.replica_fetcher import Fetchers
+from minikafka.broker.storage.shell.checkpoints import Checkpoints
+from minikafka.broker.storage.shell.log_cleaner import LogCleaner
+from minikafka.broker.storage.shell.log_dir import LogDir
+from minikafka.broker.transactions.shell.producer_ids import ProducerIds
+from minikafka.log import AppendInfo, Log, LogConfig
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.metadata.image import Changes, MetadataImage
+
+log = logging.getLogger("minikafka.replicas")
+
+SESSION_EVICTION_S = 120.0
+OnRole = Callable[[int, int | None], None]     # (partition, leader epoch, or None when the leadership ends)
+
+
+class ReplicaManager:
+    """The partitions of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker, self.env, self.config = broker, broker.env, broker.config
+        self.dir = LogDir(self.env.fs, self.config.log_dir, broker.cluster_id, broker.node_id)
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.alter_isr = AlterIsr(self)
+        self.fetchers = Fetchers(self)
+        self.producer_ids = ProducerIds(broker)
+        ids = self.env.rng("fetch sessions")
+        self.sessions: FetchSessions[Any] = FetchSessions(
+            self.config["max.incremental.fetch.session.cache.slots"], SESSION_EVICTION_S,
+            lambda: ids.randrange(1, 1 << 31))
+        self._opened: dict[tuple[str, int], Log] = {}              # found on disk, not claimed by the metadata yet
+        self._listeners: dict[str, list[OnRole]] = {}
+        self._leading: dict[Partition, int] = {}
+        self._configs: dict[str, LogConfig] = {}                   # by topic, as of the image: many partitions, one answer
+        self.caught_up = False                                     # our own registration has been replayed (I-REP-1)
+        self._closed = False
+        self.checkpoints = Checkpoints(self)
+        self.cleaner = LogCleaner(self)
+        self._max_lag = self.config["replica.lag.time.max.ms"] / 1000
+        self.check_every = self._max_lag / 2
+        self.next_check = self.env.now() + self.check_every        # when the ISR is looked at next
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Lock the folder and recover every log in it. Raises LogDirError."""
+        self.dir.open(self.env.uuid())
+        for topic, index in list(self.dir.partitions()):
+            self._opened[topic, index] = self._open_log(topic, index, None)
+
+    def start(self) -> None:
+        """Start the timers."""
+        config = self.config
+        self.next_check = self.env.now() + self.check_every
+        self._every(self.check_every, self._check_isr)
+        self._every(config["log.retention.check.interval.ms"] / 1000, self._retain)
+        self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self.checkpoints.watermarks_are_due)
+        self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self.checkpoints.points_are_due)
+        self.cleaner.start()
+
+    def close(self) -> None:
+        """Flush, close, and mark the folder as closed clean."""
+        self._closed = True
+        self.fetchers.close()
+        self.cleaner.close()
+        if any(p.failed for p in self.partitions.values()):
+            return
+        for each in [*(p.log for p in self.hosted()), *self._opened.values()]:
+            each.close()                               # flushes
+        self.checkpoints.close()
+        epoch = self.broker.lifecycle.broker_epoch
+        if epoch < 0 and self.dir.was_clean:               # never registered: nothing is here but what that epoch left
+            epoch = self.dir.clean_epoch
+        self.dir.write_clean_marker(epoch)
+
+    def _every(self, seconds: float, fn: Callable[[], None]) -> None:
+        def again() -> None:
+            if self._closed:
+                return
+            try:
+                fn()
+            except Exception as error:
+                self.env.crash(error)
+            self.env.later(seconds, again)
+        self.env.later(seconds, again)
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def get(self, topic: str, index: int) -> Partition:
+        """The partition here; UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (elsewhere), KAFKA_STORAGE_ERROR."""
+        partition = self.partitions.get((topic, index))
+        if partition is None:
+            known = self.broker.image.partition(topic, index) is not None
+            raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER if known else Err.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.failed:
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR)
+        return partition
+
+    def leader(self, topic: str, index: int, current_leader_epoch: int = -1) -> Partition:
+        """The partition, if it is led here in that epoch (-1: any); else as `get`, or a fencing error (rule 22)."""
+        partition = self.get(topic, index)
+        partition.check(current_leader_epoch)
+        return partition
+
+    def current_leader(self, topic: str, index: int) -> tuple[int, int]:
+        """(leader, leader epoch) as far as this broker knows: what a refused client is told (KIP-951)."""
+        partition = self.partitions.get((topic, index))
+        if partition is not None:
+            return partition.core.leader, partition.leader_epoch
+        state = self.broker.image.partition(topic, index)
+        return (state.leader, state.leader_epoch) if state is not None else (-1, -1)
+
+    async def append(self, topic: str, index: int, records: bytes, acks: int = -1, timeout_ms: int = 30000,
+                     origin: str = "client") -> AppendInfo:
+        """Append one batch as the leader and, with acks=-1, wait for its commit; raises KafkaError."""
+        partition = self.get(topic, index)
+        info = partition.append(records, acks, origin)
+        if acks == -1:
+            waiting = DelayedProduce(self.env, {partition: info.last_offset + 1})
+            error = (await waiting.outcome(timeout_ms / 1000))[partition]
+            if error != Err.NONE:
+                raise KafkaError(error)
+        return info
+
+    def hosted(self) -> list[Partition]:
+        """The partitions here, as of now."""
+        return list(self.partitions.values())
+
+    def logs(self) -> list[tuple[tuple[str, int], Log]]:
+        """The logs here, also of partitions that the metadata has not claimed yet."""
+        return [*self._opened.items(), *((key, p.log) for key, p in list(self.partitions.items()))]
+
+    # --- metadata -------------------------------------------------------------------------------------------------
+
+    def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
+        """Follow the image after a batch of committed records."""
+        if changes.configs or changes.deleted or not self.caught_up:
+            self._configs.clear()
+        if not self.caught_up:
+            if not self._registered(image):
+                return
+            self.caught_up = True
+            for state in list(image.partitions()):
+                self._apply(state)
+            self._discard_strays()
+            return
+        for topic in changes.deleted.values():
+            for index in topic.partitions:
+                self._delete(topic.name, index, topic.id)
+        for topic_name, index in changes.partitions:
+            state = image.partition(topic_name, index)
+            if state is not None:
+                self._apply(state)
+        if changes.configs:
+            self._reconfigure()
+        if changes.brokers:
+            self._tick()                               # who is eligible for the ISR has changed
+
+    def _registered(self, image: MetadataImage) -> bool:
+        own = image.brokers.get(self.broker.node_id)
+        return own is not None and own.incarnation == self.broker.lifecycle.incarnation
+
+    def _apply(self, state: Any) -> None:
+        """One partition of the image: host it, stop hosting it, or change its role."""
+        key = (state.topic, state.index)
+        hosted = self.partitions.get(key)
+        if hosted is not None and hosted.topic_id != state.topic_id:
+            self._delete(*key, hosted.topic_id)
+            hosted = None
+        if self.broker.node_id not in state.replicas:
+            if hosted is not None:
+                self._delete(*key, hosted.topic_id)
+            return
+        partition = hosted or self._host(state.topic, state.topic_id, state.index)
+        try:
+            partition.run(partition.core.on_metadata(state, self.env.now()))
+        except KafkaError as error:
+            log.error("%s: cannot take its new role: %s", partition.name, error)
+        self._tell_role(partition)
+
+    def _host(self, topic: str, topic_id: UUID, index: int) -> Partition:
+        key = (topic, index)
+        found = self._opened.pop(key, None)
+        if found is not None and found.topic_id not in (None, topic_id):
+            log.warning("%s-%d: the folder holds topic id %s, not %s: discarded", topic, index, found.topic_id, topic_id)
+            found.close()
+            self._remove_folder(topic, index)
+            found = None
+        opened = found or self._open_log(topic, index, topic_id)
+        opened.config = self._log_config(topic)
+        watermark = max(min(self.dir.high_watermarks.get(key, 0), opened.end_offset), opened.start_offset)
+        core = Replica(self.broker.node_id, opened, self.broker.image, self._max_lag, self._min_insync(topic), watermark)
+        partition = self.partitions[key] = Partition(self, topic, topic_id, index, opened, core)
+        return partition
+
+    def _delete(self, topic: str, index: int, topic_id: UUID) -> None:
+        partition = self.partitions.get((topic, index))
+        if partition is None or partition.topic_id != topic_id:
+            return
+        del self.partitions[topic, index]
+        self.env.trace("removed", tp=partition.name)
+        self.fetchers.drop(partition)
+        self.cleaner.deleted(partition)
+        partition.retire()
+        self._tell_role(partition)
+        partition.log.close()
+        self._remove_folder(topic, index)
+
+    def _discard_strays(self) -> None:
+        """Logs that the metadata does not know: their topics were deleted while this broker was away."""
+        for (topic, index), stray in list(self._opened.items()):
+            log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
+            self.env.trace("removed", tp=f"{topic}-{index}")
+            stray.close()
+            self._remove_folder(topic, index)
+        self._opened.clear()
+
+    def _remove_folder(self, topic: str, index: int) -> None:
+        self._opened.pop((topic, index), None)
+        self.checkpoints.removed(topic, index)
+        aside = self.dir.set_aside(topic, index, self.env.uuid())
+        self.env.spawn(self.env.blocking(self.env.fs.rmtree, aside), f"delete {topic}-{index}")
+
+    def _reconfigure(self) -> None:
+        for partition in self.hosted():
+            partition.log.config = self._log_config(partition.topic)
+            partition.core.min_insync = self._min_insync(partition.topic)
+            if partition.is_leader and (shown := self.shown_settings(partition)) != partition.shown:
+                partition.shown = shown
+                self.env.trace("settings", tp=partition.name, **shown)
+
+    def shown_settings(self, partition: Partition) -> dict[str, Any]:
+        """What a picture of the partition needs to know of its configuration."""
+        unclean = topic_value(self.broker.image, self.config, partition.topic, "unclean.leader.election.enable")
+        return {"min_isr": partition.core.min_insync, "unclean": unclean}
+
+    # --- logs -----------------------------------------------------------------------------------------------------
+
+    def _log_config(self, topic: str) -> LogConfig:
+        if topic not in self._configs:
+            self._configs[topic] = self._resolve(topic)
+        return self._configs[topic]
+
+    def _resolve(self, topic: str) -> LogConfig:
+        values = log_config(self.broker.image, self.config, topic)
+        values["cleanup_policy"] = ",".join(values["cleanup_policy"])
+        values["producer_id_expiration_ms"] = self.broker.setting("producer.id.expiration.ms")
+        return LogConfig(**{f.name: values[f.name] for f in fields(LogConfig)})
+
+    def _min_insync(self, topic: str) -> int:
+        return int(topic_value(self.broker.image, self.config, topic, "min.insync.replicas"))
+
+    def _open_log(self, topic: str, index: int, topic_id: UUID | None) -> Log:
+        key = (topic, index)
+        opened = Log.open(self.env.fs, self.dir.partition_path(topic, index), self._log_config(topic),
+                          now_ms=self.env.wall_ms(), topic=topic, topic_id=topic_id, clean=self.dir.was_clean,
+                          recovery_point=self.dir.recovery_points.get(key, 0),
+                          start_offset=self.dir.log_starts.get(key))
+        self.env.trace("recover", tp=f"{topic}-{index}", leo=opened.end_offset, truncated_bytes=opened.truncated_bytes,
+                       start=opened.start_offset, epochs=[list(entry) for entry in opened.epochs.entries])
+        return opened
+
+    def storage_failed(self, partition: Partition, error: BaseException) -> None:
+        """The disk has failed under `partition`: every partition is offline from now on, and the broker ends."""
+        if partition.failed:
+            return
+        log.critical("%s: the disk under %s has failed, this broker shuts down", partition.name, self.dir.path,
+                     exc_info=error)
+        for each in self.hosted():
+            each.failed = True
+            self.fetchers.drop(each)
+        for each in self.hosted():
+            each.waiters.wake(each)
+            self._tell_role(each)
+        # A moment for the answers on their way; then loudly.
+        self.env.later(0.1, self.env.crash, error)
+
+    # --- roles ----------------------------------------------------------------------------------------------------
+
+    def on_role(self, topic: str, listener: OnRole) -> None:
+        """Call `listener(partition, leader epoch)` whenever a partition of `topic` comes to be led here in a new
+        epoch, (partition, None) when that ends; right now for those led already."""
+        self._listeners.setdefault(topic, []).append(listener)
+        for partition, epoch in list(self._leading.items()):
+            if partition.topic == topic:
+                listener(partition.index, epoch)
+
+    def _tell_role(self, partition: Partition) -> None:
+        before = self._leading.pop(partition, None)
+        now = partition.leader_epoch if partition.is_leader else None
+        if now is not None:
+            self._leading[partition] = now
+        if now != before:
+            for listener in self._listeners.get(partition.topic, ()):
+                listener(partition.index, now)
+
+    def on_leading(self, partition: Partition) -> None:
+        """Effect Lead: this broker copies the partition from nobody."""
+        self.fetchers.drop(partition)
+
+    def on_following(self, partition: Partition) -> None:
+        """Effect Follow: copy the partition from its new leader."""
+        if not partition.failed:
+            self.fetchers.follow(partition)
+
+    # --- timers ---------------------------------------------------------------------------------------------------
+
+    def _check_isr(self) -> None:
+        self.next_check = self.env.now() + self.check_every
+        self._tick()
+
+    def _tick(self) -> None:
+        now = self.env.now()
+        for partition in self.hosted():
+            if partition.is_leader:
+                partition.stopwatches.look(now)
+                partition.run(partition.core.on_tick(now))
+
+    def _retain(self) -> None:
+        now_ms = self.env.wall_ms()
+        for partition in self.hosted():
+            if not partition.failed:
+                partition.retain(now_ms)
+
+    def truncated(self, partition: Partition, lowered: bool) -> None:
+        """The end of the partition's log is gone; waits for the disk if its recovery point is lower now (I-POINTS-2)."""
+        self.cleaner.truncated(partition)
+        if lowered:
+            self.checkpoints.note_points()

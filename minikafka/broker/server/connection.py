@@ -1,0 +1,263 @@
+"""One connection: bytes in, frames out of them, one request at a time to its handler, answers in order.
+
+Kafka mutes a connection while a request of it is being served, so answers leave in the order of the requests and a
+client cannot pile up work; so do we. A frame that makes no sense closes the connection without a byte, after everything
+good before it was answered (kafka-4.3.md, "Hostile framing").
+
+Owns: one socket, what was received and not served yet, and the request being served.
+Invariants: I-CONN-1 answers leave in the order of the requests; at most one request is being served.
+            I-CONN-2 memory grows with the bytes received, never with a length somebody claims; who sends requests
+              and reads no answers is not read from either.
+            I-CONN-3 no request, however bad, takes the broker down or stops another connection.
+            I-CONN-4 half a frame, an unread answer and silence each end after their time.
+What Kafka does differently: network threads and a request queue; it knows the last of the three deadlines only.
+Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import struct
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.server.registry import HANDLERS, CloseConnection, Context, Served
+from minikafka.protocol.codec import API_VERSIONS, Header, decode_request, encode_response, parse_header
+from minikafka.protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from minikafka.broker.server.server import Server
+
+log = logging.getLogger("minikafka.server")
+
+_SIZE = struct.Struct(">i")
+HALF_FRAME_S = 30.0  # from a frame's first byte to its last
+UNREAD_S = 60.0  # without a single byte of an answer being taken
+READ_AHEAD = 1 << 20  # bytes taken from a client that is ahead of what we serve it
+TURN = 16  # frames served in a row before other connections get theirs
+
+
+class Connection(asyncio.Protocol):
+    """One client's (or broker's) connection."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.env = server, server.broker.env
+        self.number = 0
+        self.host = "unknown"
+        self.buffer = bytearray()
+        self.busy: asyncio.Task[None] | None = None
+        self.pending: Any = None  # what the busy one awaits
+        self.resting = False  # it had its turn, others come first; or more than its quota, and has to wait
+        self.write_paused = self.read_paused = False
+        self.ended = False  # the peer has sent all it will send
+        self.closed = False  # we have nothing more to say
+        self.active_at = self.read_at = self.env.now()
+        self.half_since: float | None = None  # when the frame that is still incomplete began
+        self.unread = 0  # bytes of answers not taken yet, at the last look
+
+    # --- what the transport tells us -----------------------------------------------------------------------------
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        peer = transport.get_extra_info("peername")
+        self.host = peer[0] if peer else "unknown"
+        if not self.server.admit(self):
+            self.close()
+
+    def data_received(self, data: bytes) -> None:
+        if self.closed:
+            return
+        self.active_at = self.env.now()
+        self.buffer += data
+        self._pump()
+        if len(self.buffer) > READ_AHEAD:
+            self.server.relieve()
+
+    def eof_received(self) -> bool:
+        self.ended = True
+        self._pump()
+        return True  # keep our half open: a request that came whole still gets its answer
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+        self.server.relieve()
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        self._pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self.server.connections.pop(self, None)
+        self.buffer.clear()
+        if self.resting:
+            self.alarm.cancel()  # it would keep us in memory for as long as a quota says
+        if self.busy is not None:
+            self.busy.cancel()
+            if inspect.iscoroutine(self.pending):  # of a task that has not even begun it would be left over
+                self.busy.add_done_callback(lambda _: self.pending.close())
+
+    # --- deadlines and limits --------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory this connection costs: requests not served yet and answers not taken yet."""
+        return len(self.buffer) + int(self.transport.get_write_buffer_size())
+
+    def check_deadlines(self, now: float) -> None:
+        """Called once a second."""
+        unread = int(self.transport.get_write_buffer_size())
+        if unread < self.unread:
+            self.active_at = now
+        if unread == 0 or unread < self.unread:
+            self.read_at = now
+        self.unread = unread
+        if now - self.read_at > UNREAD_S:
+            self.abort(f"{unread} bytes of answers were not read for {UNREAD_S:.0f} s")
+        elif self.closed:
+            return
+        elif self.half_since is not None and now - self.half_since > HALF_FRAME_S:
+            self._hang_up(f"a frame was not complete after {HALF_FRAME_S:.0f} s")
+        elif now - self.active_at > self.server.idle_s:
+            self._hang_up(f"idle for {self.server.idle_s:.0f} s")
+
+    def close(self) -> None:
+        """No more requests; what was answered still leaves."""
+        self.closed = True
+        self.half_since = None
+        self.buffer.clear()
+        self.transport.close()
+
+    def abort(self, reason: str) -> None:
+        """At once, unread answers are dropped."""
+        log.info("dropping the connection of %s: %s", self.host, reason)
+        self.close()
+        self.server.connections.pop(self, None)
+        self.transport.abort()
+
+    def _hang_up(self, reason: object) -> None:
+        log.info("closing the connection of %s: %s", self.host, reason)
+        self.close()
+
+    # --- frames ----------------------------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """Serve whole frames until one has to wait, the turn is over, the buffer is empty, or the peer must go."""
+        try:
+            for _ in range(TURN):
+                if self._held_up or (frame := self._next_frame()) is None:
+                    break
+                self._serve(frame)
+            else:
+                if not self.resting:
+                    self._rest()
+        except Exception as error:
+            self._failed(error)
+        self._look_ahead()
+
+    @property
+    def _held_up(self) -> bool:
+        """Requests have to wait: for the one before them, for other connections, or for their reader."""
+        return self.busy is not None or self.resting or self.write_paused or self.closed
+
+    def _rest(self, seconds: float = 0.0) -> None:
+        self.resting = True
+        self.alarm = self.env.later(seconds, self._continue)
+
+    def _continue(self) -> None:
+        self.resting = False
+        self._pump()
+
+    def _look_ahead(self) -> None:
+        """After each turn: stop reading from who is too far ahead, time the rest of a frame, end what is over."""
+        if self.closed:
+            return
+        all_answered = self.busy is None and not self.buffer  # even where a quota still has the connection wait
+        if self.ended and (all_answered or not self._held_up):
+            self.close()
+            return
+        if self._held_up:
+            self.half_since = None
+        elif self.buffer and self.half_since is None:
+            self.half_since = self.env.now()
+        ahead = self._held_up and len(self.buffer) > READ_AHEAD
+        if ahead != self.read_paused:
+            self.read_paused = ahead
+            self.transport.pause_reading() if ahead else self.transport.resume_reading()
+
+    def _failed(self, error: Exception) -> None:
+        """What Kafka hangs up on is an everyday matter; anything else is a bug of ours, but this connection's only."""
+        if isinstance(error, ProtocolError | CloseConnection):
+            self._hang_up(error)
+        else:
+            log.error("a request of %s failed; its connection is closed", self.host, exc_info=error)
+            self.close()
+
+    def _next_frame(self) -> memoryview | None:
+        if len(self.buffer) < _SIZE.size:
+            return None
+        (size,) = _SIZE.unpack_from(self.buffer)
+        if size < 0:
+            raise ProtocolError(f"Invalid receive (size = {size})")
+        if size > self.server.max_frame:
+            raise ProtocolError(f"Invalid receive (size = {size} larger than {self.server.max_frame})")
+        if len(self.buffer) < _SIZE.size + size:
+            return None
+        with memoryview(self.buffer) as view:
+            frame = bytes(view[_SIZE.size : _SIZE.size + size])
+        del self.buffer[: _SIZE.size + size]
+        self.half_since = None
+        return memoryview(frame)
+
+    def _serve(self, frame: memoryview) -> None:
+        header = parse_header(frame)
+        served = HANDLERS[self.server.listener].get(header.api_key)
+        if served is None:
+            raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
+        if not served.min <= header.version <= served.max:
+            if header.api_key != API_VERSIONS:
+                text = f"Received request api key {header.api_key} with version {header.version} which is not enabled"
+                raise ProtocolError(text)
+            request = None  # the handler answers it as version 0, so that the client can try again (KIP-511)
+        else:
+            request = decode_request(header, frame)
+        self._call(header, served, request, len(frame))
+
+    def _call(self, header: Header, served: Served, request: Any, size: int) -> None:
+        context = Context(
+            self.server.broker,
+            header.api_key,
+            header.version,
+            header.client_id,
+            self.server.listener,
+            self.host,
+            self.number,
+            size,
+        )
+        answer = served.handler(context, request)
+        if inspect.isawaitable(answer):
+            self.pending = answer
+            self.busy = self.env.spawn(self._finish(header, context, answer), f"{self.host}:{header.api_key}")
+        else:
+            self._answer(header, context, answer)
+
+    async def _finish(self, header: Header, context: Context, pending: Any) -> None:
+        try:
+            answer = await pending
+            self.busy = None
+            self._answer(header, context, answer)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self.busy = None
+        self._pump()
+
+    def _answer(self, header: Header, context: Context, answer: Any) -> None:
+        if context.throttle_ms:
+            self._rest(context.throttle_ms / 1000)
+        if answer is None or self.closed:
+            return
+        version = header.version if answer._version is None else answer._version
+        self.active_at = self.env.now()
+        self.transport.write(encode_response(answer, version, header.correlation_id))

@@ -1,0 +1,79 @@
+"""Where a broker may be reached from: this machine only, unless it was told otherwise in so many words.
+
+There is no authentication here: whoever reaches a listener may read, write and delete everything, and on INTERNAL
+pretend to be a broker. Kafka listens on all addresses by default; that is no default for a classroom's network.
+
+Owns: the rules about `listeners`, their security protocols and `advertised.listeners`.
+Invariants
+  I-EXP-1  without `minikafka.allow.remote` no socket is bound to anything but loopback.
+  I-EXP-2  a listener that is to be encrypted or to ask who is there is never opened in the clear.
+What Kafka does differently: listeners have any names; here INTERNAL is for the other nodes, PLAINTEXT for clients.
+Source: kafka.server.KafkaConfig.validateValues (the refusal of 0.0.0.0); the rest is ours.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+from minikafka.broker.config.definition import ConfigError, plain
+
+WILDCARD = "0.0.0.0"
+
+Addresses = dict[str, tuple[str, int]]
+
+
+def parse_listeners(texts: list[str]) -> Addresses:
+    """`PLAINTEXT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093` -> {name: (host, port)}; ConfigError for anything else."""
+    listeners: Addresses = {}
+    for part in texts:
+        name, _, address = part.strip().partition("://")
+        host, _, port = address.rpartition(":")
+        if not name or not port.isdecimal():
+            raise ConfigError("listeners", part, "Expected NAME://host:port")
+        listeners[name] = (host.strip("[]"), int(port))
+    return listeners
+
+
+def advertised(config: Mapping[str, Any]) -> Addresses:
+    """What clients and brokers are told: `advertised.listeners` where it is set, else `listeners`."""
+    return parse_listeners(config["listeners"]) | parse_listeners(config["advertised.listeners"] or [])
+
+
+def check_listeners(config: Mapping[str, Any]) -> None:
+    """ConfigError if a listener is missing, or is to speak what we do not."""
+    needed = {"INTERNAL"} | ({"PLAINTEXT"} if "broker" in config["process.roles"] else set())
+    names = parse_listeners(config["listeners"])
+    if missing := needed - names.keys():
+        raise ConfigError("listeners", ",".join(config["listeners"]), f"{' and '.join(sorted(missing))} is missing: a node "
+                          "needs INTERNAL://host:port for the other nodes and, as a broker, PLAINTEXT://host:port for clients")
+    for pair in config["listener.security.protocol.map"].split(","):
+        name, _, protocol = pair.strip().partition(":")
+        if name in names and protocol != "PLAINTEXT":
+            raise ConfigError("listener.security.protocol.map", pair, f"{name} can only be PLAINTEXT here")
+
+
+def check_exposure(config: Mapping[str, Any]) -> list[str]:
+    """Warnings to be logged; ConfigError if the broker must not start like this."""
+    for host, _ in advertised(config).values():
+        if host in (WILDCARD, ""):
+            raise plain(f"advertised.listeners cannot use the nonroutable meta-address {WILDCARD}. "
+                        "Use a routable IP address.")
+    remote = [f"{name}://{host}:{port}" for name, (host, port) in parse_listeners(config["listeners"]).items()
+              if not is_loopback(host)]
+    if remote and not config["minikafka.allow.remote"]:
+        raise plain(f"{', '.join(remote)} can be reached from other machines, and nobody there has to log in. "
+                    "Listen on 127.0.0.1, or set minikafka.allow.remote=true if this network is to be trusted.")
+    return [f"{listener} can be reached from other machines: whoever is there may read, write and delete everything"
+            for listener in remote]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`; a name other than localhost may mean anything."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,280 @@
+"""The real world: sockets, files, clocks and threads of this machine, and the faults a running broker can be told.
+
+Owns: LiveFs (unbuffered files, byte budget), LiveEnv (asyncio or uvloop), the commands on standard input.
+Invariants: I-LIVE-1 a write that returned has reached the kernel: kill -9 loses none of it.
+            I-LIVE-2 when the process that started us goes, we go: standard input ends, a thread of our own sees it even
+              if the loop hangs (and the parent-death signal reaches us when we are stopped).
+            I-LIVE-3 jump_clock moves the wall clock only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import fcntl
+import json
+import logging
+import os
+import resource
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from minikafka.broker.server.env import Env
+from minikafka.broker.server.links import Link, Wire
+
+T = TypeVar("T")
+
+
+class LiveFile:
+    """A file descriptor; see env.File."""
+
+    def __init__(self, path: str, create: bool, budget: Budget) -> None:
+        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600)
+        self.budget = budget
+
+    def pread(self, size: int, offset: int) -> bytes:
+        data = os.pread(self.fd, size, offset)
+        while 0 < len(data) < size:
+            more = os.pread(self.fd, size - len(data), offset + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def pwrite(self, data: bytes | memoryview, offset: int) -> None:
+        allowed = self.budget.take(len(data))
+        view = memoryview(data)[:allowed]
+        while view:  # a short write comes before ENOSPC, never instead of it
+            written = os.pwrite(self.fd, view, offset)
+            view, offset = view[written:], offset + written
+        if allowed < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self.fd, size)
+
+    def size(self) -> int:
+        return os.fstat(self.fd).st_size
+
+    def fsync(self) -> None:
+        os.fsync(self.fd)
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+class Budget:
+    """How many more bytes the disk takes; None for all there is. The full disk of `fill_disk`."""
+
+    left: int | None = None
+
+    def take(self, size: int) -> int:
+        if self.left is None:
+            return size
+        taken = min(size, self.left)
+        self.left -= taken
+        return taken
+
+
+class LiveFs:
+    """The machine's file system; see env.Fs."""
+
+    def __init__(self) -> None:
+        self.budget = Budget()
+        self._locks: list[int] = []
+
+    def open(self, path: str, create: bool = True) -> LiveFile:
+        return LiveFile(path, create, self.budget)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def size(self, path: str) -> int:
+        return os.path.getsize(path)
+
+    def listdir(self, path: str) -> list[str]:
+        return sorted(os.listdir(path))
+
+    def mkdir(self, path: str) -> None:
+        if not os.path.isdir(path):
+            parent = os.path.dirname(os.path.abspath(path))
+            self.mkdir(parent)
+            os.makedirs(path, mode=0o700, exist_ok=True)  # another broker may have been faster
+            self.sync_dir(parent)
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def rmtree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def sync_dir(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def read(self, path: str) -> bytes:
+        file = self.open(path, create=False)
+        try:
+            return file.pread(file.size(), 0)
+        finally:
+            file.close()
+
+    def write_atomic(self, path: str, data: bytes) -> None:
+        beside = path + ".tmp"
+        file = self.open(beside)
+        try:
+            file.truncate(0)
+            file.pwrite(data, 0)
+            file.fsync()
+        finally:
+            file.close()
+        self.rename(beside, path)
+        self.sync_dir(os.path.dirname(path))
+
+    def lock(self, path: str) -> None:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            raise
+        self._locks.append(fd)
+
+
+class LiveFaults:
+    """The faults of a running broker, as the cluster tells them on standard input (one JSON object per line)."""
+
+    def __init__(self, env: LiveEnv) -> None:
+        self.env = env
+        self.links: dict[int | str, Link] = {}
+        self.clock_jump_ms = 0
+        self._gate = asyncio.Event()
+        self._gate.set()
+        self._rate = 0.0  # bytes per second for the replica fetcher, 0 for no limit
+
+    def link(self, peer: int | str) -> Link:
+        return self.links.setdefault(peer, Link())
+
+    def apply(self, command: dict[str, Any]) -> None:
+        """Carry out one command; unknown ones are an error of the caller, said loudly."""
+        self.env.trace("fault", **command)
+        kind = command["fault"]
+        getattr(self, f"_do_{kind}")(**{k: v for k, v in command.items() if k != "fault"})
+
+    def _do_link(self, peer: int | str, inbound: bool, outbound: bool, latency: float, bandwidth: float) -> None:
+        self.link(peer).set(inbound=inbound, outbound=outbound, latency=latency, bandwidth=bandwidth)
+
+    def _do_heal(self) -> None:
+        for link in self.links.values():
+            link.set(inbound=False, outbound=False)
+        self._do_follower(hold=False, rate=0.0)
+        self._do_disk(budget=None)
+
+    def _do_follower(self, hold: bool, rate: float) -> None:
+        self._rate = rate
+        self._gate.clear() if hold else self._gate.set()
+
+    def _do_disk(self, budget: int | None) -> None:
+        self.env.fs.budget.left = budget
+
+    def _do_clock(self, jump_ms: int) -> None:
+        self.clock_jump_ms = jump_ms
+
+    async def follower_gate(self, size: int) -> None:
+        if self._rate:
+            await self.env.sleep(size / self._rate)
+        await self._gate.wait()
+
+
+class LiveEnv(Env):
+    """This machine."""
+
+    fs: LiveFs
+    faults: LiveFaults
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop, seed=os.urandom(16).hex())
+        self.fs = LiveFs()
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self.open_files = soft if soft != resource.RLIM_INFINITY else Env.open_files
+        self.trace = _no_trace
+        self.faults = LiveFaults(self)
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="blocking")
+
+    def now(self) -> float:
+        return time.monotonic()  # uvloop's loop.time() is a cached millisecond
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000 + self.faults.clock_jump_ms
+
+    def lock(self) -> AbstractContextManager[object]:
+        return threading.Lock()
+
+    def disk_space(self, path: str) -> tuple[int, int]:
+        volume = os.statvfs(path)
+        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
+
+    async def blocking(self, fn: Callable[..., T], *args: object) -> T:
+        return await self.loop.run_in_executor(self._threads, fn, *args)
+
+    async def listen(
+        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str
+    ) -> Callable[[], None]:
+        path = self.faults.link(link)
+        server = await self.loop.create_server(lambda: Wire(factory(), path, self.loop), host, port, backlog=512)
+        return server.close
+
+    async def connect(
+        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int
+    ) -> asyncio.Protocol:
+        inner = factory()
+        await self.loop.create_connection(lambda: Wire(inner, self.faults.link(peer), self.loop), host, port)
+        return inner
+
+
+def _no_trace(kind: str, **fields: object) -> None:
+    """The trace when it is off."""
+
+
+def append_only(path: str) -> Callable[[bytes], None]:
+    """A writer that appends whole events with one system call each."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    return lambda data: _write_all(fd, data)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def obey_standard_input(env: LiveEnv) -> None:
+    """Read fault commands until standard input ends, then leave at once (I-LIVE-2)."""
+
+    def read() -> None:
+        for line in sys.stdin:
+            env.loop.call_soon_threadsafe(env.faults.apply, json.loads(line))
+        logging.warning("standard input has ended, and this process ends with it: keep it open")
+        os._exit(0)
+
+    threading.Thread(target=read, name="standard-input", daemon=True).start()
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill us when the thread that started us ends: reaches us even while we are stopped."""
+    pr_set_pdeathsig = 1
+    if ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")

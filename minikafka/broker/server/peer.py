@@ -1,0 +1,152 @@
+"""Requests from one broker to another's internal listener.
+
+Owns: at most one connection, opened on demand, and the answers that are still owed on it.
+Invariants: I-PEER-1 every request ends: with its answer, with TimeoutError, or with ConnectionError.
+            I-PEER-2 after a timeout the connection is closed, so that a late answer cannot meet a new request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from typing import Any
+
+from kafka.protocol.api_message import ApiMessage
+
+from minikafka.broker.server.env import Env, Timer
+from minikafka.protocol.codec import RESPONSES, correlation_id, decode_response, encode_request
+from minikafka.protocol.errors import ProtocolError
+
+log = logging.getLogger("minikafka.peer")
+
+_SIZE = struct.Struct(">i")
+
+
+class Peer:
+    """The node `node_id`; answers come in the order of the requests, so long polls want a Peer of their own."""
+
+    def __init__(self, env: Env, node_id: int, host: str, port: int, client_id: str | None) -> None:
+        self.env, self.node_id, self.host, self.port, self.client_id = env, node_id, host, port, client_id
+        self._session: _Session | None = None
+        self._connecting = asyncio.Lock()
+
+    async def request(self, message: ApiMessage, version: int, timeout: float, client_id: str | None = None) -> Any:
+        """Send `message` and wait for its answer; raises ConnectionError or TimeoutError (`timeout` in seconds). It is
+        sent in our name, or in that of the client `client_id`."""
+        async with self._connecting:
+            if self._session is None or self._session.lost:
+                self._session = await self._connect(timeout)
+            answer = self._session.send(message, version, self.client_id if client_id is None else client_id, timeout)
+        return await answer
+
+    async def _connect(self, timeout: float) -> _Session:
+        attempt = self.env.spawn(self._open(), f"connect to {self.node_id}")
+        expired = False
+
+        def expire() -> None:
+            nonlocal expired
+            expired = attempt.cancel()
+
+        timer = self.env.later(timeout, expire)
+        try:
+            session = await attempt
+        except asyncio.CancelledError:
+            if not expired:
+                raise
+            raise TimeoutError(f"no connection to node {self.node_id} within {timeout} s") from None
+        finally:
+            timer.cancel()
+        if isinstance(session, OSError):
+            raise ConnectionError(f"node {self.node_id} at {self.host}:{self.port}: {session}") from session
+        return session
+
+    async def _open(self) -> _Session | OSError:
+        """Connect; an error is returned, because a task's exception would be the broker's death."""
+        session = _Session(self.env, self.node_id)
+        try:
+            await self.env.connect(self.host, self.port, lambda: session, self.node_id)
+        except OSError as error:
+            return error
+        return session
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+
+
+class _Session(asyncio.Protocol):
+    """One connection of a Peer."""
+
+    def __init__(self, env: Env, node_id: int) -> None:
+        self.env, self.node_id = env, node_id
+        self.lost = False
+        self._owed: dict[int, tuple[asyncio.Future[Any], type[ApiMessage], int, Timer]] = {}
+        self._buffer = bytearray()
+        self._correlation = 0
+
+    def send(self, message: ApiMessage, version: int, client_id: str | None, timeout: float) -> asyncio.Future[Any]:
+        if self.lost:  # between its making and the step of whoever asked for it; uvloop would raise RuntimeError
+            raise ConnectionError(f"node {self.node_id} closed the connection")
+        self._correlation += 1
+        answer = self.env.future()
+        timer = self.env.later(timeout, self._expire, self._correlation)
+        self._owed[self._correlation] = (answer, RESPONSES[message.API_KEY], version, timer)
+        self.transport.write(encode_request(message, version, self._correlation, client_id))
+        return answer
+
+    def _expire(self, correlation: int) -> None:
+        answer = self._owed.pop(correlation)[0]
+        if not answer.done():
+            answer.set_exception(TimeoutError(f"node {self.node_id} did not answer in time"))
+        self.close()
+
+    def close(self) -> None:
+        self.transport.close()
+        self._end()
+
+    def _end(self) -> None:
+        self.lost = True
+        owed, self._owed = self._owed, {}
+        for answer, _, _, timer in owed.values():
+            timer.cancel()
+            if not answer.done():
+                answer.set_exception(ConnectionError(f"node {self.node_id} closed the connection"))
+
+    # --- what the transport tells us -------------------------------------------------------------------------------
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        try:
+            self._take_frames()
+        except (ProtocolError, struct.error) as error:
+            log.warning("what node %d sent is no answer: %s", self.node_id, error)
+            self.close()
+
+    def _take_frames(self) -> None:
+        while len(self._buffer) >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self._buffer)
+            if size < 0:
+                raise ProtocolError(f"Invalid receive (size = {size})")
+            if len(self._buffer) < _SIZE.size + size:
+                return
+            frame = bytes(self._buffer[_SIZE.size : _SIZE.size + size])
+            del self._buffer[: _SIZE.size + size]
+            self._deliver(memoryview(frame))
+
+    def _deliver(self, frame: memoryview) -> None:
+        correlation = correlation_id(frame)
+        if correlation not in self._owed:
+            return
+        answer, cls, version, timer = self._owed[correlation]
+        message = decode_response(cls, version, frame)
+        del self._owed[correlation]  # only now: what cannot be read is still owed (I-PEER-1)
+        timer.cancel()
+        if not answer.done():
+            answer.set_result(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()

@@ -1,0 +1,87 @@
+"""A listener: who may connect, and how much memory all its connections together may cost (security.md).
+
+Owns: the connections of one listener and the limits on them; each connection is `connection.py`'s.
+Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats.
+            I-SRV-2 requests and answers in memory stay below `queued.max.request.bytes`; the connection that holds
+              the most goes first.
+What Kafka does differently: `max.connections`, `max.connections.per.ip` and `queued.max.request.bytes` are unlimited there
+unless configured; here 2000 connections (or what the limit of open files leaves) and 512 MiB are the most. At
+`max.connections` Kafka makes newcomers wait, at its memory limit it stops reading; neither ends by itself if the holders
+do not move, so we refuse and close.
+Source: kafka.network.SocketServer, ConnectionQuotas.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from minikafka.broker.server.connection import Connection
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+
+log = logging.getLogger("minikafka.server")
+
+MOST_CONNECTIONS = 2000
+MOST_BYTES = 512 << 20
+SWEEP_S = 1.0
+
+
+class Server:
+    """All connections of one listener."""
+
+    def __init__(self, broker: Broker, listener: str, host: str, port: int) -> None:
+        self.broker, self.listener, self.host, self.port = broker, listener, host, port
+        config = broker.config
+        self.max_frame: int = config["socket.request.max.bytes"]
+        self.max_bytes = config["queued.max.request.bytes"] if config["queued.max.request.bytes"] > 0 else MOST_BYTES
+        self.idle_s = config["connections.max.idle.ms"] / 1000
+        self.connections: dict[Connection, None] = {}
+        self._count = 0
+
+    async def start(self) -> None:
+        link = self.listener if self.listener == "clients" else "accepted"
+        self._stop = await self.broker.env.listen(self.host, self.port, lambda: Connection(self), link)
+        self._sweep()
+
+    def close(self) -> None:
+        self._stop()
+        self._sweeper.cancel()
+        for connection in list(self.connections):
+            connection.close()
+
+    @property
+    def max_connections(self) -> int:
+        return min(self.broker.setting("max.connections"), MOST_CONNECTIONS, self.broker.env.open_files // 2)
+
+    @property
+    def max_per_ip(self) -> int:
+        return int(self.broker.setting("max.connections.per.ip"))
+
+    def admit(self, connection: Connection) -> bool:
+        """Count a new connection in, unless a limit says no."""
+        host = connection.host
+        if len(self.connections) >= self.max_connections:
+            log.info("Rejected connection from %s, there are already %d connections.", host, self.max_connections)
+            return False
+        if sum(c.host == host for c in self.connections) >= self.max_per_ip:
+            log.info("Rejected connection from %s, address already has the configured maximum of %d connections.",
+                     host, self.max_per_ip)  # fmt: skip
+            return False
+        self._count += 1
+        connection.number = self._count
+        self.connections[connection] = None
+        return True
+
+    def relieve(self) -> None:
+        """Some connection holds much: drop those that hold the most until all together fit (I-SRV-2)."""
+        while sum(c.held for c in self.connections) > self.max_bytes:
+            greediest = max(self.connections, key=lambda c: c.held)
+            greediest.abort(f"it holds {greediest.held} bytes, and all connections more than {self.max_bytes}")
+
+    def _sweep(self) -> None:
+        now = self.broker.env.now()
+        for connection in list(self.connections):
+            connection.check_deadlines(now)
+        self._sweeper = self.broker.env.later(SWEEP_S, self._sweep)

@@ -1,0 +1,79 @@
+"""DescribeLogDirs: how large the partitions of this broker are, and how much room there is. Every broker for itself.
+
+AlterReplicaLogDirs moves replicas from one folder to another. There is one: they can be moved to where they are.
+
+Owns: nothing.
+What Kafka does differently: several folders, replicas moving between them, folders closed to new replicas (cordoned).
+Source: ReplicaManager.describeLogDirs, alterReplicaLogDirs; KIP-113, KIP-827 (room).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.admin import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import Err, KafkaError
+
+Folder = DescribeLogDirsResponse.DescribeLogDirsResult
+Topic = Folder.DescribeLogDirsTopic
+LONGEST_NAME = 255 - len(".-future") - 32      # a replica that moves lies in a folder with a longer name, for a while
+Moved = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+
+
+@handles(DescribeLogDirsRequest)
+def describe_log_dirs(ctx: Context, request: Any) -> DescribeLogDirsResponse:
+    """The one folder, with the partitions asked for that are in it; null asks for all."""
+    replicas, path = ctx.broker.replicas, ctx.broker.config.log_dir
+    hosted = list(replicas.partitions.values())
+    if any(partition.failed for partition in hosted):
+        folder = Folder(error_code=int(Err.KAFKA_STORAGE_ERROR), log_dir=path, topics=[])
+        return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=[folder])
+    if request.topics is not None:
+        asked = {(t.topic, index) for t in request.topics for index in t.partitions}
+        hosted = [p for p in hosted if (p.topic, p.index) in asked]
+    topics: dict[str, list[Any]] = {}
+    for partition in hosted:
+        topics.setdefault(partition.topic, []).append(_row(partition))
+    total, usable = ctx.broker.env.disk_space(path)
+    folder = Folder(error_code=0, log_dir=path, total_bytes=total, usable_bytes=usable, is_cordoned=False,
+                    topics=[Topic(name=name, partitions=rows) for name, rows in topics.items()])
+    return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=[folder])
+
+
+def _row(partition: Partition) -> Any:
+    lag = max(partition.high_watermark - partition.log.end_offset, 0)
+    return Topic.DescribeLogDirsPartition(partition_size=partition.log.size, partition_index=partition.index,
+                                          offset_lag=lag, is_future_key=False)
+
+
+@handles(AlterReplicaLogDirsRequest)
+def alter_replica_log_dirs(ctx: Context, request: Any) -> AlterReplicaLogDirsResponse:
+    """A partition that is named twice is answered for the folder that was named last."""
+    errors = {(topic.name, index): _move(ctx, folder.path, topic.name, index)
+              for folder in request.dirs for topic in folder.topics for index in topic.partitions}
+    topics: dict[str, list[Any]] = {}
+    for (name, index), error in errors.items():
+        row = Moved.AlterReplicaLogDirPartitionResult(partition_index=index, error_code=int(error))
+        topics.setdefault(name, []).append(row)
+    return AlterReplicaLogDirsResponse(throttle_time_ms=0, results=[
+        Moved(topic_name=name, partitions=rows) for name, rows in topics.items()])
+
+
+def _move(ctx: Context, path: str, topic: str, index: int) -> Err:
+    if len(f"{topic}-{index}") > LONGEST_NAME:
+        return Err.INVALID_TOPIC_EXCEPTION
+    if path != ctx.broker.config.log_dir:
+        return Err.LOG_DIR_NOT_FOUND
+    try:
+        ctx.broker.replicas.get(topic, index)
+    except KafkaError as refused:       # this API alone kept the code of old
+        return Err.REPLICA_NOT_AVAILABLE if refused.code == Err.NOT_LEADER_OR_FOLLOWER else refused.code
+    return Err.NONE

@@ -1,0 +1,98 @@
+"""What is written down beside the logs, so that a start need not read them: high watermarks, recovery points, log starts.
+
+Now and then by a timer; at once where something must not be believed any more. The files and their names are log_dir.py's.
+
+Owns: when each of these files is written, and the lock around it.
+Invariants
+  I-POINTS-1  what is written is what holds once the lock is taken, so that nothing stale can come last.
+  I-POINTS-2  a recovery point that a truncation lowered is on disk before anything is appended behind it: else recovery
+              would not look at what is appended there (LogManager.truncateTo).
+  I-POINTS-3  no file speaks of a log that is gone: a later topic of that name must not begin where that one did, nor
+              believe committed what was so in it. (Kafka leaves the high watermark there until the next checkpoint.)
+Source: ReplicaManager.checkpointHighWatermarks, LogManager.checkpointRecoveryOffsetsInDir.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+
+if TYPE_CHECKING:
+    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+
+
+class Checkpoints:
+    """Of all partitions of one broker."""
+
+    def __init__(self, manager: ReplicaManager) -> None:
+        self.manager, self.env, self.dir = manager, manager.env, manager.dir
+        self.lock = self.env.lock()  # around writing any of them, and the cleaner's
+        self._busy = False
+
+    # --- now and then ---------------------------------------------------------------------------------------------
+
+    def watermarks_are_due(self) -> None:
+        self._in_background(self._write_watermarks)
+
+    def points_are_due(self) -> None:
+        self._in_background(self._flush_and_write_points)
+
+    def _in_background(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """One such job at a time: they write the same files."""
+        if self.manager.caught_up and not self._busy:
+            self._busy = True
+            self.env.spawn(self._finish(job), "checkpoint")
+
+    async def _finish(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await job()
+        finally:
+            self._busy = False
+
+    async def _write_watermarks(self) -> None:
+        await self.env.blocking(self.note_watermarks)
+
+    async def _flush_and_write_points(self) -> None:
+        """Make finished segments durable, so that a crash need not read them again, and note how far that is."""
+        for partition in self.manager.hosted():
+            if not partition.failed and partition.log.recovery_point < partition.log.active.base_offset:
+                await partition.flush()
+        await self.write_points()
+
+    async def write_points(self) -> None:
+        """Write recovery points and log starts; once it returns they are on disk."""
+        await self.env.blocking(self.note_points)
+
+    # --- at once, also from a thread ------------------------------------------------------------------------------
+
+    def note_watermarks(self) -> None:
+        with self.lock:
+            hosted = {key: each.high_watermark for key, each in list(self.manager.partitions.items())}
+            self.dir.high_watermarks |= hosted  # those of logs that are not partitions yet stay
+            self.dir.write(HIGH_WATERMARKS, self.dir.high_watermarks)
+
+    def note_points(self) -> None:
+        with self.lock:
+            logs = self.manager.logs()
+            self.dir.recovery_points = {key: each.recovery_point for key, each in logs}
+            self.dir.log_starts = {key: each.start_offset for key, each in logs if each.start_offset > 0}
+            self.dir.write(RECOVERY_POINTS, self.dir.recovery_points)
+            self.dir.write(LOG_STARTS, self.dir.log_starts)
+
+    def removed(self, topic: str, index: int) -> None:
+        """I-POINTS-3. What counts is what the files say, not the log that is gone: that may have been cut since."""
+        with self.lock:
+            watermark, point, start = (noted.pop((topic, index), 0) for noted in (
+                self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts))
+        if point or start:
+            self.note_points()
+        if watermark:
+            self.note_watermarks()
+
+    def close(self) -> None:
+        """All of them, for the last time. A job that is under way writes the high watermarks as they are."""
+        if not self._busy:
+            self.note_watermarks()
+        self.note_points()

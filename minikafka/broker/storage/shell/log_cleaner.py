@@ -1,0 +1,169 @@
+"""The log cleaner: looks for the compacted partition that is worth most to clean, cleans it, and looks again.
+
+What a cleaning is, log/cleaner.py says; here it is run beside everything else, slice by slice in a thread, so that the
+event loop only takes note of its beginning and puts its results in place.
+
+Owns: `cleaner-offset-checkpoint` (up to where each log is clean), the task, which partitions cannot be cleaned.
+Invariants
+  I-CLEANER-1  before a log is cleaned it is flushed, and its recovery point is on disk: recovery never depends on what
+               compaction took away.
+  I-CLEANER-2  a truncation below the clean point lowers it, so that what is appended there is looked at.
+  I-CLEANER-3  a log whose records cannot be read is left as it is; a failed disk ends the broker (rule 67).
+What Kafka does differently: several threads, each with a fixed buffer for keys; a truncation pauses a running cleaning,
+here it finds out when it is done, and starts again. Source: kafka.log.LogCleaner, LogCleanerManager, LogManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.config.effective import broker_value
+from minikafka.broker.storage.shell.log_dir import Offsets
+from minikafka.log import checkpoint
+from minikafka.log.cleaner import ENTRY_BYTES, Cleanable, Cleaning, Slices, cleanable
+from minikafka.log.compression import DecompressionError, TooLarge
+from minikafka.log.records import MalformedRecord
+from minikafka.protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.replication.shell.partition import Partition
+    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+
+log = logging.getLogger("minikafka.cleaner")
+
+CLEAN_POINTS = "cleaner-offset-checkpoint"
+SHORTEST_S = 0.001                                    # a rest that is worth a timer
+
+
+class LogCleaner:
+    """Compacts the partitions of one broker."""
+
+    def __init__(self, manager: ReplicaManager) -> None:
+        self.manager, self.env = manager, manager.env
+        self.clean_until: Offsets = {}
+        self.cleaned = 0                               # cleanings done, for tests and the curious
+        self._unreadable: dict[Partition, None] = {}
+        self._task: Any = None
+
+    def start(self) -> None:
+        """Begin to clean, if log.cleaner.enable says so."""
+        self.clean_until = checkpoint.read(self.env.fs, self._path)
+        if self.manager.config["log.cleaner.enable"]:
+            self._task = self.env.spawn(self._run(), "log cleaner")
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def _path(self) -> str:
+        return f"{self.manager.dir.path}/{CLEAN_POINTS}"
+
+    def _config(self, name: str) -> Any:
+        """log.cleaner.`name`, which may be changed at run time."""
+        return broker_value(self.manager.broker.image, self.manager.config, "log.cleaner." + name)
+
+    def _write(self) -> None:
+        with self.manager.checkpoints.lock:
+            checkpoint.write(self.env.fs, self._path, dict(self.clean_until))
+
+    def truncated(self, partition: Partition) -> None:
+        """The partition was truncated: what will be appended from there on is dirty (I-CLEANER-2)."""
+        key = (partition.topic, partition.index)
+        if self.clean_until.get(key, 0) > partition.log.active.base_offset:
+            self.clean_until[key] = partition.log.active.base_offset
+            self._write()
+
+    def deleted(self, partition: Partition) -> None:
+        """The partition is gone; one of the same name begins anew."""
+        self.clean_until.pop((partition.topic, partition.index), None)
+        self._unreadable.pop(partition, None)
+
+    # --- the loop -------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            chosen = self._filthiest()
+            try:
+                progress = chosen is not None and await self._clean(*chosen)
+            except KafkaError:
+                progress = False                       # the disk failed, or the partition went: it was told
+            if not progress:
+                await self.env.sleep(self._config("backoff.ms") / 1000)
+
+    def _filthiest(self) -> tuple[Partition, Cleanable] | None:
+        """The partition with the largest share of dirty bytes, of those where it is large enough."""
+        found = [(partition, self._todo(partition)) for partition in list(self.manager.partitions.values())
+                 if partition.log.config.compact and not partition.failed and not partition.log.offline
+                 and partition not in self._unreadable]
+        worth = [(p, todo) for p, todo in found if todo.worthwhile(p.log.config.min_cleanable_dirty_ratio)]
+        return max(worth, key=lambda one: one[1].ratio, default=None)
+
+    def _todo(self, partition: Partition) -> Cleanable:
+        clean_until = self.clean_until.get((partition.topic, partition.index))
+        return cleanable(partition.log, clean_until, partition.last_stable_offset, self.env.wall_ms())
+
+    async def _clean(self, partition: Partition, todo: Cleanable) -> bool:
+        """Clean one partition; False if nothing came of it."""
+        await self._make_durable(partition, todo.end)
+        again = self._todo(partition)
+        usable = not partition.failed and not partition.log.offline
+        if not usable or again.end > partition.log.recovery_point or not again.dirty_bytes:
+            return False
+        with partition.storage():
+            room = self._config("dedupe.buffer.size") * self._config("io.buffer.load.factor") / ENTRY_BYTES
+            cleaning = Cleaning(partition.log, again, self.env.wall_ms(), int(room))
+            try:
+                done = await self._work(partition, cleaning)
+            except Exception as error:                 # not when cancelled: a thread may be at work on the files
+                cleaning.close()
+                return self._failed(partition, error)
+            cleaning.close()
+        return done
+
+    def _failed(self, partition: Partition, error: Exception) -> bool:
+        """Pass on what is serious; the partition may also have gone meanwhile, and its folder with it."""
+        if isinstance(error, MalformedRecord | DecompressionError | TooLarge):
+            log.error("%s cannot be compacted: %s", partition.name, error)
+            self._unreadable[partition] = None
+        elif not self._gone(partition):
+            raise error
+        return False
+
+    def _gone(self, partition: Partition) -> bool:
+        return self.manager.partitions.get((partition.topic, partition.index)) is not partition
+
+    async def _make_durable(self, partition: Partition, end: int) -> None:
+        """I-CLEANER-1."""
+        if partition.log.recovery_point < end:
+            await partition.flush()
+        await self.manager.checkpoints.write_points()
+
+    async def _work(self, partition: Partition, cleaning: Cleaning) -> bool:
+        before = partition.log.size
+        await self._slices(cleaning.read_keys())
+        for group in cleaning.groups():
+            if self._gone(partition):
+                return False
+            try:
+                await self._slices(group.rewrite())
+            except Exception:
+                group.discard()
+                raise
+            if not group.finish():
+                return False
+        self.clean_until[partition.topic, partition.index] = cleaning.clean_until
+        self.cleaned += 1
+        after = partition.log.size
+        log.info("%s: compacted up to %d, %d bytes are %d now", partition.name, cleaning.clean_until, before, after)
+        self.env.trace("compact", tp=partition.name, clean=cleaning.clean_until, before=before, after=after)
+        await self.env.blocking(self._write)
+        return True
+
+    async def _slices(self, slices: Slices) -> None:
+        """Run them one by one in a thread, no faster than log.cleaner.io.max.bytes.per.second."""
+        while (size := await self.env.blocking(next, slices, None)) is not None:
+            seconds = size / self._config("io.max.bytes.per.second")
+            if seconds > SHORTEST_S:
+                await self.env.sleep(seconds)

@@ -1,0 +1,129 @@
+"""Transactions for administrators: DescribeTransactions, ListTransactions, DescribeProducers (KIP-664).
+
+Owns: the translation between the wire, the coordinator and the logs. Nothing here changes anything.
+Source: TransactionCoordinator, TransactionStateManager.listTransactionStates, ReplicaManager.activeProducerState;
+KIP-994 (duration), KIP-1152 (pattern).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kafka.protocol.admin.transactions import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+from minikafka.broker.metadata.topic_names import check_name
+from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.transactions.states import State
+from minikafka.broker.transactions.transaction import Transaction
+from minikafka.protocol.errors import TEXTS, Err, KafkaError
+
+Described = DescribeTransactionsResponse.TransactionState
+Listed = ListTransactionsResponse.TransactionState
+Partition = DescribeProducersResponse.TopicResponse.PartitionResponse
+
+
+# --- DescribeTransactions -----------------------------------------------------------------------------------------
+
+@handles(DescribeTransactionsRequest, versions=(0, 0))
+def describe_transactions(ctx: Context, request: Any) -> DescribeTransactionsResponse:
+    states = [_describe(ctx, transactional_id) for transactional_id in request.transactional_ids]
+    return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
+
+
+def _describe(ctx: Context, transactional_id: str) -> Described:
+    try:
+        _, txn = ctx.broker.transactions.find(transactional_id)
+    except KafkaError as refused:
+        unknown = refused.code is Err.INVALID_PRODUCER_ID_MAPPING
+        error = Err.TRANSACTIONAL_ID_NOT_FOUND if unknown else refused.code
+        return Described(error_code=int(error), transactional_id=transactional_id, transaction_state="",
+                         transaction_timeout_ms=0, transaction_start_time_ms=0, producer_id=0, producer_epoch=0, topics=[])
+    data = txn.data
+    topics: dict[str, list[int]] = {}
+    for topic, index in data.partitions:
+        topics.setdefault(topic, []).append(index)
+    return Described(
+        error_code=0, transactional_id=txn.id, transaction_state=data.state.value, producer_id=data.producer_id,
+        transaction_timeout_ms=data.timeout_ms, transaction_start_time_ms=data.start_ms, producer_epoch=data.epoch,
+        topics=[Described.TopicData(topic=name, partitions=indexes) for name, indexes in topics.items()])
+
+
+# --- ListTransactions ---------------------------------------------------------------------------------------------
+
+@handles(ListTransactionsRequest, versions=(0, 2))
+def list_transactions(ctx: Context, request: Any) -> ListTransactionsResponse:
+    """The transactional ids of this broker; clients ask every broker."""
+    homes = list(ctx.broker.transactions.partitions.values())
+    names = {state.value for state in State}
+    try:
+        if any(home.loading for home in homes):
+            raise KafkaError(Err.COORDINATOR_LOAD_IN_PROGRESS)
+        pattern = _pattern(request.transactional_id_pattern if ctx.version >= 2 else None)
+    except KafkaError as refused:
+        return ListTransactionsResponse(throttle_time_ms=0, error_code=int(refused.code), unknown_state_filters=[],
+                                        transaction_states=[])
+    found = [txn for home in homes for txn in home.transactions.values()
+             if _wanted(ctx, request, txn) and (pattern is None or pattern.fullmatch(txn.id))]
+    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in names]
+    return ListTransactionsResponse(
+        throttle_time_ms=0, error_code=0, unknown_state_filters=unknown,
+        transaction_states=[Listed(transactional_id=txn.id, producer_id=txn.data.producer_id,
+                                   transaction_state=txn.data.state.value) for txn in found])
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    """Kafka's are RE2 expressions; those of Python differ in corners only."""
+    try:
+        return re.compile(text) if text else None
+    except re.error:
+        raise KafkaError(Err.INVALID_REGULAR_EXPRESSION) from None
+
+
+def _wanted(ctx: Context, request: Any, txn: Transaction) -> bool:
+    data, ids, states = txn.data, request.producer_id_filters, request.state_filters
+    if data.state is State.DEAD or (ids and data.producer_id not in ids) or (states and data.state.value not in states):
+        return False
+    least = request.duration_filter if ctx.version >= 1 else -1
+    return least < 0 or ctx.broker.env.wall_ms() - data.start_ms > least       # one that has not begun counts from 1970
+
+
+# --- DescribeProducers --------------------------------------------------------------------------------------------
+
+@handles(DescribeProducersRequest, versions=(0, 0))
+def describe_producers(ctx: Context, request: Any) -> DescribeProducersResponse:
+    """Who writes to these partitions, as far as this broker's logs of them remember."""
+    topic = DescribeProducersResponse.TopicResponse
+    return DescribeProducersResponse(throttle_time_ms=0, topics=[
+        topic(name=one.name, partitions=[_producers(ctx, one.name, index) for index in one.partition_indexes])
+        for one in request.topics])
+
+
+def _producers(ctx: Context, topic: str, index: int) -> Partition:
+    try:
+        check_name(topic)
+        if topic not in ctx.broker.image.topics:
+            return _refused(index, Err.UNKNOWN_TOPIC_OR_PARTITION, TEXTS[Err.UNKNOWN_TOPIC_OR_PARTITION])
+        partition = ctx.broker.replicas.get(topic, index)
+        partition.check(only_leader=False)
+    except KafkaError as refused:
+        text = refused.message if refused.code is Err.INVALID_TOPIC_EXCEPTION else None
+        return _refused(index, refused.code, text)
+    producers = [
+        Partition.ProducerState(
+            producer_id=producer_id, producer_epoch=entry.epoch, last_sequence=entry.last_sequence,
+            last_timestamp=entry.last_timestamp, coordinator_epoch=entry.coordinator_epoch,
+            current_txn_start_offset=entry.txn_first_offset)
+        for producer_id, entry in partition.log.producers.entries.items()]
+    return Partition(partition_index=index, error_code=0, error_message=None, active_producers=producers)
+
+
+def _refused(index: int, error: Err, text: str | None) -> Partition:
+    return Partition(partition_index=index, error_code=int(error), error_message=text, active_producers=[])

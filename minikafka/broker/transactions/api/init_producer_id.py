@@ -1,0 +1,41 @@
+"""InitProducerId (versions 0 to 5): under which id and epoch a producer writes.
+
+Owns: nothing. Without a transactional id a producer id sent along is ignored, as in Kafka, and a new one given: there is
+nothing that could be continued. With one its coordinator decides (broker/transactions/shell/coordinator.py).
+Source: KafkaApis.handleInitProducerIdRequest; KIP-98, KIP-360.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
+
+from minikafka.broker.server.registry import CLIENTS, Context, handles
+from minikafka.broker.transactions.transaction import Identity
+from minikafka.protocol.errors import Err, KafkaError
+
+NONE = -1
+KNOWS_FENCED = 4             # since this version
+
+
+@handles(InitProducerIdRequest, on=(CLIENTS,), versions=(0, 5))
+async def init_producer_id(ctx: Context, request: Any) -> InitProducerIdResponse:
+    """A new producer id, or the next epoch of a transactional one."""
+    sent = Identity(request.producer_id, request.producer_epoch) if ctx.version >= 3 else Identity(NONE, NONE)
+    if (sent.producer_id == NONE) != (sent.epoch == NONE):
+        return _answer(Err.INVALID_REQUEST)
+    try:
+        if request.transactional_id is None:
+            return _answer(Err.NONE, await ctx.broker.replicas.producer_ids.next(), 0)
+        expected = sent if sent.producer_id != NONE else None
+        given = await ctx.broker.transactions.init(request.transactional_id, request.transaction_timeout_ms, expected)
+        return _answer(Err.NONE, *given)
+    except KafkaError as refused:
+        old = refused.code is Err.PRODUCER_FENCED and ctx.version < KNOWS_FENCED
+        return _answer(Err.INVALID_PRODUCER_EPOCH if old else refused.code)
+
+
+def _answer(error: Err, producer_id: int = NONE, epoch: int = NONE) -> InitProducerIdResponse:
+    return InitProducerIdResponse(throttle_time_ms=0, error_code=int(error), producer_id=producer_id,
+                                  producer_epoch=epoch)

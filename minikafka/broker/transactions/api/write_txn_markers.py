@@ -1,0 +1,98 @@
+"""WriteTxnMarkers: a transaction's coordinator tells partition leaders how it ended (versions 1 and 2).
+
+Owns: nothing beyond the request being served.
+Invariants: I-MARK-3 a marker is answered when it is committed (acks=all): only then may the coordinator count on it.
+            I-MARK-4 a marker in `__consumer_offsets` goes through the group coordinator, which shows or drops the offsets
+              of the transaction with it (rule 61).
+What Kafka does differently: it lets an administrator send this request too (KIP-664); so does ours, there are no rights.
+Source: KafkaApis.handleWriteTxnMarkersRequest, GroupCoordinatorService.completeTransaction; KIP-1228 (version 2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.producer.transaction import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.transactions.transaction import Identity
+from minikafka.log.markers import marker
+from minikafka.protocol.errors import Err, KafkaError
+
+Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
+Topic = Result.WritableTxnMarkerTopicResult
+Answer = Topic.WritableTxnMarkerPartitionResult
+ALL_IN_SYNC = NOBODY = -1
+# A group coordinator that is not ready, in the words of a partition's leader: try again.
+NOT_READY = (Err.COORDINATOR_NOT_AVAILABLE, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.NOT_COORDINATOR)
+
+Key = tuple[str, int]
+
+
+@handles(WriteTxnMarkersRequest, on=(CLIENTS, INTERNAL), versions=(1, 2))
+async def write_txn_markers(ctx: Context, request: Any) -> WriteTxnMarkersResponse:
+    """Append every marker first, then wait for all of them. One of nobody spoils the request."""
+    if any(NOBODY in (one.producer_id, one.producer_epoch) and _hosted(ctx, one) for one in request.markers):
+        refused = {one.producer_id: dict.fromkeys(_keys(one), Err.UNKNOWN_SERVER_ERROR) for one in request.markers}
+        return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in refused.items()])
+    results: dict[int, dict[Key, Err]] = {}         # a producer that is named twice is answered once
+    for one in request.markers:
+        if errors := await _write(ctx, one):
+            results.setdefault(one.producer_id, {}).update(errors)
+    return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in results.items()])
+
+
+def _keys(one: Any) -> list[Key]:
+    return [(topic.name, index) for topic in one.topics for index in topic.partition_indexes]
+
+
+def _hosted(ctx: Context, one: Any) -> bool:
+    return any(key in ctx.broker.replicas.partitions for key in _keys(one))
+
+
+async def _write(ctx: Context, one: Any) -> dict[Key, Err]:
+    errors: dict[Key, Err] = {}
+    appended: dict[Partition, int] = {}
+    in_groups: dict[Key, Any] = {}
+    for key in _keys(one):
+        try:
+            if key not in ctx.broker.replicas.partitions:
+                raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
+            if key[0] == OFFSETS_TOPIC:
+                in_groups[key] = _to_group(ctx, key[1], one)
+            else:
+                partition, required = _append(ctx, key, one)
+                appended[partition] = required
+            errors[key] = Err.NONE
+        except KafkaError as refused:
+            errors[key] = refused.code
+    waiting = await DelayedProduce(ctx.broker.env, appended).outcome(ctx.broker.config["request.timeout.ms"] / 1000)
+    errors |= {(partition.topic, partition.index): error for partition, error in waiting.items()}
+    errors |= {key: await outcome for key, outcome in in_groups.items()}
+    return {key: Err.NOT_LEADER_OR_FOLLOWER if error in NOT_READY else error for key, error in errors.items()}
+
+
+def _append(ctx: Context, key: Key, one: Any) -> tuple[Partition, int]:
+    partition = ctx.broker.replicas.leader(*key)
+    batch = marker(one.producer_id, one.producer_epoch, one.coordinator_epoch, one.transaction_result,
+                   ctx.broker.env.wall_ms())
+    return partition, partition.append(batch, ALL_IN_SYNC, "coordinator").last_offset + 1
+
+
+def _to_group(ctx: Context, index: int, one: Any) -> Any:
+    """A future of the outcome."""
+    home = ctx.broker.groups.partitions.get(index)
+    if home is None or home.loading:
+        raise KafkaError(Err.NOT_COORDINATOR)
+    who = Identity(one.producer_id, one.producer_epoch)
+    return home.write_marker(who, one.coordinator_epoch, one.transaction_result)
+
+
+def _by_topic(errors: dict[Key, Err]) -> list[Any]:
+    topics: dict[str, list[Any]] = {}
+    for (topic, index), error in errors.items():
+        topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=int(error)))
+    return [Topic(name=name, partitions=answers) for name, answers in topics.items()]

@@ -1,0 +1,105 @@
+"""Markers: how the outcome of a transaction reaches the partitions it has written to (rule 49).
+
+Once PrepareCommit or PrepareAbort is in the log the outcome is certain. This part sends it to the leader of each
+partition, again and again until each has it, and then has the transaction completed.
+
+Owns: one task per prepared transaction.
+Invariants: I-MARK-1 a transaction is completed only when every partition that still exists has its marker.
+            I-MARK-2 a coordinator that has lost its partition sends nothing more; one that is fenced by a newer marker
+              stops (rule 51).
+What Kafka does differently: it gathers the markers of many transactions for one broker into one request.
+Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
+
+from minikafka.broker.transactions.states import State
+from minikafka.broker.transactions.transaction import TopicPartition, Transaction, TransactionData
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.broker.broker import Broker
+    from minikafka.broker.transactions.shell.shard import TransactionPartition
+
+log = logging.getLogger("minikafka.transactions")
+
+VERSION = 2
+RETRY_S = 0.05
+FENCED = (Err.INVALID_PRODUCER_EPOCH, Err.TRANSACTION_COORDINATOR_FENCED)
+Marker = WriteTxnMarkersRequest.WritableTxnMarker
+
+
+class MarkerSender:
+    """Sends markers to partition leaders over the internal listener."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker, self.env = broker, broker.env
+        self.timeout_s = broker.config["request.timeout.ms"] / 1000
+
+    def send(self, home: TransactionPartition, txn: Transaction) -> None:
+        """See the prepared transaction through to its end."""
+        self.env.spawn(self._see_through(home, txn, txn.data), f"markers of {txn.id}")
+
+    async def _see_through(self, home: TransactionPartition, txn: Transaction, data: TransactionData) -> None:
+        left = dict.fromkeys(data.partitions)
+        while left and not home.closed:
+            tasks = [self.env.spawn(self._mark(home, data, leader, partitions), f"markers of {txn.id} to {leader}")
+                     for leader, partitions in self._by_leader(left).items()]
+            outcomes = {partition: error for task in tasks for partition, error in (await task).items()}
+            if any(error in FENCED for error in outcomes.values()):
+                log.warning("the markers of %r are fenced: %s", txn.id, outcomes)
+                return
+            for partition, error in outcomes.items():
+                if error is Err.NONE:
+                    left.pop(partition, None)
+            if left:
+                await self.env.sleep(RETRY_S)
+        await self._complete(home, txn, data)
+
+    def _by_leader(self, left: dict[TopicPartition, None]) -> dict[int, list[TopicPartition]]:
+        """Who must be told of what; a deleted topic needs no marker any more."""
+        found: dict[int, list[TopicPartition]] = {}
+        for partition in list(left):
+            state = self.broker.image.partition(*partition)
+            if state is None:
+                del left[partition]
+            elif state.leader >= 0:
+                found.setdefault(state.leader, []).append(partition)
+        return found
+
+    async def _mark(self, home: TransactionPartition, data: TransactionData, leader: int,
+                    partitions: list[TopicPartition]) -> dict[TopicPartition, Err]:
+        """Send one request; what got no answer is not in the result."""
+        try:
+            peer = self.broker.peer(leader, "markers")
+            answer = await peer.request(self._request(home, data, partitions), VERSION, self.timeout_s)
+        except (OSError, TimeoutError) as error:
+            log.info("no answer from broker %d to markers of producer %d: %s", leader, data.producer_id, error)
+            return {}
+        return {(topic.name, p.partition_index): Err(p.error_code)
+                for marker in answer.markers for topic in marker.topics for p in topic.partitions}
+
+    def _request(self, home: TransactionPartition, data: TransactionData,
+                 partitions: list[TopicPartition]) -> WriteTxnMarkersRequest:
+        topics: dict[str, list[int]] = {}
+        for topic, index in partitions:
+            topics.setdefault(topic, []).append(index)
+        marker = Marker(
+            producer_id=data.producer_id, producer_epoch=data.epoch, coordinator_epoch=home.epoch,
+            transaction_result=data.state is State.PREPARE_COMMIT, transaction_version=data.version,
+            topics=[Marker.WritableTxnMarkerTopic(name=n, partition_indexes=p) for n, p in topics.items()])
+        return WriteTxnMarkersRequest(markers=[marker])
+
+    async def _complete(self, home: TransactionPartition, txn: Transaction, data: TransactionData) -> None:
+        """Write down that it is done, unless that is under way or has become another coordinator's business."""
+        while not home.closed and txn.data is data and txn.pending is None:
+            try:
+                await home.write(txn, txn.marked(self.env.wall_ms()))
+            except KafkaError as error:
+                log.info("the transaction of %r is not complete yet: %s", txn.id, error)
+                await self.env.sleep(RETRY_S)

@@ -1,0 +1,174 @@
+"""Membership in a consumer group, the protocol of KIP-848: one request, the heartbeat.
+
+The member says what it reads and what it has; the coordinator answers with what it shall have. Nobody waits for others:
+what is taken away the member gives up when it has committed, says so with its next heartbeat, and goes on reading the
+rest meanwhile. Its epoch, not a generation of the group, is what vouches for its commits.
+
+Owns: the member id, for life; the epoch; the task that sends heartbeats.
+Invariants: I-MEMBER848-1 who is put out says `lost` and sends no heartbeat until the consumer has given everything up.
+            I-MEMBER848-2 what the member says to have is what the consumer has: told anew whenever that has changed.
+            I-MEMBER848-3 after a heartbeat without an answer the next one says everything again.
+The rest of the face is Membership's (group.py), so that a Consumer can have either.
+Source: org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from minikafka.client.client import GROUP, Client
+from minikafka.client.consumer.classic_member import NO_GENERATION
+from minikafka.client.metadata import Tp
+from minikafka.client.retry import RETRIABLE
+from minikafka.protocol.apis import ConsumerGroupHeartbeatRequest as Beat
+from minikafka.protocol.errors import Err, KafkaError
+
+VERSION = 1
+JOINING, LEAVING, LEAVING_FOR_A_WHILE = 0, -1, -2  # epochs
+PUT_OUT = frozenset({Err.UNKNOWN_MEMBER_ID, Err.FENCED_MEMBER_EPOCH, Err.GROUP_ID_NOT_FOUND})
+
+
+class ConsumerMembership:
+    """One member; `wake` is called whenever the consumer should look at it."""
+
+    cooperative, brokers_assign, joining = True, True, False
+
+    def __init__(self, client: Client, group: str, topics: list[str], *, assignor: str | None = None,
+                 instance_id: str | None = None, rebalance_timeout: float = 10.0, max_poll_interval: float = 300.0,
+                 wake: Callable[[], None] = lambda: None) -> None:
+        self.client, self.env, self.group, self.topics = client, client.env, group, topics
+        self.assignor, self.instance_id, self.rebalance_timeout = assignor, instance_id, rebalance_timeout
+        self.max_poll_interval, self.wake = max_poll_interval, wake
+        self.member_id, self.generation = str(self.env.uuid()), NO_GENERATION  # the epoch
+        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last epoch, and who we were in it
+        self.needs_join = True  # the consumer has to say what it has: `join`
+        self.lost = False
+        self.assigned: list[Tp] | None = None  # what the consumer shall have and has not looked at yet
+        self.error: KafkaError | None = None
+        self.left = False
+        self.polled_at = self.env.now()
+        self._owned: list[Tp] = []  # what the consumer has
+        self._told: list[Tp] | None = None  # the same list, once the coordinator knows it
+        self._ids: dict[str, UUID] = {}  # of the topics that we have partitions of
+        self._tells_all = True
+        self._now = asyncio.Event()
+        self._beats: asyncio.Task[None] | None = None
+
+    @property
+    def stable(self) -> bool:
+        return self.generation != NO_GENERATION
+
+    def join(self, owned: list[Tp]) -> None:
+        """This is what the consumer has: tell it now. `assigned`, `lost` or `error` will tell what comes of it."""
+        self.needs_join, self._owned = False, owned
+        self._now.set()
+        if self._beats is None:
+            self._beats = self.env.spawn(self._beat(), f"{self.client.client_id}: heartbeats")
+
+    def take(self) -> list[Tp] | None:
+        """What the consumer shall have from now on, once."""
+        assigned, self.assigned = self.assigned, None
+        return assigned
+
+    def check_counts(self) -> None:
+        """The coordinator watches the topics."""
+
+    def forget(self, error: Err) -> None:
+        """The coordinator does not count us any more: begin anew, when everything is given up."""
+        self.lost = self.lost or self.stable
+        self.generation, self.assigned, self._tells_all = NO_GENERATION, None, True
+        self.needs_join = True
+
+    # --- heartbeats ---------------------------------------------------------------------------------------------
+
+    async def _beat(self) -> None:
+        attempts = 0
+        while not self.left:
+            self._now.clear()
+            if self.env.now() - self.polled_at > self.max_poll_interval and self.stable:  # nobody reads here any more
+                await self._leave()
+                self.forget(Err.UNKNOWN_MEMBER_ID)
+            pause = float("inf")
+            if not self.needs_join or self.stable:  # I-MEMBER848-1
+                telling = self._owned
+                error, answer = await self.client.ask_coordinator(GROUP, self.group, self._heartbeat, VERSION, _code)
+                attempts = 0 if error is Err.NONE else attempts + 1
+                pause = await self._beaten(error, answer, telling, attempts)
+            await self._pause(pause)
+
+    def _heartbeat(self) -> Beat:
+        request = Beat(group_id=self.group, member_id=self.member_id, instance_id=self.instance_id,
+                       member_epoch=self.generation if self.stable else JOINING)
+        if self._tells_all:
+            request.rebalance_timeout_ms = int(self.rebalance_timeout * 1000)
+            request.subscribed_topic_names, request.server_assignor = self.topics, self.assignor
+        if self._tells_all or self._told is not self._owned:
+            parts: dict[UUID, list[int]] = {}
+            for topic, partition in self._owned:
+                parts.setdefault(self._ids[topic], []).append(partition)
+            request.topic_partitions = [Beat.TopicPartitions(topic_id=id, partitions=p) for id, p in parts.items()]
+        return request
+
+    async def _beaten(self, error: Err, answer: Any, telling: list[Tp], attempts: int) -> float:
+        """Seconds until the next one."""
+        if error is Err.NONE:
+            await self._led_on(answer)
+            self._told = telling
+            return float(answer.heartbeat_interval_ms / 1000)
+        self._tells_all = True  # I-MEMBER848-3
+        if error in PUT_OUT:
+            self.forget(error)
+        elif error not in RETRIABLE and error is not Err.UNRELEASED_INSTANCE_ID:
+            self.error = KafkaError(error)  # FENCED_INSTANCE_ID: another member has our name
+        self.wake()
+        return self.client.backoff.pause(attempts)
+
+    async def _led_on(self, answer: Any) -> None:
+        self.generation = answer.member_epoch
+        self.joined = self.generation, self.member_id
+        self._tells_all = False
+        if answer.assignment is not None:
+            self.assigned = await self._named(answer.assignment.topic_partitions)
+            self.wake()
+
+    async def _named(self, given: list[Any]) -> list[Tp]:
+        """The partitions by name; those of a topic that nobody can name yet are asked for again."""
+        names = self._names()
+        if not {each.topic_id for each in given} <= names.keys():
+            await self.client.refresh()
+            names = self._names()
+        self._ids |= {names[each.topic_id]: each.topic_id for each in given if each.topic_id in names}
+        self._tells_all = any(each.topic_id not in names for each in given)
+        return [(names[each.topic_id], p) for each in given if each.topic_id in names for p in each.partitions]
+
+    def _names(self) -> dict[UUID, str]:
+        return {topic.id: name for name, topic in self.client.metadata.topics.items() if topic.id is not None}
+
+    async def _pause(self, seconds: float) -> None:
+        timer = self.env.later(seconds, self._now.set) if seconds < float("inf") else None
+        await self._now.wait()
+        if timer is not None:
+            timer.cancel()
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    async def close(self, leave: bool = True) -> None:
+        """End; static members say that they will be back."""
+        was_member, self.left = self.stable, True
+        if self._beats is not None:
+            self._beats.cancel()
+        if leave and was_member:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        epoch = LEAVING if self.instance_id is None else LEAVING_FOR_A_WHILE
+        await self.client.ask_coordinator(GROUP, self.group, lambda: Beat(
+            group_id=self.group, member_id=self.member_id, instance_id=self.instance_id, member_epoch=epoch),
+            VERSION, _code)
+
+
+def _code(answer: Any) -> Err:
+    return Err(answer.error_code)

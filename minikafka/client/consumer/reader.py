@@ -1,0 +1,49 @@
+"""Reading a whole partition once, from its first record to its end: the last word about what is in it.
+
+Used at the end of a run, when everything is healed; what it finds is told to the history as `final`.
+
+Owns: nothing.
+Invariants: I-READER-1 it ends at the end that the leader named before it began, or says that it did not get there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.broker.server.env import Env
+from minikafka.client.admin.admin import Admin
+from minikafka.client.consumer.consumer import READ_COMMITTED, Consumer
+from minikafka.client.consumer.reading import Record
+from minikafka.client.producer.producer import as_text
+from minikafka.client.recorder import Recorder
+from minikafka.protocol.errors import Err, KafkaError
+
+
+async def read_all(env: Env, bootstrap: list[tuple[str, int]], topic: str, partition: int = 0, *,
+                   isolation: str = "read_uncommitted", timeout: float = 30.0, history: Any = None,
+                   name: str = "final") -> list[Record]:
+    """The records of one partition; raises KafkaError when its end is not reached within `timeout` seconds."""
+    operation = Recorder(history, name).invoke("final", topic=topic, partition=partition, isolation=isolation)
+    consumer = Consumer(env, bootstrap, isolation=isolation, name=f"{name} {topic}-{partition}")
+    admin = Admin(env, bootstrap, timeout=timeout, name=f"{name} ends {topic}-{partition}")
+    records: list[Record] = []
+    try:
+        start = await admin.offset(topic, partition, "earliest")
+        end = await admin.offset(topic, partition, "latest", isolation == READ_COMMITTED)
+        consumer.assign([(topic, partition)])
+        deadline = env.now() + timeout
+        while (consumer.position((topic, partition)) or 0) < end and env.now() < deadline:
+            records += await consumer.poll(1.0)
+    except KafkaError as error:
+        operation.info(error)
+        raise
+    finally:
+        reached = consumer.position((topic, partition)) if consumer.assignment else None
+        await consumer.kill()
+        await admin.close()
+    told = [[r.topic, r.partition, r.offset, as_text(r.value)] for r in records]
+    if (reached or 0) < end:
+        operation.info("the end was not reached", records=told)
+        raise KafkaError(Err.REQUEST_TIMED_OUT, f"{topic}-{partition}: reached {reached} of {end}")
+    operation.ok(start=start, records=told)
+    return records

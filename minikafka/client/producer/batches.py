@@ -1,0 +1,155 @@
+"""Records on their way to a partition: gathered into batches, sent, sent again, done.
+
+Owns: for each partition the batches that wait, in the order in which they must be sent, and those under way.
+Invariants: I-BATCHES-1 a batch ends once: with its offset or with an error, and so does every record in it.
+            I-BATCHES-2 batches that have sequences wait in the order of their sequences, before all that have none.
+What Kafka does differently: a pool of buffers bounds the memory; here the caller that awaits its send is the bound.
+Source: org.apache.kafka.clients.producer.internals.RecordAccumulator, ProducerBatch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from minikafka.client.metadata import Tp
+from minikafka.client.recorder import Operation
+from minikafka.client.retry import Unsure
+from minikafka.log.batch import build
+from minikafka.protocol.errors import Err, KafkaError
+
+BATCH_BYTES = 16384
+
+
+class Identity(NamedTuple):
+    """What a coordinator gave an idempotent producer to be known by."""
+
+    id: int
+    epoch: int
+
+
+class Entry(NamedTuple):
+    """One record, and who waits for it."""
+
+    record: tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]  # key, value, headers, timestamp
+    promise: asyncio.Future[tuple[int, int]]  # (partition, offset)
+    operation: Operation
+
+
+@dataclass(eq=False)
+class Batch:
+    """Records that are sent together, and fail or succeed together."""
+
+    tp: Tp
+    created: float
+    entries: list[Entry] = field(default_factory=list)
+    size: int = 0
+    attempts: int = 0
+    not_before: float = 0.0  # after a failure: when to try again
+    unsure: bool = False  # some attempt may have been, or may yet be, appended
+    identity: Identity | None = None
+    sequence: int = -1
+    rewritten: bool = False  # its sequence was given anew, after an epoch was raised
+    done: bool = False
+
+    def add(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        key, value, *_ = entry.record
+        self.size += len(key or b"") + len(value or b"")
+
+    @property
+    def count(self) -> int:
+        return len(self.entries)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.sequence + self.count - 1
+
+    def encode(self, codec: int, transactional: bool) -> bytes:
+        """The batch as it goes over the wire."""
+        who = self.identity or Identity(-1, -1)
+        return build([e.record for e in self.entries], timestamp_ms=self.entries[0].record[3], codec=codec,
+                     producer_id=who.id, producer_epoch=who.epoch, base_sequence=self.sequence,
+                     transactional=transactional)
+
+    def succeed(self, base_offset: int, told: bool = True) -> None:
+        """All records are in the log from `base_offset` on; `told` is False where nobody said so (acks=0)."""
+        self.done = True
+        for i, entry in enumerate(self.entries):
+            offset = base_offset + i if base_offset >= 0 else -1
+            entry.operation.ok(offset=offset) if told else entry.operation.info("acks=0")
+            if not entry.promise.done():
+                entry.promise.set_result((self.tp[1], offset))
+
+    def fail(self, error: Err, message: str | None = None) -> None:
+        """None of the records is in the log, or nobody knows (`Unsure`)."""
+        self.done = True
+        for entry in self.entries:
+            why = Unsure(error, message) if self.unsure else KafkaError(error, message)
+            entry.operation.ended(why)
+            if not entry.promise.done():
+                entry.promise.set_exception(why)
+                entry.promise.exception()  # who does not wait for it need not hear of it
+
+
+class Queue:
+    """One partition's batches."""
+
+    def __init__(self, tp: Tp) -> None:
+        self.tp = tp
+        self.waiting: deque[Batch] = deque()
+        self.in_flight: list[Batch] = []
+
+    @property
+    def filling(self) -> Batch | None:
+        """The batch that still takes records."""
+        last = self.waiting[-1] if self.waiting else None
+        return last if last and not last.attempts and last.size < BATCH_BYTES else None
+
+    def add(self, entry: Entry, now: float) -> None:
+        """Put a record into the batch that is being filled, or a new one."""
+        batch = self.filling
+        if batch is None:
+            batch = Batch(self.tp, now)
+            self.waiting.append(batch)
+        batch.add(entry)
+
+    def again(self, batch: Batch) -> None:
+        """A batch that failed waits again, before everything younger (I-BATCHES-2)."""
+        place = 0
+        if batch.sequence >= 0:
+            place = sum(1 for other in self.waiting if 0 <= other.sequence < batch.sequence)
+        self.waiting.insert(place, batch)
+
+    def take(self) -> Batch:
+        batch = self.waiting.popleft()
+        self.in_flight.append(batch)
+        batch.attempts += 1
+        return batch
+
+    def landed(self, batch: Batch) -> None:
+        """The attempt under way has ended, one way or another."""
+        if batch in self.in_flight:
+            self.in_flight.remove(batch)
+
+    def all(self) -> Iterator[Batch]:
+        yield from self.in_flight
+        yield from self.waiting
+
+    def drop(self, batch: Batch) -> None:
+        """Forget a batch wherever it is."""
+        self.landed(batch)
+        if batch in self.waiting:
+            self.waiting.remove(batch)
+
+
+def ready_at(batch: Batch, linger: float, younger: bool) -> float:
+    """When a waiting batch may be sent: at once if it is full, or tried before, or another waits behind it."""
+    if batch.attempts:
+        return batch.not_before
+    return batch.created if younger or batch.size >= BATCH_BYTES else batch.created + linger
+
+

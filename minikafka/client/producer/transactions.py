@@ -1,0 +1,267 @@
+"""Transactions as a producer sees them: one id, one coordinator, begin, write, and an end that is all or nothing.
+
+    version 1 (KIP-98)    each partition is announced to the coordinator before the first batch goes there, and the
+                          epoch stays: a request that is late cannot be told from one of the next transaction
+    version 2 (KIP-890)   the leader announces the partition when the first batch comes (Produce 12), and each end of a
+                          transaction raises the epoch (EndTxn 5): what is late is refused
+
+Owns: the state, the partitions of the transaction, the conversation with the coordinator.
+Invariants: I-TRANSACTOR-1 no end is asked for before every batch of the transaction is through.
+            I-TRANSACTOR-2 after an error nothing but an abort is possible, after a fatal one nothing at all.
+            I-TRANSACTOR-3 an end that was asked for and not answered is asked for again, never replaced by the other.
+Source: org.apache.kafka.clients.producer.internals.TransactionManager; KIP-98, KIP-360, KIP-447, KIP-890.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.producer.transaction import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
+
+from minikafka.client.client import GROUP, TRANSACTION, Client
+from minikafka.client.metadata import Tp
+from minikafka.client.producer.batches import Identity
+from minikafka.client.producer.idempotence import Idempotence
+from minikafka.client.retry import RETRIABLE, Unsure
+from minikafka.protocol.errors import Err, KafkaError
+
+if TYPE_CHECKING:
+    from minikafka.client.consumer.classic_member import Membership
+
+FENCED = frozenset({Err.PRODUCER_FENCED, Err.INVALID_PRODUCER_EPOCH})
+FATAL = FENCED | {Err.INVALID_TXN_STATE, Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Err.UNSUPPORTED_VERSION}
+NOT_CARRIED_OUT = frozenset({Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS})
+SOON = 0.02  # seconds between two questions while the last transaction is still being marked
+
+
+class State(Enum):
+    UNINITIALIZED = 1
+    READY = 2
+    OPEN = 3
+    ENDING = 4
+    ABORT_ONLY = 5
+    FATAL = 6
+
+
+class Transactions:
+    """The transactions of one producer, one after another."""
+
+    def __init__(self, client: Client, numbers: Idempotence, transactional_id: str, version: int = 2,
+                 timeout: float = 60.0, max_block: float = 20.0) -> None:
+        self.client, self.env, self.numbers, self.id = client, client.env, numbers, transactional_id
+        self.version, self.timeout, self.max_block = version, timeout, max_block
+        self.state, self.error = State.UNINITIALIZED, Err.NONE
+        self.partitions: dict[Tp, None] = {}  # of the open transaction, known to the coordinator
+        self.pending: dict[Tp, None] = {}  # to be announced first
+        self.started = False  # the coordinator may know of the transaction
+        self.bump = False  # ask for a new epoch after the abort (version 1)
+        self.ending: bool | None = None  # the end that was asked for: commit or not
+        self.wake: Callable[[], None] = lambda: None  # the sender's
+        self._announcing = False
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self._require(State.READY)
+        self.state = State.OPEN
+
+    def failed(self, error: Err) -> None:
+        """A batch, or a question to the coordinator, failed for good: the transaction can only be aborted."""
+        if self.state is State.FATAL:
+            return
+        self.error = error
+        if error in FATAL and error is not Err.INVALID_PRODUCER_EPOCH:
+            self.state = State.FATAL
+        elif self.state in (State.OPEN, State.ENDING):
+            self.state = State.ABORT_ONLY
+            self.bump = self.version == 1
+        self.wake()
+
+    @property
+    def doomed(self) -> bool:
+        """The open transaction can only be aborted."""
+        return self.state in (State.ABORT_ONLY, State.FATAL)
+
+    @property
+    def dead(self) -> bool:
+        """Nothing at all is possible any more."""
+        return self.state is State.FATAL
+
+    def check(self) -> None:
+        """Raise what forbids to write."""
+        if self.doomed:
+            raise KafkaError(self.error)
+        self._require(State.OPEN)
+
+    def _require(self, *states: State) -> None:
+        if self.state is State.FATAL:
+            raise KafkaError(self.error)
+        if self.state not in states:
+            raise KafkaError(Err.INVALID_TXN_STATE, f"the producer is {self.state.name}, not {states[0].name}")
+
+    # --- partitions ---------------------------------------------------------------------------------------------
+
+    def add(self, tp: Tp) -> None:
+        """A record of the transaction goes to this partition."""
+        if self.version == 2:
+            self.partitions.setdefault(tp)
+            self.started = True
+        elif tp not in self.partitions:
+            self.pending.setdefault(tp)
+
+    def allows(self, tp: Tp) -> bool:
+        """Whether batches of the partition may be sent; those that were sent before may always be tried again."""
+        return tp in self.partitions and self.state is not State.FATAL
+
+    def look(self) -> None:
+        """Called by the sender at each turn: announce what is pending."""
+        if self.pending and not self._announcing and self.state in (State.OPEN, State.ENDING):
+            self._announcing = True
+            self.env.spawn(self._announce(), f"{self.id}: announce partitions")
+
+    async def _announce(self) -> None:
+        try:
+            tps = list(self.pending)
+            self.started = True  # an announcement whose answer is lost may have opened it, too
+            await self._until_done(lambda: self._add_partitions(tps), 3, _worst, soon=not self.partitions)
+            for tp in tps:
+                self.pending.pop(tp, None)
+                self.partitions.setdefault(tp)
+        except KafkaError as error:
+            self.pending.clear()
+            self.failed(error.code)
+        finally:
+            self._announcing = False
+            self.wake()
+
+    def _add_partitions(self, tps: list[Tp]) -> ApiMessage:
+        topics: dict[str, list[int]] = {}
+        for name, index in tps:
+            topics.setdefault(name, []).append(index)
+        named = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        who = self._identity
+        return AddPartitionsToTxnRequest(
+            transactions=[], v3_and_below_transactional_id=self.id, v3_and_below_producer_id=who.id,
+            v3_and_below_producer_epoch=who.epoch,
+            v3_and_below_topics=[named(name=name, partitions=parts) for name, parts in topics.items()])
+
+    # --- the conversation with the coordinator ------------------------------------------------------------------
+
+    @property
+    def _identity(self) -> Identity:
+        assert self.numbers.identity is not None
+        return self.numbers.identity
+
+    async def initialize(self) -> None:
+        """Get a producer id and epoch: fences every older producer of the id and aborts what it left open."""
+        who = self.numbers.identity if self.bump and self.numbers.identity else Identity(-1, -1)
+        request = InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=int(self.timeout * 1000),
+                                        producer_id=who.id, producer_epoch=who.epoch)
+        answer = await self._until_done(lambda: request, 4, _code)
+        self.numbers.begin(Identity(answer.producer_id, answer.producer_epoch))
+        self._complete()
+
+    async def end(self, commit: bool) -> None:
+        """Ask for the end; every batch is through (I-TRANSACTOR-1). Raises `Unsure` when the answer stays away."""
+        if commit and self.ending is not True:
+            self.check()
+        else:
+            self._require(State.OPEN, State.ABORT_ONLY, State.ENDING)
+        if self.ending is not None and self.ending != commit:
+            raise KafkaError(Err.INVALID_TXN_STATE, "the other end was asked for and may have happened")
+        if not self.started:
+            self._complete()
+            return
+        self.state, self.ending = State.ENDING, commit
+        who = self._identity
+        request = EndTxnRequest(transactional_id=self.id, producer_id=who.id, producer_epoch=who.epoch,
+                                committed=commit)
+        answer = await self._until_done(lambda: request, 5 if self.version == 2 else 3, _code)
+        if self.version == 2:
+            self.numbers.begin(Identity(answer.producer_id, answer.producer_epoch))
+        elif self.bump:
+            await self.initialize()
+        self._complete()
+
+    def _complete(self) -> None:
+        self.state, self.error, self.bump, self.started, self.ending = State.READY, Err.NONE, False, False, None
+        self.partitions.clear()
+        self.pending.clear()
+
+    async def send_offsets(self, offsets: dict[Tp, int], group: Membership) -> None:
+        """Make a group's offsets part of the transaction (KIP-447: the group's generation fences zombies)."""
+        self.check()
+        self.started = True
+        if self.version == 1:
+            who = self._identity
+            announce = AddOffsetsToTxnRequest(transactional_id=self.id, producer_id=who.id, producer_epoch=who.epoch,
+                                              group_id=group.group)
+            await self._until_done(lambda: announce, 3, _code)
+        await self._until_done(lambda: self._offset_commit(offsets, group), 5 if self.version == 2 else 3,
+                               _worst_offset, GROUP, group.group)
+
+    def _offset_commit(self, offsets: dict[Tp, int], group: Membership) -> ApiMessage:
+        named = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+        topics: dict[str, list[Any]] = {}
+        for (name, index), offset in offsets.items():
+            part = named.TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=offset,
+                                                         committed_leader_epoch=-1, committed_metadata="")
+            topics.setdefault(name, []).append(part)
+        generation, member_id = group.joined
+        return TxnOffsetCommitRequest(
+            transactional_id=self.id, group_id=group.group, producer_id=self._identity.id,
+            producer_epoch=self._identity.epoch, generation_id=generation, member_id=member_id,
+            group_instance_id=group.instance_id,
+            topics=[named(name=name, partitions=parts) for name, parts in topics.items()])
+
+    async def _until_done(self, message: Callable[[], ApiMessage], version: int, error_of: Callable[[Any], Err],
+                          kind: int = TRANSACTION, key: str | None = None, soon: bool = False) -> Any:
+        """Ask the coordinator until it has done it. Raises KafkaError, or `Unsure` if it may have been done."""
+        attempts, unsure = 0, False
+        try:
+            async with asyncio.timeout(self.max_block):
+                while True:
+                    # until the answer says otherwise
+                    before, unsure = unsure, True
+                    error, answer = await self.client.ask_coordinator(kind, key or self.id, message, version, error_of)
+                    if error is Err.NONE:
+                        return answer
+                    unsure = before or (error in RETRIABLE and error not in NOT_CARRIED_OUT)
+                    if error not in RETRIABLE:
+                        break
+                    attempts += 1
+                    busy = soon and error is Err.CONCURRENT_TRANSACTIONS
+                    await self.env.sleep(SOON if busy else self.client.backoff.pause(attempts))
+        except TimeoutError:
+            error = Err.REQUEST_TIMED_OUT
+        if error is not Err.REQUEST_TIMED_OUT:
+            self.failed(Err.PRODUCER_FENCED if error in FENCED else error)
+        raise Unsure(error) if unsure else KafkaError(error)
+
+
+def _code(answer: Any) -> Err:
+    return Err(answer.error_code)
+
+
+def _worst(answer: Any) -> Err:
+    """Of AddPartitionsToTxn: the first error that is not a mere consequence of another."""
+    codes = [Err(p.partition_error_code) for t in answer.results_by_topic_v3_and_below for p in t.results_by_partition]
+    errors = [code for code in codes if code is not Err.NONE]
+    causes = [code for code in errors if code is not Err.OPERATION_NOT_ATTEMPTED]
+    return (causes or errors or [Err.NONE])[0]
+
+
+def _worst_offset(answer: Any) -> Err:
+    codes = [Err(p.error_code) for t in answer.topics for p in t.partitions]
+    errors = [code for code in codes if code is not Err.NONE]
+    return next((e for e in errors if e not in RETRIABLE), errors[0] if errors else Err.NONE)

@@ -1,0 +1,113 @@
+"""Checks of lab 0: the environment (0.0), which promises were broken (0.2), counting records (0.4)."""
+from __future__ import annotations
+
+import os
+import platform
+import random
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from minikafka.cluster.doctor import findings
+from minikafka.java import find_java
+from minikafka.lab.exercise import Unknown, checks, hints
+
+ROOT = Path(__file__).resolve().parents[4]
+CLIENT = "kafka-python"
+Place = tuple[int, int]  # partition and offset
+
+
+@checks("0.0")
+def environment(module: ModuleType) -> str:
+    """Is the imported package the one beside these labs, are the clients those of the lock, and is all else in order?"""
+    here = Path(module.__file__ or "").resolve().parent
+    if not (here.parent / "labs").is_dir():
+        raise Unknown(f"`minikafka` was imported from {here}, which is not this project. Start with `make lab`.")
+    installed = locked(CLIENT)
+    missing = [finding for finding in findings() if finding.needed and not finding.good]
+    if missing:
+        raise Unknown("; ".join(f"{f.what}: {f.found}. Remedy: {f.remedy}" for f in missing))
+    return (f"Python {platform.python_version()}, {CLIENT} {installed}, PySpark {version('pyspark')}, Java "
+            f"{find_java().version}, {workers()}, ports of this machine open, minikafka from this project")
+
+
+def locked(package: str) -> str:
+    """The installed version of a package. Unknown if it is not the lock's."""
+    wanted = pinned(ROOT / "requirements.lock", package)
+    try:
+        installed = version(package)
+    except PackageNotFoundError:
+        raise Unknown(f"{package} is not installed in this Python. Start with `make lab`.") from None
+    if wanted and installed != wanted:
+        raise Unknown(f"{package} {installed} is installed, the labs were written for {wanted}. Run `make setup`.")
+    return installed
+
+
+def workers() -> str:
+    """Spark's workers must run the Python that runs this notebook: another one fails after a minute, and does not say why."""
+    named = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    found = shutil.which(named)
+    if found is None or Path(found).parent != Path(sys.executable).parent:  # a venv's python is a link: compare folders
+        raise Unknown(f"PYSPARK_PYTHON is {named}, but this notebook runs {sys.executable}: Spark's workers would lack what "
+                      f"is installed here. Remedy: `unset PYSPARK_PYTHON` in the terminal, then `make lab` again.")
+    return "Spark's workers run this same Python"
+
+
+def pinned(lock: Path, package: str) -> str | None:
+    """The version that the lock names; None where there is no lock (an installed copy)."""
+    lines = lock.read_text().splitlines() if lock.exists() else []
+    return next((line.split("==")[1].split()[0] for line in lines if line.startswith(f"{package}==")), None)
+
+
+hints("0.2", "When you have crossed out everything that was found, what is left of the promises?",
+      "The difference of two sets of pairs. A record is named by partition and offset together; neither is enough alone.",
+      "minikafka/history/writes.py: how the project's own tests look for lost records in what clients did and saw")
+
+
+@checks("0.2", matters="\"Nothing was lost\" is a count, not a feeling: compare what was acknowledged with what can be read.")
+def broken_promises(missing: Callable[[list[Place], list[Place]], list[Place]]) -> str:
+    """Nothing lost; some lost; more found than acknowledged (an answer that got lost is no loss of a record)."""
+    everything = [(partition, offset) for partition in range(3) for offset in range(5)]
+    rng = random.Random(2)
+    for lost in range(8):
+        gone = sorted(rng.sample(everything, lost))
+        promised = [place for place in everything if place[1] < 4 or place in gone]
+        shuffled = rng.sample([place for place in everything if place not in gone], len(everything) - lost)
+        answer = missing(promised, shuffled)
+        assert answer is not None, "your function returned nothing; is there a `return`?"
+        assert isinstance(answer, (list, tuple)), f"a list of pairs is asked for, such as [(0, 4)]; you returned {answer!r}"
+        assert list(answer) == gone, f"acknowledged and not found: {gone or 'nothing'}; you said {answer}"
+    return "right, also where more was found than was acknowledged"
+
+
+def records(partitions: list[int]) -> list[Any]:
+    """Records as a consumer gives them, as far as these exercises look at them."""
+    ends: Counter[int] = Counter()
+    found = []
+    for partition in partitions:
+        found.append(SimpleNamespace(topic="positions", partition=partition, offset=ends[partition], key=b"truck-1", value=b""))
+        ends[partition] += 1
+    return found
+
+
+hints("0.4", "What does one record tell you about where it lies, and what must you remember from one record to the next?",
+      "A dictionary from partition to count: every record adds one to the count of its partition; the first one finds none.",
+      "minikafka/lab/labs/lab00/checks.py, `counting`: the lists of records that your function is tried with")
+
+
+@checks("0.4", matters="Uneven counts are the first sign of a hot key: one broker works, the others look on.")
+def counting(count: Callable[[list[Any]], dict[int, int]]) -> str:
+    """Twenty seeded lists, and the empty one."""
+    rng = random.Random(1)
+    for size in [0, 1, 2, *range(3, 20)]:
+        partitions = [rng.randrange(4) for _ in range(size)]
+        expected, answer = dict(Counter(partitions)), count(records(partitions))
+        assert answer is not None, "your function returned nothing; is there a `return`?"
+        assert isinstance(answer, dict), f"a dictionary is asked for, such as {{0: 7, 1: 3}}; you returned {answer!r}"
+        assert dict(answer) == expected, f"for records of the partitions {partitions} you said {answer}, it is {expected}"
+    return "right for 20 lists of records, the empty one among them"

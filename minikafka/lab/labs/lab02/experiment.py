@@ -1,0 +1,255 @@
+"""Lab 2, the longer experiments: four days of retention on a simulated clock, logs of any length, a torn tail.
+
+    history = one_record_an_hour()             # one broker in the simulator: 158 hours in a second or two
+    log = a_log(folder, records=1_000_000)     # a partition without a broker: the class that brokers write with
+    reading(log, offset)                       # what a read cost, in bytes
+    torn = tear(path)                          # the first half of one more batch, as a loss of power may leave it
+
+Owns: nothing that lasts; every number comes from the log or from a client of the simulated cluster.
+"""
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from minikafka import Cluster
+from minikafka.broker.server import server
+from minikafka.broker.server.live import LiveFs
+from minikafka.log import Header, Log, LogConfig, batches, build
+from minikafka.log.batch import restamp_time
+from minikafka.log.segment import Segment
+
+HOUR_MS = 3600 * 1000
+MIB = 1 << 20
+
+# --- retention -------------------------------------------------------------------------------------------------------
+
+# What ticks every few seconds in a broker is slowed down, so that hours cost little; retention itself looks every
+# five minutes, as everywhere.
+UNHURRIED = {"broker.heartbeat.interval.ms": HOUR_MS // 2, "broker.session.timeout.ms": 2 * HOUR_MS,
+             "replica.high.watermark.checkpoint.interval.ms": HOUR_MS, "log.cleaner.enable": "false",
+             "transaction.abort.timed.out.transaction.cleanup.interval.ms": HOUR_MS,
+             "offsets.retention.check.interval.ms": HOUR_MS, "log.flush.offset.checkpoint.interval.ms": HOUR_MS,
+             "log.flush.start.offset.checkpoint.interval.ms": HOUR_MS}
+
+
+class Sample(NamedTuple):
+    """The log at one hour: its first offset and the one after its last."""
+
+    hour: int
+    start: int
+    end: int
+
+    @property
+    def oldest(self) -> int | None:
+        """Age in hours of the oldest record that can be read (record n was written at hour n); None if there is none."""
+        return self.hour - self.start if self.start < self.end else None
+
+
+@dataclass
+class History:
+    """One topic, hour by hour."""
+
+    samples: list[Sample]
+    retention_hours: int
+
+    def at(self, hour: int) -> Sample:
+        """Just after the record of that hour was written."""
+        return self.samples[hour]
+
+    def until(self, hour: int) -> History:
+        """The same without what came later."""
+        return History(self.samples[: hour + 1], self.retention_hours)
+
+    def _repr_html_(self) -> str:
+        return chart(self.samples, self.retention_hours)
+
+    def __repr__(self) -> str:
+        ages = [s.oldest for s in self.samples if s.oldest is not None]
+        last = self.samples[-1]
+        return f"{len(self.samples)} hours, oldest record up to {max(ages)} h; at the end offsets {last.start} to {last.end}"
+
+
+def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hours: int = 109, silence: int = 49,
+                       record_bytes: int = 104_700, seed: int = 2) -> History:
+    """A topic gets one record at each hour 0, 1 ... `hours` - 1 and then, for `silence` hours, none; looked at hourly.
+
+    With the sizes given, ten records fill a segment of 1 MiB, the smallest that Kafka takes.
+    """
+    samples = []
+    with unhurried(), Cluster(brokers=1, engine="sim", seed=seed, config=UNHURRIED) as cluster:
+        admin = cluster.admin()
+        admin.create_topic("parcels", 1, 1, {"retention.ms": str(retention_hours * HOUR_MS),
+                                             "segment.bytes": str(segment_bytes)})
+        began = cluster.now()
+        for hour in range(hours + silence):
+            cluster.sleep(began + 3600 * hour - cluster.now())
+            if hour < hours:
+                producer = cluster.producer()
+                producer.send("parcels", b"." * record_bytes)
+                producer.close()
+            samples.append(Sample(hour, *(admin.offset("parcels", 0, end) for end in ("earliest", "latest"))))
+    return History(samples, retention_hours)
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """A broker looks for idle connections every second, 570,000 times in 158 hours: here every ten minutes."""
+    before, server.SWEEP_S = server.SWEEP_S, 600.0
+    try:
+        yield
+    finally:
+        server.SWEEP_S = before
+
+
+WIDTH, HEIGHT, LEFT, TOP = 760, 220, 60, 20
+
+
+def chart(samples: list[Sample], retention_hours: int) -> str:
+    """The age of the oldest record over the hours, as SVG; the promise of retention.ms as a dashed line."""
+    highest = max([s.oldest or 0 for s in samples] + [retention_hours]) * 1.15
+
+    def x(hour: float) -> float:
+        return LEFT + hour * (WIDTH - LEFT - 20) / len(samples)
+
+    def y(age: float) -> float:
+        return TOP + (HEIGHT - TOP - 40) * (1 - age / highest)
+
+    points, empty = [], ""
+    for before, sample in zip([samples[0], *samples], samples):
+        if before.oldest is not None and sample.start != before.start:  # a step: what was oldest has gone
+            points.append(f"{x(sample.hour):.1f},{y(before.oldest + 1):.1f}")
+        points.append(f"{x(sample.hour):.1f},{y(sample.oldest or 0):.1f}")
+        if sample.oldest is None and not empty:
+            empty = (f'<text x="{x(sample.hour) - 8:.0f}" y="{y(0) - 8:.0f}" text-anchor="end" fill="#d55e00">empty</text>'
+                     f'<circle cx="{x(sample.hour):.1f}" cy="{y(0):.1f}" r="5" fill="#d55e00"/>')
+    lines = f'<polyline points="{" ".join(points)}" fill="none" stroke="#0072b2" stroke-width="3"/>{empty}'
+    ticks = "".join(f'<text x="{x(h):.0f}" y="{HEIGHT - 20}" text-anchor="middle">{h}</text>'
+                    for h in range(0, len(samples), 12))
+    ages = "".join(f'<text x="{LEFT - 8}" y="{y(a) + 5:.0f}" text-anchor="end">{a}</text>'
+                   for a in range(0, int(highest), 24))
+    limit = y(retention_hours)
+    return (f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" style="max-width: {WIDTH}px" font-size="14" fill="#808080" '
+            f'font-family="sans-serif"><text x="{LEFT}" y="14">age of the oldest record (hours)</text>{ages}{ticks}'
+            f'<text x="{WIDTH - 20}" y="{HEIGHT - 4}" text-anchor="end">hour</text>'
+            f'<line x1="{LEFT}" x2="{WIDTH - 20}" y1="{limit:.1f}" y2="{limit:.1f}" stroke="#d55e00" stroke-width="2" '
+            f'stroke-dasharray="6 4"/><text x="{LEFT + 6}" y="{limit - 6:.1f}" fill="#d55e00">retention.ms = '
+            f'{retention_hours} h</text><line x1="{LEFT}" x2="{WIDTH - 20}" y1="{y(0):.1f}" y2="{y(0):.1f}" '
+            f'stroke="#808080"/>{lines}</svg>')
+
+
+# --- a partition without a broker ------------------------------------------------------------------------------------
+
+START_MS = 1_748_844_000_000  # 2025-06-02 06:00 UTC, when the trucks of this course set out
+PER_BATCH, APART_MS = 100, 100
+BASE_TIMESTAMP = struct.Struct(">q")  # at byte 27 of a batch
+
+
+def a_log(folder: Path, records: int, config: LogConfig | None = None) -> Log:
+    """A log of so many small records (a multiple of 100), ten a second, in batches of a hundred.
+
+    Every batch is the same but for its times and its place, so that a million records take a second.
+    """
+    log = Log.open(LiveFs(), f"{folder}/positions-{records}", config or LogConfig(), now_ms=START_MS)
+    rows = [(b"truck-%d" % (n % 12), b"a position", [], START_MS + APART_MS * n) for n in range(PER_BATCH)]
+    batch = bytearray(build(rows, timestamp_ms=START_MS))
+    for first in range(0, records, PER_BATCH):
+        then = START_MS + APART_MS * first
+        BASE_TIMESTAMP.pack_into(batch, 27, then)
+        restamp_time(batch, 0, then + APART_MS * (PER_BATCH - 1))
+        log.append_leader(batch, 0, then, origin="raft")  # "raft": as of the broker's own making, spares the checks
+    return log
+
+
+class Cost(NamedTuple):
+    """What a read took: bytes that came from the file, and those of them that were whole batches asked for."""
+
+    read: int
+    wanted: int
+
+    @property
+    def extra(self) -> int:
+        """Bytes that were read only to find the place."""
+        return self.read - self.wanted
+
+
+class Counting:
+    """A file of the log that counts what is read from it."""
+
+    def __init__(self, file: object) -> None:
+        self._file, self.read = file, 0
+
+    def pread(self, size: int, offset: int) -> bytes:
+        data = self._file.pread(size, offset)  # type: ignore[attr-defined]
+        self.read += len(data)
+        return data
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)
+
+
+def reading(log: Log, offset: int, max_bytes: int = 4096) -> Cost:
+    """Read about 4 KiB from `offset` on, as a broker does for a consumer, and count."""
+    segment = next(s for s in reversed(log.segments) if s.base_offset <= offset)
+    with _counted(segment) as counter:
+        data = log.read(offset, max_bytes, log.end_offset)
+    return Cost(counter.read, len(data))
+
+
+def reading_from_the_start(log: Log, offset: int) -> Cost:
+    """Find the same batch without the index, from the first byte on."""
+    size = 0
+    for header, _ in batches(Path(log.active.path(".log")).read_bytes()):
+        size += header.size
+        if header.last_offset >= offset:
+            return Cost(size, header.size)
+    raise ValueError(f"there is no offset {offset}")
+
+
+class _counted:
+    def __init__(self, segment: Segment) -> None:
+        self.segment, self.counter = segment, Counting(segment.log)
+
+    def __enter__(self) -> Counting:
+        self.segment.log = self.counter  # type: ignore[assignment]
+        return self.counter
+
+    def __exit__(self, *_: object) -> None:
+        self.segment.log = self.counter._file  # type: ignore[assignment]
+
+
+def index_entries(log: Log) -> list[tuple[int, int]]:
+    """The sparse index as (offset, position in the file): the batch at that position reaches up to that offset."""
+    return list(zip(log.active.index.keys, log.active.index.values, strict=True))
+
+
+# --- a torn tail -----------------------------------------------------------------------------------------------------
+
+def last_batch(data: bytes) -> tuple[Header, bytes]:
+    """Header and bytes of the last whole batch."""
+    *_, (header, batch) = batches(data)
+    return header, bytes(batch)
+
+
+def tear(path: Path, part: float = 0.5) -> int:
+    """Append the first part of a batch, as a loss of power in the middle of a write may leave it; returns its bytes.
+
+    It begins like the batch before it would continue, so only its end, which is missing, gives it away.
+    """
+    header, batch = last_batch(path.read_bytes())
+    half = header.next_offset.to_bytes(8, "big") + batch[8 : int(len(batch) * part)]
+    with path.open("ab") as file:
+        file.write(half)
+    return len(half)
+
+
+def flip(path: Path, position: int) -> None:
+    """Turn over every bit of one byte of a file, where it lies; doing it again undoes it."""
+    with path.open("r+b") as file:
+        (byte,) = os.pread(file.fileno(), 1, position)
+        os.pwrite(file.fileno(), bytes([byte ^ 0xFF]), position)

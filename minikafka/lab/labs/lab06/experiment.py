@@ -1,0 +1,297 @@
+"""The experiments of lab 6, on simulated clusters: who has what, what may be read, who leads, what survives.
+
+    held(seconds=2)          both followers held while ten records a second arrive
+    gap(latency=0.0)         how long a record is with the leader only
+    six_partitions()         who leads, through a kill, a restart and an election
+    one_by_one()             three brokers die one after the other
+    left_behind()            one broker dies, but the wrong one
+    frozen_quorum()          two of three controllers die
+    drawn()                  what a thousand placements would leave to the survivors
+    next_door(rack="c")      which broker serves a reader that says where it stands
+
+Change a parameter and run it again: nothing here is precious. `replicas` and `leads` work on live clusters too (ours).
+Owns: nothing; each experiment makes its own cluster and closes it. Times are seconds of the simulator's clock.
+"""
+from __future__ import annotations
+
+import contextlib
+import io
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pandas as pd
+from kafka.protocol.consumer import FetchRequest
+
+from minikafka import Cluster
+from minikafka.broker.metadata.image import Broker
+from minikafka.broker.controller.placement import place
+from minikafka.lab.labs.steady import Reader, Writer, read_all
+from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.view.front import Still
+from minikafka.protocol.errors import KafkaError
+
+TOPIC, TP = "positions", "positions-0"
+SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+
+
+def world(seed: int = 6, **settings: Any) -> Any:
+    """A simulated cluster of the class, without a word about its settings."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
+
+
+def picture(cluster: Any, tp: str = TP) -> Still:
+    """A still picture of the cluster as it is now."""
+    frame = Run.of(cluster).at(tp=tp)
+    return Still(to_svg(frame), to_text(frame))
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+def replicas(cluster: Any, tp: str = TP) -> pd.DataFrame:
+    """One row a broker: its log end offset, the high watermark it knows, its role; all from the trace."""
+    rows: dict[int, dict[str, Any]] = {}
+    for event in cluster.trace.events("role", "append", "hw", "truncate", "recover"):
+        if event["tp"] != tp:
+            continue
+        row = rows.setdefault(event["b"], {"role": "?", "log end": 0, "high watermark": 0})
+        match event["k"]:
+            case "role":
+                row["role"] = event["role"]
+            case "append":
+                row["log end"] = event["last"] + 1
+            case "hw":
+                row["high watermark"] = event["hw"]
+            case "truncate":
+                row["log end"] = event["to"]
+            case "recover":
+                row["log end"] = event["leo"]
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("broker").sort_index()
+    topic, _, partition = tp.rpartition("-")
+    isr = cluster.isr(topic, int(partition))
+    return table.assign(**{"in sync": [broker in isr for broker in table.index]})
+
+
+def leads(cluster: Any, topic: str) -> dict[int, int]:
+    """How many partitions of the topic each broker leads; those that nobody leads are not counted."""
+    found = Counter(p.leader for p in cluster.partitions(topic).values())
+    return {broker: found[broker] for broker in cluster.ids}
+
+
+# --- E2: what the high watermark waits for --------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The leader's log end, the high watermark, and how many records a reader has, at one moment."""
+
+    log_end: int
+    high_watermark: int
+    read: int
+
+
+def table(looks: dict[str, Look]) -> pd.DataFrame:
+    rows = [{"log end": look.log_end, "high watermark": look.high_watermark, "read": look.read} for look in looks.values()]
+    return pd.DataFrame(rows, index=list(looks))
+
+
+def look(cluster: Any, reader: Reader) -> Look:
+    leader = replicas(cluster).loc[cluster.leader(TOPIC)]
+    return Look(int(leader["log end"]), int(leader["high watermark"]), len(reader.records))
+
+
+def held(seconds: float = 2.0, rate: float = 10.0, followers: tuple[int, ...] = (2, 3), acks: int = 1,
+         seed: int = 6) -> dict[str, Look]:
+    """Records arrive all the time; these followers copy nothing for some seconds: before, at the end of it, after."""
+    with world(seed) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+        writer, reader = Writer(cluster, TOPIC, rate, acks=acks), Reader(cluster, TOPIC)
+        cluster.sleep(5 + 0.5 / rate)                           # between two records
+        looks = {"before": look(cluster, reader)}
+        for broker in followers:
+            cluster.hold_follower(broker)
+        cluster.sleep(seconds)
+        looks["held"] = look(cluster, reader)
+        cluster.heal()
+        cluster.sleep(0.4 / rate)                               # before the next record
+        looks["released"] = look(cluster, reader)
+        writer.finish()
+        return looks
+
+
+def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0, seed: int = 6) -> tuple[float, float]:
+    """(mean seconds that a record is with the leader only, share of the time in which there is such a record).
+
+    `latency`: additional seconds, one way, between the leader and follower 3.
+    """
+    with world(seed) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+        if latency:
+            cluster.slow(1, 3, latency=latency)
+        writer, began = Writer(cluster, TOPIC, rate, acks=1), cluster.now()
+        cluster.sleep(seconds)
+        until = cluster.now()
+        writer.stop()
+        end, mark, since, open_for, waits = 0, 0, began, 0.0, []
+        written: list[float] = []                               # when the leader got each offset
+        for event in cluster.trace.events("append", "hw"):
+            if event["b"] != 1 or event["tp"] != TP:
+                continue
+            open_for += event["t"] - since if end > mark else 0.0
+            since = event["t"]
+            if event["k"] == "append":
+                written += [event["t"]] * event["count"]
+                end = event["last"] + 1
+            else:
+                waits += [event["t"] - at for at in written[mark : event["hw"]]]
+                mark = event["hw"]
+        return sum(waits) / len(waits), open_for / (until - began)
+
+
+# --- E3: who leads --------------------------------------------------------------------------------------------------
+
+def six_partitions(victim: int = 1, partitions: int = 6, wait: float = 0.0, elect: bool = True, check_every: int = 300,
+                   placement: list[list[int]] | None = None, seed: int = 6) -> pd.DataFrame:
+    """Leaders by broker: at first, with a broker dead, with it back, and after an election of the preferred leaders.
+
+    `wait`: seconds to let pass after the restart, before the election is asked for (if it is). `check_every`: seconds
+    between two looks of the controller for leaders that are not the preferred ones. `placement`: yours, not the controller's.
+    """
+    with world(seed, config={"leader.imbalance.check.interval.seconds": check_every}) as cluster:
+        admin = cluster.admin()
+        admin.create_topic("fleet", partitions, 3, assignment=dict(enumerate(placement)) if placement else None)
+        cluster.wait(lambda: sum(leads(cluster, "fleet").values()) == partitions)
+        seen = [("at first", leads(cluster, "fleet"))]
+        cluster.kill(victim)
+        cluster.wait(lambda: leads(cluster, "fleet")[victim] == 0)
+        seen.append((f"{victim} is dead", leads(cluster, "fleet")))
+        cluster.restart(victim)
+        cluster.wait(lambda: all(len(cluster.isr("fleet", p)) == 3 for p in range(partitions)))
+        cluster.sleep(wait)
+        seen.append((f"{victim} is back" + (f" for {wait:g} s" if wait else ""), leads(cluster, "fleet")))
+        if elect:
+            admin.elect_leaders([("fleet", partition) for partition in range(partitions)])
+            cluster.sleep(1)
+            seen.append(("preferred leaders elected", leads(cluster, "fleet")))
+        return pd.DataFrame([counts for _, counts in seen], index=[when for when, _ in seen]).rename_axis(columns="leads")
+
+
+def heirs(placement: list[list[int]], dead: int) -> dict[int, int]:
+    """How many partitions each survivor leads after `dead` has died: the next replica in the list takes over."""
+    survivors = sorted({broker for replicas in placement for broker in replicas} - {dead})
+    leaders = Counter(next(b for b in replicas if b != dead) for replicas in placement)
+    return {broker: leaders[broker] for broker in survivors}
+
+
+def drawn(count: int = 1000, partitions: int = 6, brokers: int = 3, copies: int = 3, dead: int = 1) -> Counter[str]:
+    """Let the controller's own rule place a topic so many times; what would the survivors lead?"""
+    there = [Broker(n, epoch=n, incarnation=UUID(int=n), end_points=(), fenced=False) for n in range(1, brokers + 1)]
+    shares: Counter[str] = Counter()
+    for seed in range(count):
+        left = heirs(place(there, partitions, copies, Random(seed)), dead)
+        shares[" / ".join(str(n) for n in sorted(left.values()))] += 1
+    return shares
+
+
+# --- E4: what survives ----------------------------------------------------------------------------------------------
+
+def promised(producer: Any, value: str) -> bool:
+    """Is this record acknowledged, within the producer's patience?"""
+    try:
+        producer.send(TOPIC, value, partition=0)
+    except KafkaError:
+        return False
+    return True
+
+
+def one_by_one(records: int = 100, kills: int = 3, controllers: int | None = 3, min_isr: int = 1, pause: float = 5.0,
+               seed: int = 6) -> pd.DataFrame:
+    """Kill one broker after the other. Who leads, how many of `records` acknowledged ones does a new reader find, and is
+    one more record acknowledged?
+
+    `pause`: seconds between two kills; 0 kills them all at once. `controllers=None`: the brokers vote themselves.
+    """
+    rows = []
+    with world(seed, controllers=controllers) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": str(min_isr)})
+        producer = cluster.producer(delivery_timeout=6.0, request_timeout=2.0)
+        kept = {str(number) for number in range(records) if promised(producer, str(number))}
+        for dead in range(kills + 1):
+            if not 0 < dead < kills or pause:
+                rows.append({"brokers dead": dead, **_survey(cluster, producer, kept)})
+            if dead < kills:
+                cluster.kill(dead + 1)
+                cluster.sleep(pause if pause or dead < kills - 1 else 5.0)
+        return pd.DataFrame(rows).set_index("brokers dead")
+
+
+def _survey(cluster: Any, producer: Any, kept: set[str]) -> dict[str, Any]:
+    leader = cluster.leader(TOPIC)
+    found = {record.value for record in read_all(cluster, TOPIC, patience=10.0)} if leader else set()
+    return {"leader": leader or "none", "in sync": str(cluster.isr(TOPIC) if leader else []),
+            "readable": f"{len(kept & found)}/{len(kept)}", "one more is acknowledged": promised(producer, "one more")}
+
+
+def left_behind(seconds: float = 20.0, seed: int = 6) -> dict[str, Any]:
+    """Followers 2 and 3 stand still for `seconds`, then the leader dies: one failure of three."""
+    with world(seed, controllers=3) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+        writer = Writer(cluster, TOPIC, rate=10)
+        cluster.sleep(5)
+        for follower in (2, 3):
+            cluster.hold_follower(follower)
+        cluster.sleep(seconds)
+        writer.stop()
+        cluster.sleep(1)
+        isr, acked = cluster.isr(TOPIC), len(writer.acked)
+        cluster.kill(1)
+        cluster.heal()
+        cluster.sleep(8)
+        alone = {"in sync": isr, "promised": acked, "alive": cluster.alive, "leader": cluster.leader(TOPIC)}
+        cluster.restart(1)
+        cluster.wait(lambda: cluster.leader(TOPIC))
+        writer.finish()
+        found = {record.offset for record in read_all(cluster, TOPIC)}
+        return alone | {"leader later": cluster.leader(TOPIC),
+                        "lost": len({ack.offset for ack in writer.acked} - found)}
+
+
+def frozen_quorum(dead: int = 2, seed: int = 6) -> dict[str, bool]:
+    """With this many of three controllers dead: is a record acknowledged, can a topic be created?"""
+    with world(seed, controllers=3) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+        producer = cluster.producer(delivery_timeout=6.0)
+        promised(producer, "before")                            # its number comes from the controllers
+        for controller in (101, 102, 103)[:dead]:
+            cluster.kill(controller)
+        cluster.sleep(10)
+        wrote = promised(producer, "after")
+        try:
+            cluster.admin(timeout=10.0).create_topic("another", 1, 3)
+        except KafkaError:
+            return {"a record is acknowledged": wrote, "a topic is created": False}
+        return {"a record is acknowledged": wrote, "a topic is created": True}
+
+
+# --- KIP-392 --------------------------------------------------------------------------------------------------------
+
+def next_door(rack: str = "", selector: bool = True, seed: int = 6) -> dict[int, int]:
+    """Fetches that carried records to a reader, by the broker that answered. Brokers stand in racks a, b, c; 1 leads."""
+    with world(seed, racks=["a", "b", "c"], config=SELECTOR if selector else {}) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+        served: Counter[int] = Counter()
+
+        def tap(message: Any) -> None:
+            if message.is_response and message.api is FetchRequest and message.dst == "clients":
+                served[message.src] += any(p.records for t in message.body.responses for p in t.partitions)
+
+        cluster.world.tap(tap)
+        writer, reader = Writer(cluster, TOPIC), Reader(cluster, TOPIC, rack=rack)
+        cluster.sleep(10)
+        writer.finish()
+        reader.stop()
+        return {broker: served[broker] for broker in cluster.ids}

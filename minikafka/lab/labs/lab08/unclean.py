@@ -1,0 +1,252 @@
+"""Lab 8's disasters: a leader that is alone, and then dies.
+
+    end = disaster(min_insync=1, unclean=True)
+    end.acknowledged      [(0, "common 0"), ..., (99, "alone 29")]   every promise, as the producers heard it
+    end.readable          what a new reader finds when all is over
+
+    python -m minikafka.lab.labs.lab08.unclean 1 true        the same as a story, line by line
+
+Owns: the script of section 5, and what its clients were told.
+Invariants
+  I-ROOM-3  `acknowledged` holds what a client was told with acks=all, `readable` what a client read; neither asks a broker
+             for anything that a client could not ask
+"""
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.protocol.producer import ProduceRequest
+
+from minikafka import Cluster
+from minikafka.cluster.settings import PRESETS
+from minikafka.lab.labs.lab08.experiment import NAMES, TOPIC, TP, A, C, D, called, names
+from minikafka.lab.labs.steady import read_all
+from minikafka.log.batch import build
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.client.client import Client
+from minikafka.client.retry import OPEN_OUTCOME
+from minikafka.sim.engine.watched import Told
+
+PRODUCE_VERSION = 9
+Entry = tuple[int, str]                # offset and value
+
+
+@dataclass
+class Disaster:
+    """What one run of the script told. Lists of (offset, value)."""
+
+    min_insync: int
+    unclean: bool
+    cluster: Any
+    acknowledged: list[Entry] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)     # to the records sent while C was alone
+    seen: list[Entry] = field(default_factory=list)            # what a reader had got before C died
+    readable: list[Entry] = field(default_factory=list)        # what a new reader gets when all is over
+    eligible: tuple[int, ...] = ()                             # the ELR while C was alone
+    successor: int | None = None                               # who led after C's death, while C was dead
+    written_later: int = 0                                     # records that were acknowledged before C came back
+
+    @property
+    def lost(self) -> list[Entry]:
+        """Promises that were broken: acknowledged, and not where and what they were."""
+        found = set(self.readable)
+        return [entry for entry in self.acknowledged if entry not in found]
+
+    @property
+    def accepted(self) -> int:
+        """Records that C, alone in the ISR, acknowledged."""
+        return self.answers[Err.NONE.name]
+
+    @property
+    def leader(self) -> str:
+        return "nobody" if self.successor is None else NAMES[self.successor]
+
+
+def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alone: int = 30, later: int = 20,
+             seed: int = 8, cluster: Any = None, moment: Callable[[str], None] = lambda name: None) -> Disaster:
+    """All three have `common` records; A and D get stuck; `alone` more are sent to C with acks=all; C dies.
+
+    If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
+    `moment` is called with the name of each step as it begins: ask, stuck, alone, kill, freeze, later, back, explain.
+    """
+    cluster = cluster or Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
+    end = Disaster(min_insync, unclean, cluster)
+    cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={
+        "min.insync.replicas": str(min_insync), "unclean.leader.election.enable": str(unclean).lower()})
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    send(cluster, end, "common", common)
+    cluster.wait(lambda: all(replica_end(cluster, follower) == common for follower in (A, D)))
+    cluster.sleep(0.5)
+    moment("ask")
+    stay_alone(cluster, end, alone, moment)
+    cluster.sleep(0.5)
+    moment("kill")
+    cluster.kill(C)
+    cluster.sleep(1.0)
+    moment("freeze")
+    end.successor = successor(cluster)
+    cluster.heal()
+    cluster.sleep(1.0)
+    moment("later")
+    if end.successor is not None:
+        end.written_later = send(cluster, end, "later", later)
+    moment("back")
+    cluster.restart(C)
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3, timeout=60)
+    cluster.sleep(1.0)
+    end.readable = contents(cluster)
+    moment("explain")
+    return end
+
+
+def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str], None]) -> None:
+    """A and D get stuck; `records` are sent to C, until it is alone in the ISR and all are answered."""
+    for follower in (A, D):
+        cluster.hold_follower(follower)
+    moment("stuck")
+    told = Told(cluster.world, "strict", None)
+    for number in range(records):
+        answer, offset = one_try(cluster, f"alone {number}", told=told)
+        end.answers[answer] += 1
+        if answer == Err.NONE.name:
+            end.acknowledged.append((offset, f"alone {number}"))
+    cluster.wait(lambda: cluster.isr(TOPIC) == [C])
+    end.eligible = eligible(cluster)
+    end.seen = contents(cluster)
+    moment("alone")
+
+
+def alone(min_insync: int = 2, records: int = 50, seed: int = 8) -> Any:
+    """A cluster in which all three have `records` records, and then A and D were killed: C is alone in the ISR."""
+    cluster = Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
+    cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={"min.insync.replicas": str(min_insync)})
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    with cluster.producer() as producer:
+        for number in range(records):
+            producer.send(TOPIC, f"km {number}", partition=0)
+    for follower in (A, D):
+        cluster.kill(follower)
+    cluster.wait(lambda: cluster.isr(TOPIC) == [C])
+    return cluster
+
+
+def marks(cluster: Any) -> str:
+    """Log end offset and high watermark of C, and how far a new reader gets; all three as ends."""
+    partition = cluster.world.broker(C).replicas.partitions[TOPIC, 0]
+    return (f"log end {partition.log.end_offset}, high watermark {partition.high_watermark}, "
+            f"a reader gets {len(contents(cluster))} records")
+
+
+def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
+    """Sends records with acks=all, one after the other, as any producer would; returns how many were acknowledged."""
+    done = 0
+    with cluster.watch(cluster.producer(name=prefix), prefix) as producer:
+        for number in range(count):
+            try:
+                _, offset = producer.send(TOPIC, f"{prefix} {number}", partition=0)
+            except KafkaError:
+                continue
+            end.acknowledged.append((offset, f"{prefix} {number}"))
+            done += 1
+    return done
+
+
+def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0, told: Told | None = None) -> tuple[str, int]:
+    """Sends one record to C once, without the retries of a producer: (Kafka's name of the answer, offset).
+
+    `told` has the trace know of it, as it would of a watched producer.
+    """
+    client = Client(cluster.world.client_env(), cluster.world.bootstrap, "one try", timeout + 1)
+    request = produce_request(value, acks, timeout, cluster.world.client_env().wall_ms())
+
+    async def ask() -> Any:
+        await client.topic(TOPIC, timeout)     # whoever is dead is asked in vain first; that is not part of the try
+        asked = told.invoke(told.name, "send", topic=TOPIC, partition=0) if told is not None else {}
+        return asked, await client.request(C, request, PRODUCE_VERSION)
+
+    asked, answer = cluster.run(ask())
+    answer = answer.responses[0].partition_responses[0]
+    client.close()
+    error = Err(answer.error_code)
+    if told is not None and error is Err.NONE:
+        told.ok(asked, partition=0, offset=answer.base_offset)
+    elif told is not None:
+        (told.info if error in OPEN_OUTCOME else told.fail)(asked, error=error.name)
+    return error.name, answer.base_offset
+
+
+def produce_request(value: str, acks: int, timeout: float, wall_ms: int) -> Any:
+    """One record for the one partition."""
+    Topic = ProduceRequest.TopicProduceData
+    data = build([(None, value.encode())], timestamp_ms=wall_ms)
+    return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
+        Topic(name=TOPIC, partition_data=[Topic.PartitionProduceData(index=0, records=data)])])
+
+
+def contents(cluster: Any) -> list[Entry]:
+    """What a new reader gets, from the beginning to where it is allowed to read."""
+    return [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
+
+
+def replica_end(cluster: Any, broker: int) -> int:
+    """The log end offset of one running replica."""
+    return int(cluster.world.broker(broker).replicas.partitions[TOPIC, 0].log.end_offset)
+
+
+def eligible(cluster: Any) -> tuple[int, ...]:
+    """The ELR, as the controller has it (KIP-966)."""
+    return tuple(cluster.world.broker(cluster.controller()).image.partition(TOPIC, 0).elr)
+
+
+def successor(cluster: Any, patience: float = 15.0) -> int | None:
+    """Who leads after C's death; None if nobody does within `patience` seconds."""
+    until = cluster.now() + patience
+    while cluster.now() < until:
+        leader = cluster.leader(TOPIC)
+        if leader not in (C, None):
+            return int(leader)
+        cluster.sleep(0.1)
+    return None
+
+
+# --- as a story -------------------------------------------------------------------------------------------------------
+
+def story(end: Disaster) -> Iterator[str]:
+    """What happened, from the trace: faults, who led, who was in sync, who threw records away; then the ledger."""
+    events = [e for e in end.cluster.trace.events("fault", "isr", "role", "truncate") if e.get("tp", TP) == TP]
+    began = next(e["t"] for e in events if e["k"] == "isr")
+    for event in events:
+        if event["t"] >= began and (told := sentence(event)):
+            yield f"{event['t'] - began:6.2f} s  {told}"
+    yield (f"acknowledged {len(end.acknowledged)}, of these by C alone {end.accepted}; readable at the end {len(end.readable)}; "
+           f"lost {len(end.lost)}")
+
+
+def sentence(event: dict[str, Any]) -> str | None:
+    who = NAMES.get(event["b"], "")
+    if event["k"] == "isr":
+        return f"{who}: the ISR is {names(event['isr'])} ({called(event['why'])})"
+    if event["k"] == "role" and event["role"] == "leader":
+        return f"{who} leads, epoch {event['epoch']}"
+    if event["k"] == "truncate" and event["from"] > event["to"]:
+        return f"{who} throws away its records {event['to']} to {event['from'] - 1}"
+    if event["k"] == "fault" and event.get("node") in NAMES:
+        return f"{event['fault']} {NAMES[event['node']]}"
+    return None
+
+
+def main(argv: Sequence[str]) -> int:
+    """min.insync.replicas, unclean election (true or false), and perhaps how many records are common, and C's alone."""
+    common, alone = [int(number) for number in argv[2:]] or (70, 30)
+    end = disaster(int(argv[0]), argv[1] == "true", common=common, alone=alone)
+    print("\n".join(story(end)))
+    end.cluster.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,216 @@
+"""Who is around the partition: producers, groups, controllers, each on a card; and the ledger below them.
+
+Owns: the cards' grid, and what is left out when there are too many (it is counted, never silently dropped).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
+from minikafka.lab.picture.frame import Frame, Group, Producer, Progress, Quorum
+from minikafka.lab.picture.sentences import words
+
+SIDE, GAP = 24, 14
+LINE = 27
+CARD = 330      # least pixels of a card
+PRODUCERS, GROUPS, PARTITIONS = 3, 4, 4  # cards, and lines of a group's card
+
+
+class Card(NamedTuple):
+    """What to draw and how many lines it takes below its title."""
+
+    lines: int
+    draw: Callable[[Paper, float, float, float], None]
+
+
+def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
+    """The grid of cards below y; returns where it ends."""
+    producers, groups = frame.producers[:PRODUCERS], frame.groups[:GROUPS]
+    number = len(producers) + len(groups) + 1
+    columns = min(2 if number in (2, 4) else 3, max(1, int((paper.width - 2 * SIDE + GAP) // (CARD + GAP))))
+    wide = (paper.width - 2 * SIDE - (columns - 1) * GAP) / columns
+    chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
+    cards = [_producer(each, wide - 32) for each in producers] + [_group(each, chosen) for each in groups]
+    cards.insert(number - 1 if number < 4 else len(producers), _quorum(frame.quorum, wide - 32))
+    for start in range(0, len(cards), columns):
+        row = cards[start:start + columns]
+        high = 42 + LINE * max(card.lines for card in row)
+        for place, card in enumerate(row):
+            x = round(SIDE + place * (wide + GAP), 1)
+            paper.rect(x, y, wide, high, "box", 10)
+            card.draw(paper, x + 16, y, wide - 32)
+        y += high + GAP
+    return _draw_left_out(paper, frame, y)
+
+
+def _draw_left_out(paper: Paper, frame: Frame, y: float) -> float:
+    more = [f"{len(names) - most} more {what}: {', '.join(names[most:])}"
+            for names, most, what in (([each.name for each in frame.producers], PRODUCERS, "producers"),
+                                      ([each.name for each in frame.groups], GROUPS, "groups")) if len(names) > most]
+    if not more:
+        return y
+    paper.text(SIDE, y + 8, "; ".join(more), "soft", room=paper.width - 2 * SIDE)
+    return y + 24
+
+
+def _title(paper: Paper, x: float, y: float, wide: float, title: str, note: str, look: str) -> None:
+    taken = paper.text(x + wide, y + 25, note, look, anchor="end", room=wide * 0.68) if note else 0
+    paper.text(x, y + 25, title, "", 16, True, room=wide - taken - 12)
+
+
+def _sides(wide: float) -> int:
+    """How many labels with their values stand side by side."""
+    return 2 if wide < 480 else 3
+
+
+def _pairs(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
+    """Labels with their values; each column as wide as it needs, and what is left shared."""
+    sides = _sides(wide)
+    needs = [max(width(label) + width(value, 17, True) for label, value, _ in pairs[side::sides]) + 8
+             for side in range(sides)]
+    spare = max(0.0, wide - 22 * (sides - 1) - sum(needs)) / sides
+    left, end = x, x + wide
+    for side, need in enumerate(needs):
+        right = min(left + need + spare, end)
+        for line, (label, value, look) in enumerate(pairs[side::sides]):
+            taken = paper.text(left, y + 52 + line * LINE, label, "soft", room=right - left)
+            paper.text(right, y + 52 + line * LINE, value, look, 17, True, "end", right - left - taken - 6)
+        left = right + 22
+
+
+def _producer(producer: Producer, wide: float) -> Card:
+    pairs = words.producer(producer)
+    lines = -(-len(pairs) // _sides(wide))
+    late = producer.oldest_wait is not None and producer.waiting > 0
+    waits = f"oldest waits {words.seconds(producer.oldest_wait)}"
+    note = words.acks(producer) + (f" · {waits}" if late else "")
+    look = "wait" if late and (producer.oldest_wait or 0) > 1 else "soft"
+
+    def draw(paper: Paper, x: float, y: float, wide: float) -> None:
+        paper.open("producer", name=producer.name)
+        _title(paper, x, y, wide, f"Producer {producer.name}", note, look)
+        _pairs(paper, pairs, x, y, wide)
+        if producer.last_error:
+            paper.text(x, y + 52 + lines * LINE, f"last error {producer.last_error}", "wait", room=wide)
+        paper.close()
+    return Card(lines + bool(producer.last_error), draw)
+
+
+def _quorum(quorum: Quorum, wide: float) -> Card:
+    pairs = words.quorum(quorum)
+
+    def draw(paper: Paper, x: float, y: float, wide: float) -> None:
+        paper.open("controllers", active=quorum.active)
+        _title(paper, x, y, wide, "Controllers", f"epoch {words.offset(quorum.epoch)}", "soft")
+        _pairs(paper, pairs, x, y, wide)
+        paper.close()
+    return Card(-(-len(pairs) // _sides(wide)), draw)
+
+
+def _group(group: Group, chosen: str) -> Card:
+    """A line per partition: the chosen one first, then those furthest behind."""
+    progress = sorted(group.progress, key=lambda each: (each.partition != chosen, -(each.lag or 0)))
+    shown, rest = progress[:PARTITIONS], len(progress) - PARTITIONS
+    lines = max(3, 1 + len(shown) + (rest > 0))
+
+    def draw(paper: Paper, x: float, y: float, wide: float) -> None:
+        paper.open("group", name=group.name)
+        _title(paper, x, y, wide, f"Group {group.name}", words.group(group), "soft")
+        columns = _columns(shown, wide)
+        heads = ("partition", "member", "position", "committed", "lag")
+        _draw_progress_line(paper, x, y + 50, columns, heads, "soft")
+        for place, each in enumerate(shown, 1):
+            name = shorten_name(each.partition, columns[0][1])
+            values = (name, words.member(group, each), words.offset(each.position),
+                      words.offset(each.committed), words.count(each.lag))
+            _draw_progress_line(paper, x, y + 50 + place * LINE, columns, values, "")
+        if not shown:
+            paper.text(x, y + 50 + LINE, "no partition told of", "soft")
+        if rest > 0:
+            paper.text(x, y + 50 + (1 + len(shown)) * LINE, f"and {rest} more partitions", "soft")
+        paper.close()
+    return Card(lines, draw)
+
+
+def _columns(progress: list[Progress], wide: float) -> list[tuple[float, float, str]]:
+    """(x, room, anchor) of partition, member, position, committed, lag: numbers as wide as they are, names the rest."""
+    numbers = [max([width(head)] + [width(text, 14, True) for text in texts]) for head, texts in (
+        ("position", [words.offset(each.position) for each in progress]),
+        ("committed", [words.offset(each.committed) for each in progress]),
+        ("lag", [words.count(each.lag) for each in progress]))]
+    scale = min(1.0, (wide * 0.75) / (sum(numbers) + 30))
+    numbers = [each * scale for each in numbers]
+    names = wide - sum(numbers) - 4 * 9
+    first = min(names * 0.62, max([width("partition")] + [width(each.partition) for each in progress]))
+    columns = [(0.0, first, "start"), (first + 9, names - first, "start")]
+    x = names + 9
+    for number in numbers:
+        x += 9 + number
+        columns.append((x, number, "end"))
+    return columns
+
+
+def _draw_progress_line(paper: Paper, x: float, y: float, columns: list[tuple[float, float, str]],
+                        values: tuple[str, ...], look: str) -> None:
+    for place, ((at, room, anchor), value) in enumerate(zip(columns, values)):
+        paper.text(x + at, y, value, look, 14, place > 1 and not look, anchor, room)
+
+
+def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
+    """The cards as one line each, for a projector: what the class looks at is the lanes."""
+    chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
+    latest = sorted(frame.producers, key=lambda producer: -(producer.oldest_wait or 0))
+    lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
+    for group in frame.groups[:1]:
+        for each in [each for each in group.progress if each.partition == chosen][:1]:
+            lines.append(("group", f"Group {group.name}", [
+                ("position", words.offset(each.position), ""), ("committed", words.offset(each.committed), ""),
+                ("lag", words.count(each.lag), "")]))
+    lines.append(("controllers", "Controllers", words.quorum(frame.quorum)))
+    names = min(240.0, max(width(title, 16, True) for _, title, _ in lines))
+    for part, title, pairs in lines:
+        y += LINE
+        paper.open(part)
+        paper.text(SIDE, y, title, "", 16, True, room=names)
+        x = SIDE + names + 20
+        for label, value, look in pairs:
+            if x + width(label) + width(value, 16, True) + 8 > paper.width - SIDE:
+                break
+            x += paper.text(x, y, label, "soft") + 7
+            x += paper.text(x, y, value, look, 16, True) + 20
+        paper.close()
+    return y + 14
+
+
+def draw_ledger(paper: Paper, frame: Frame, y: float) -> float:
+    """One strip: what was promised, and what became of it."""
+    entries = words.ledger(frame.ledger)
+    wide = paper.width - 2 * SIDE
+    cuts = [[entries[at:at + some] for at in range(0, len(entries), some)] for some in (len(entries), 4, 3, 2)]
+    rows = next((rows for rows in cuts if all(_gap(row, wide - 32) >= 12 for row in rows)), cuts[-1])
+    paper.open("ledger")
+    paper.rect(SIDE, y, wide, 12 + 28 * len(rows), "box", 8)
+    for place, row in enumerate(rows):
+        _draw_entries(paper, row, SIDE + 16, y + 27 + 28 * place, wide - 32)
+    paper.close()
+    return y + 12 + 28 * len(rows)
+
+
+def _draw_entries(paper: Paper, row: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
+    gap = min(90.0, _gap(row, wide))
+    for label, value, look in row:
+        paper.open("entry", name=label, value=value)
+        taken = paper.text(x, y, label, "soft")
+        paper.text(x + taken + 8, y, value, look, 18, True)
+        paper.close()
+        x += _need(label, value) + gap
+
+
+def _need(label: str, value: str) -> float:
+    return width(label) + 8 + width(value, 18, True)
+
+
+def _gap(row: list[tuple[str, str, str]], wide: float) -> float:
+    """Pixels between the entries of a row that is as wide as this."""
+    return (wide - sum(_need(label, value) for label, value, _ in row)) / max(1, len(row) - 1)

@@ -1,0 +1,170 @@
+"""The log of one replica: cells, folded stretches, ghosts, and the labels that belong to this log alone.
+
+Owns: what a record looks like. Solid: readable. Dashed: written, above the high watermark. Dotted: the trace does not
+tell. Tint: the leader epoch it was written in. A tick: its producer was told that it is stored. Hatched: it was here
+and was cut off; in red, if it had been acknowledged.
+
+Invariant
+  I-CELLS-1  a record that the frame names is drawn once: as a cell, in a folded stretch, or as a ghost
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+from minikafka.lab.picture.draw.axis import CAP, GAP, Axis
+from minikafka.lab.picture.draw.packing import Rows
+from minikafka.lab.picture.draw.paper import DIGIT, Paper, shorten, width
+from minikafka.lab.picture.draw.theme import EPOCHS
+from minikafka.lab.picture.frame import Cell, Ghost, Lane, Partition
+from minikafka.lab.picture.sentences import words
+
+HIGH = 36       # pixels of a cell
+UNDER = 20      # pixels of a row under the cells
+THIN = 7        # a narrower cell has no edge of its own
+GHOSTS = 8      # of a lane, the latest
+TICK = "l2.6 3 4.6-6"
+
+
+def draw_log(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
+    """The cells of one lane, from y to y + HIGH."""
+    dim = lane.process in ("killed", "stopped")
+    paper.raw(f'<g data-part="log"{" class=" + chr(34) + "dim" + chr(34) if dim else ""}>')
+    _folded(paper, lane, chosen, axis, y)
+    _cells(paper, lane.cells[-CAP:], axis, y)
+    paper.close()
+
+
+def _cells(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
+    cells = tuple(cell for cell in cells if cell.offset >= (axis.first or 0))
+    thin = " thin" if axis.cell < THIN else ""
+    wide = axis.cell if thin else axis.cell - (GAP if axis.cell > 12 else 1.5)
+    middle, raw = round(wide / 2, 1), paper.parts.append
+    shape = f'y="{y:g}" width="{wide:.1f}" height="{HIGH}"' + ("" if thin else f' rx="{min(5.0, wide / 4):.1f}"')
+    for cell in cells:
+        x, offset = axis.x(cell.offset), cell.offset
+        look = "c" if cell.readable else "w" if cell.readable is False else "u"
+        tint = "eu" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
+        raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}{thin}"/>')
+        if axis.numbered:
+            number = str(offset)
+            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if cell.readable else "q")
+    if thin:
+        _outlines(paper, cells, axis, y)
+    stamps = [f"M{axis.x(cell.offset) + wide / 2 - 4:.1f} {y + 30:g}{TICK}" if wide >= 12 else
+              f"M{axis.x(cell.offset):.1f} {y + 32:g}h{wide:.1f}" for cell in cells if cell.acked]
+    if stamps:
+        raw(f'<path data-part="acked" class="tick" d="{"".join(stamps)}"/>')
+
+
+def _outlines(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
+    """Cells too thin for an edge of their own share one with their neighbours of the same kind."""
+    for readable, run in groupby(enumerate(cells), key=lambda each: (each[1].readable, each[1].offset - each[0])):
+        members = [cell for _, cell in run]
+        left, right = axis.x(members[0].offset), axis.x(members[-1].offset + 1)
+        paper.rect(left, y, right - left, HIGH, "run" if readable[0] else "run w", 3)
+
+
+def _folded(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
+    for each in axis.folds(lane):
+        left, right = axis.x(each.start), axis.x(each.end)
+        right = max(right - GAP, left + 6)
+        watermark = chosen.high_watermark if lane.high_watermark is None else lane.high_watermark
+        paper.open("folded", offset=each.start, end=each.end)
+        if watermark is not None and each.start < watermark < each.end:
+            cut = axis.x(watermark)
+            paper.rect(left, y, cut - left, HIGH, "fold", 5)
+            paper.rect(cut, y, right - cut, HIGH, "fold w", 5)
+        else:
+            hidden = watermark is not None and each.start >= watermark
+            paper.rect(left, y, right - left, HIGH, "fold w" if hidden else "fold", 5)
+        label = words.span(each.start, each.end)
+        if width(label) <= right - left - 4:
+            paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")
+        paper.close()
+
+
+class Under(NamedTuple):
+    """One thing in a row under the cells: a ghost, or the high watermark as this replica knows it (`ghost` None)."""
+
+    row: int
+    x: float
+    label: str
+    at: float            # x of the label
+    below: int           # rows that the label stands below the ghost
+    ghost: Ghost | None
+
+
+def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int, list[Under]]:
+    """(rows needed, what stands in the rows under the cells): ghosts, and this replica's own high watermark."""
+    rows, placed = Rows(16), []
+    for ghost in lane.ghosts[-GHOSTS:]:
+        each = _place_ghost(rows, ghost, axis, limit)
+        if each is not None:
+            placed.append(each)
+    if lane.high_watermark is not None and lane.high_watermark != chosen.high_watermark:
+        x = axis.x(lane.high_watermark)
+        label = f"knows HW {lane.high_watermark}"
+        at = _beside(x, width(label), axis.x(chosen.high_watermark or 0), limit)
+        used = max(1, rows.used)
+        row = rows.take(min(x, at), max(x, at + width(label)))
+        fits = row is not None and row < used  # it comes and goes with every fetch: no row is made for it
+        placed.append(Under(row if fits else 0, x, label if fits else "", at, 0, None))
+        return used, placed
+    return rows.used, placed
+
+
+def _beside(x: float, wide: float, line: float, limit: float) -> float:
+    """Where the label of a line at x stands: right of it, right of `line` if that would cross it, or left of it."""
+    crossed = x + 3 < line < x + 11 + wide
+    at = line + 6 if crossed else x + 7
+    return at if at + wide <= limit else x - 7 - wide
+
+
+def _place_ghost(rows: Rows, ghost: Ghost, axis: Axis, limit: float) -> Under | None:
+    """Its label right of it, left of it, or below it."""
+    left, right = axis.x(ghost.start), _ghost_end(ghost, axis)
+    room, bold = limit - axis.left, bool(ghost.acked)
+    texts = words.ghost(ghost), words.ghost(replace(ghost, epoch=None))
+    label = next((text for text in texts if width(text, 14, bold) <= room), shorten(texts[-1], room, 14, bold))
+    wide = width(label, 14, bold)
+    if right + 6 + wide <= limit:
+        row, at, below = rows.take(left, right + 6 + wide), right + 6, 0
+    elif left - 6 - wide >= axis.left:
+        row, at, below = rows.take(left - 6 - wide, right), left - 6 - wide, 0
+    else:
+        at, below = max(axis.left, min(left, limit - wide)), 1
+        row = rows.take_two(min(left, at), max(right, at + wide))
+    return None if row is None else Under(row, left, label, at, below, ghost)
+
+
+def _ghost_end(ghost: Ghost, axis: Axis) -> float:
+    return max(axis.x(ghost.end) - GAP, axis.x(ghost.start) + 18)
+
+
+def draw_under(paper: Paper, placed: list[Under], axis: Axis, y: float) -> None:
+    """Ghosts and the replica's own watermark; y: the bottom of the cells."""
+    for each in placed:
+        top = y + 4 + each.row * UNDER
+        if each.ghost is None:
+            paper.open("lane-hw", "the high watermark as this replica knows it")
+            paper.line(each.x - 1.5, y - HIGH - 3, each.x - 1.5, top + 13, "hw dash")
+            if each.label:
+                paper.text(each.at, top + 12, each.label, "blue halo")
+            paper.close()
+        else:
+            _draw_ghost(paper, each, each.ghost, axis, top)
+
+
+def _draw_ghost(paper: Paper, place: Under, ghost: Ghost, axis: Axis, y: float) -> None:
+    lost = bool(ghost.acked)
+    paper.open("ghost", words.ghost(ghost), offset=ghost.start, end=ghost.end, acked=ghost.acked)
+    look, last = "lostghost" if lost else "ghost", _ghost_end(ghost, axis)
+    if axis.cell >= 8 and ghost.end - ghost.start <= 60 and axis.x(ghost.end) - axis.x(ghost.start) >= 18:
+        edges = [axis.x(offset) for offset in range(ghost.start, ghost.end + 1)]
+        paper.path("".join(f"M{a:g} {y:g}H{b - GAP:.1f}v15H{a:g}Z" for a, b in zip(edges, edges[1:])), look)
+    else:
+        paper.rect(place.x, y, last - place.x, 15, look, 3)
+    paper.text(place.at, y + 12 + place.below * UNDER, place.label, "bad halo" if lost else "soft halo", bold=lost)
+    paper.close()

@@ -1,0 +1,121 @@
+"""What stands under the lanes: a ruler where cells are too narrow for numbers, leader epochs, fingers of consumers, and
+the micro-batches of Spark queries.
+
+Owns: the legend of the tints, and the places of consumers on the offset axis. A triangle is a position (what will be
+handed out next), a flag is a committed offset (where the next owner of the partition begins). A bracket is a batch,
+dashed until its commit is in the query's checkpoint: what is dashed is what a restart does again.
+"""
+from __future__ import annotations
+
+from minikafka.lab.picture.draw.axis import GAP, Axis
+from minikafka.lab.picture.draw.packing import Rows
+from minikafka.lab.picture.draw.paper import Paper, shorten, width
+from minikafka.lab.picture.draw.theme import EPOCHS
+from minikafka.lab.picture.frame import Finger, Partition, Query
+from minikafka.lab.picture.sentences import words
+
+RULER, ROW, ROWS = 20, 22, 4
+QUERIES, NAMES = 2, 203  # queries that are drawn; pixels left of the log for their names
+POSITION, COMMITTED = "M0 0L7 13H-7Z", "M0 0V13M0 0h10l-3 4l3 4H0"
+
+
+def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+    """Everything below y; returns where it ends."""
+    y += 2
+    if axis.pieces and not axis.numbered and axis.cell:
+        y = _draw_ruler(paper, axis, y)
+    y = _draw_epochs(paper, chosen, axis, y, right)
+    y = _draw_fingers(paper, chosen, axis, y, right)
+    for query in chosen.queries[:QUERIES]:
+        _draw_query(paper, query, axis, y)
+        y += 2 * ROW + 4
+    return y
+
+
+def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
+    digits = width(str(axis.pieces[-1].end))
+    rows = Rows(1, gap=8)
+    paper.open("ruler")
+    for offset in axis.ticks(digits + 16):
+        x = axis.x(offset) + (axis.cell - GAP) / 2
+        half = width(str(offset)) / 2
+        if rows.take(x - half, x + half) is not None:
+            paper.path(f"M{x:g} {y:g}v5", "stem")
+            paper.text(x, y + 17, str(offset), "soft", anchor="middle")
+    paper.close()
+    return y + RULER + 4
+
+
+def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+    if not chosen.epochs:
+        return y
+    first, second = Rows(1, gap=6), Rows(1, gap=6)
+    for each in reversed(chosen.epochs):
+        left, end = axis.x(each.start), max(axis.x(each.end) - GAP, axis.x(each.start) + 5)
+        label = words.epoch(each, chosen.epoch)
+        paper.open("epoch", f"{label}: {words.span(each.start, each.end)}" if each.end > each.start else label,
+                   epoch=each.epoch)
+        paper.rect(left, y, end - left, 7, f"e{each.epoch % EPOCHS} c", 2)
+        for rows, line, text in ((rows, line, text) for rows, line in ((first, 23), (second, 23 + ROW))
+                                 for text in (label, words.short_epoch(each), f"epoch {each.epoch}")):
+            at = min(left, right - width(text))
+            if rows.take(at, at + width(text)) is not None:
+                paper.text(at, y + line, text, "soft halo")
+                break
+        paper.close()
+    return y + 12 + min(2, len(chosen.epochs)) * ROW  # whether the second row is used or not: nothing jumps
+
+
+def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+    rows = Rows(ROWS)
+    for offset, names in _merged(chosen.fingers):
+        x = axis.x(offset) - GAP / 2
+        label = shorten(" · ".join(f"{', '.join(who)} {kind}" for kind, who in names.items()), 300) + f" {offset}"
+        wide, icons = width(label), 16 * len(names)
+        sides = [(x - 7, x + icons + wide, x + icons, "start"), (x - 12 - wide, x + icons - 8, x - 11, "end")]
+        for left, end, at, anchor in sides:
+            row = rows.take(left, end, stem=x) if left >= 12 and end <= right + 14 else None
+            if row is not None:
+                paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
+                break
+        _draw_icons(paper, offset, names, x, y, row or 0)
+    return y + max(2, rows.used) * ROW + 6 if chosen.fingers else y
+
+
+def _draw_query(paper: Paper, query: Query, axis: Axis, y: float) -> None:
+    """A Spark query: its name and how far it is, and a bracket over the offsets of each of its last batches."""
+    paper.open("query", f"Spark query {query.name}: {words.query(query)}", name=query.name)
+    paper.text(axis.left - NAMES, y + 14, f"Spark {query.name}", "", 14, True, room=NAMES - 12)
+    paper.text(axis.left - NAMES, y + 14 + ROW, words.query(query), "soft", room=NAMES - 12)
+    if query.watermark:
+        paper.text(axis.left, y + 14 + ROW, words.watermark(query), "soft")
+    for batch in query.batches:
+        left = axis.left if batch.start is None else axis.x(batch.start)
+        end = max(axis.x(batch.end) - GAP, left + 3)
+        paper.open("batch", words.batch(batch), batch=batch.number, done=str(batch.done).lower())
+        paper.path(f"M{left:g} {y:g}v6H{end:g}v-6", "pen" if batch.done else "pen dash")
+        if width(str(batch.number)) + 6 <= end - left:
+            paper.text((left + end) / 2, y + 21, str(batch.number), "soft", anchor="middle")
+        paper.close()
+    paper.close()
+
+
+def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float, y: float, row: int) -> None:
+    """A stem to the lanes, and beside each other the shapes of what is at this offset."""
+    top = y + row * ROW
+    paper.path(f"M{x:g} {y - 6:g}V{top:g}", "stem")
+    for place, (kind, who) in enumerate(names.items()):
+        paper.open("finger", f"{', '.join(who)} {kind} {offset}", kind=kind, offset=offset)
+        shape, look = (POSITION, "fgood") if kind == "position" else (COMMITTED, "flag")
+        paper.path(shape, look, x + 13 * place, top + 2)
+        paper.close()
+
+
+def _merged(fingers: tuple[Finger, ...]) -> list[tuple[int, dict[str, list[str]]]]:
+    """(offset, kind -> whose) from the last offset to the first: what is at one place shares a label."""
+    places: dict[int, dict[str, list[str]]] = {}
+    for finger in sorted(fingers, key=lambda finger: finger.kind != "position"):
+        names = places.setdefault(finger.offset, {}).setdefault(finger.kind, [])
+        if finger.who not in names:
+            names.append(finger.who)
+    return sorted(places.items(), reverse=True)

@@ -1,0 +1,104 @@
+"""Small multiples: a tile per partition, so that the one that is in trouble is seen before it is chosen.
+
+Owns: which partitions get a tile when there are too many (those in trouble first, then those of the chosen topic), and
+what a tile tells.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
+from minikafka.lab.picture.draw.shapes import draw_crown, draw_level
+from minikafka.lab.picture.frame import Frame, Level, Row
+from minikafka.lab.picture.sentences import words
+
+SIDE, GAP, HIGH = 24, 10, 74
+TILE = 196      # least pixels of a tile
+TILES = 24      # at most that many; the others are counted
+
+
+def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES) -> float:
+    """Tiles below y if there is more than one partition, in so many rows at most; returns where they end."""
+    if not _wanted(frame):
+        return y
+    columns = min(int((paper.width - 2 * SIDE + GAP) // (TILE + GAP)), len(frame.rows))
+    wide = (paper.width - 2 * SIDE + GAP) / columns - GAP
+    wide = min(wide, 330)
+    topic = frame.chosen.topic if frame.chosen else None
+    name = f"{topic}-{frame.chosen.index}" if frame.chosen else None
+    shown, left_out = _shown(frame.rows, topic, name, min(TILES - TILES % columns, rows * columns))
+    for place, row in enumerate(shown):
+        x, top = SIDE + place % columns * (wide + GAP), y + place // columns * (HIGH + GAP)
+        _draw_tile(paper, row, row.name == name, round(x, 1), top, wide)
+    y += -(-len(shown) // columns) * (HIGH + GAP)
+    if left_out:
+        others = "1 more partition, not" if left_out == 1 else f"{words.count(left_out)} more partitions, none of them"
+        paper.text(SIDE, y + 12, f"and {others} in more trouble", "soft")
+        y += 24
+    return y + 4
+
+
+def _wanted(frame: Frame) -> bool:
+    """More than one partition; the metadata log counts only when it is the one that is shown."""
+    own = [row for row in frame.rows if not row.name.startswith(words.METADATA)]
+    return len(own) > 1 or len(frame.rows) > 1 and frame.chosen is not None and frame.chosen.topic == words.METADATA
+
+
+def _shown(rows: Sequence[Row], topic: str | None, name: str | None, most: int) -> tuple[list[Row], int]:
+    """As many rows as fit, in their order; first to stay: the chosen one, those in trouble, those of its topic."""
+    if len(rows) <= most:
+        return list(rows), 0
+    worst = [Level.BAD, Level.WAIT, Level.UNKNOWN, Level.GOOD]
+    ranked = sorted(rows, key=lambda row: (row.name != name, worst.index(row.level), row.name.rpartition("-")[0] != topic))
+    kept = {row.name for row in ranked[:most]}
+    return [row for row in rows if row.name in kept], len(rows) - most
+
+
+def _draw_tile(paper: Paper, row: Row, chosen: bool, x: float, y: float, wide: float) -> None:
+    paper.open("row", partition=row.name, level=row.level, leader=row.leader)
+    paper.rect(x, y, wide, HIGH, "sel" if chosen else "box", 8)
+    draw_level(paper, row.level, x + 16, y + 17)
+    inner, right = x + 30, x + wide - 10
+    right -= _draw_leader(paper, row, right, y + 22)
+    name = shorten_name(row.name, right - inner - 8, 14, chosen)
+    paper.text(inner, y + 22, name, "", 14, chosen, room=right - inner - 8, full=row.name)
+    _draw_replicas(paper, row, x + 10, y + 42, wide)
+    label = f"HW {words.offset(row.high_watermark)}"
+    taken = paper.text(x + 10, y + 64, label, "blue", 14, True, room=wide - 20)
+    end = f"end {words.offset(row.log_end)}"
+    if taken + 10 + width(end) <= wide - 20:
+        paper.text(x + 20 + taken, y + 64, end, "soft")
+    paper.close()
+
+
+def _draw_leader(paper: Paper, row: Row, right: float, y: float) -> float:
+    """Crown, leader, epoch at the right of a tile; returns the width taken."""
+    if row.leader is None:
+        return paper.text(right, y, "no leader", "bad", 14, True, "end")
+    label = f"{row.leader} e{words.offset(row.epoch)}"
+    taken = paper.text(right, y, label, "", 14, True, "end")
+    draw_crown(paper, row.leader, "worn", right - taken - 22, y - 11, 0.55)
+    return taken + 24
+
+
+def _draw_replicas(paper: Paper, row: Row, x: float, y: float, wide: float) -> None:
+    """The replicas by number, those in sync bold and underlined; the lag of the group furthest behind."""
+    end = x + wide - 20
+    if row.lag is not None:
+        end -= paper.text(end, y, f"lag {words.count(row.lag)}", "", 14, anchor="end", room=wide / 2) + 8
+    if row.isr is None:
+        paper.text(x, y, "in sync ?", "soft", room=end - x)
+        return
+    at = x + paper.text(x, y, "in sync", "soft") + 8
+    for broker in row.replicas if row.replicas is not None else row.isr:
+        inside = broker in row.isr
+        if at + width(str(broker), 14, True) > end - 12:
+            if at + 14 <= end:
+                paper.text(at, y, "…", "soft")
+            break
+        taken = paper.text(at, y, str(broker), "" if inside else "soft", 14, inside)
+        if inside:
+            paper.rect(at, y + 3, taken, 2.5, "fgood")
+        else:
+            paper.line(at - 2, y - 5, at + taken + 2, y - 5, "rule")
+        at += taken + 9

@@ -1,0 +1,84 @@
+"""A frame as SVG: the one page of the live view, the recorded run, the static picture and the tests.
+
+    to_svg(frame)                                  follows the page's theme
+    to_svg(frame, theme="dark", size="projector")  fixed, with type for the last row of the class
+
+Owns: the order of the parts, the root element. Real Kafka has nothing like it; its tools print tables of the moment.
+
+Every part can be found by a page or a test: data-part is one of head, sentence, broker, row, partition, lane, crown,
+cell, acked, folded, ghost, lane-hw, stopwatch, check, flow, hw, lso, start, isr, min, epoch, finger, producer, group,
+controllers, ledger, entry, timeline, mark; with data-broker, data-offset, data-partition and so on.
+
+Invariants
+  I-SVG-1  equal frames give equal strings; nothing but the frame, the theme and the size is looked at
+  I-SVG-2  the ids of a picture are its own, so that several may stand on one page
+"""
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import blake2s
+
+from minikafka.lab.picture.draw.cards import draw_brief, draw_cards, draw_ledger
+from minikafka.lab.picture.draw.head import draw_head
+from minikafka.lab.picture.draw.lanes import LANE, draw_partition
+from minikafka.lab.picture.draw.paper import Paper, escape
+from minikafka.lab.picture.draw.strip import TILES, draw_strip
+from minikafka.lab.picture.draw.theme import WIDTHS, fitting, style
+from minikafka.lab.picture.draw.timeline import draw_timeline
+from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.sentences import words
+
+FONT = "Inter,system-ui,'DejaVu Sans',Verdana,sans-serif"
+
+
+def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None, pixels: float | None = None) -> str:
+    """The picture as one SVG element; theme auto, light or dark; size page or projector; `pixels`: how wide its place is.
+
+    `name` is its id on the page, made from the content if not given. A view that draws again and again gives its own.
+    """
+    paper, high = draw(frame, size, pixels)
+    body = "".join(paper.parts)
+    if name is None:
+        name = "mk" + blake2s(f"{theme} {size} {body}".encode(), digest_size=5).hexdigest()
+    summary = escape(describe(frame))
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" viewBox="0 0 {paper.width:g} {high:g}" width="100%" '
+            f'role="img" aria-label="{summary}" font-family="{FONT}" font-size="14" data-part="picture" '
+            f'data-t="{frame.t:.3f}"><title>{summary}</title>{style(name, theme)}'
+            f'<rect class="paper" width="{paper.width:g}" height="{high:g}"/>{body}</svg>')
+
+
+def image(svg: str) -> str:
+    """A picture as an <img>, which is what most pages show.
+
+    JupyterLab shows no image/svg+xml of a file that it does not trust, and some repositories' pages take its style sheet out.
+    Who refuses images in data: addresses shows the picture's sentence instead.
+    """
+    said = re.search('aria-label="([^"]*)"', svg)
+    code = b64encode(svg.encode()).decode()
+    return f'<img width="100%" alt="{said[1] if said else ""}" src="data:image/svg+xml;base64,{code}">'
+
+
+def draw(frame: Frame, size: str = "page", pixels: float | None = None) -> tuple[Paper, float]:
+    """The paper with everything on it, and its height."""
+    paper = Paper(WIDTHS[size] if pixels is None else fitting(size, pixels))
+    brief = size == "projector"
+    y = draw_head(paper, frame, 12, not brief or not _all_in_lanes(frame))
+    y = draw_strip(paper, frame, y + 6, 1 if brief else TILES)
+    if frame.chosen is not None:
+        y = draw_partition(paper, frame.chosen, frame.flows, y + 4, LANE - 8 if brief else LANE)
+    y = draw_brief(paper, frame, y + 8) if brief else draw_cards(paper, frame, y + 12)
+    y = draw_ledger(paper, frame, y)
+    y = draw_timeline(paper, frame, y + (4 if brief else 10), 1 if brief else 3)
+    return paper, round(y + (8 if brief else 14))
+
+
+def _all_in_lanes(frame: Frame) -> bool:
+    lanes = {lane.broker for lane in frame.chosen.lanes} if frame.chosen else set()
+    return {each.id for each in frame.brokers} <= lanes
+
+
+def describe(frame: Frame) -> str:
+    """The picture in one line, for those who hear it."""
+    what = "cluster" if frame.chosen is None else " ".join(words.title(frame.chosen))
+    return f"{what} at {words.clock(frame.t)}: {frame.sentence.text}"

@@ -1,0 +1,88 @@
+"""What events of watched clients and of group coordinators do to the state.
+
+Owns: nothing; HANDLERS, one function a kind.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN, Consumer, Group, Producer, is_in_doubt
+
+if TYPE_CHECKING:
+    from minikafka.lab.picture.facts.state import Event, State
+
+
+def _sent(state: State, event: Event) -> None:
+    state.account.producers_told = True
+    state.producers.setdefault(event["client"], Producer()).send(event)
+
+
+def _acked(state: State, event: Event) -> None:
+    producer = state.producers.setdefault(event["client"], Producer())
+    began = producer.answered(event)
+    tp, offset = event["tp"], event["offset"]
+    if offset < 0:                                     # acks=0: nobody told the producer anything
+        producer.unknown += 1
+        return
+    producer.acked += 1
+    producer.last_latency = event["t"] - began
+    epoch = state.partition(tp).born_in(offset, began, event["t"])
+    state.account.acknowledge(tp, epoch, offset)
+    if not producer.follows(tp, event.get("record"), offset, epoch):
+        state.account.reordered += 1
+
+
+def _failed(state: State, event: Event) -> None:
+    producer = state.producers.setdefault(event["client"], Producer())
+    producer.answered(event)
+    producer.last_error = event.get("error")
+    if is_in_doubt(event):
+        producer.unknown += 1
+    else:
+        producer.failed += 1
+
+
+def _position(state: State, event: Event) -> None:
+    consumer = state.consumers.setdefault(event["client"], Consumer())
+    consumer.group, consumer.member = event.get("group", consumer.group), event.get("member", consumer.member)
+    tp, position = event["tp"], event["position"]
+    state.account.consumers_told = True
+    first = event.get("first", max(consumer.positions.get(tp, position - 1), 0))
+    consumer.positions[tp] = position
+    if first < position:
+        parts = state.present_parts(tp, first, position)
+        state.account.deliver(consumer.group or event["client"], tp, parts, event.get("records"))
+
+
+def _assigned(state: State, event: Event) -> None:
+    """A watched consumer was given other partitions: it has no position in what it lost."""
+    consumer = state.consumers.setdefault(event["client"], Consumer())
+    consumer.group = event.get("group", consumer.group)
+    kept = event["partitions"]
+    consumer.positions = {tp: position for tp, position in consumer.positions.items() if tp in kept}
+
+
+def _group(state: State, event: Event) -> None:
+    group = state.groups.setdefault(event["group"], Group())
+    group.state, group.generation, group.members = event["state"], event["generation"], tuple(event["members"])
+    group.names.update(event.get("names", {}))
+    assignment = event.get("assignment", group.assignment)
+    group.assignment = {member: tuple(tps) for member, tps in assignment.items() if member in group.members}
+    busy = event["state"] in ("PreparingRebalance", "CompletingRebalance", *BROKERS_ASSIGN)
+    group.rebalancing = (group.rebalancing or event["t"]) if busy else None
+
+
+def _commit(state: State, event: Event) -> None:
+    state.groups.setdefault(event["group"], Group()).committed[event["tp"]] = event["offset"]
+
+
+def _committed(state: State, event: Event) -> None:
+    """What a client says it committed: of use only where no coordinator writes a trace."""
+    group = event.get("group")
+    if group is not None:
+        state.groups.setdefault(group, Group()).committed[event["tp"]] = event["offset"]
+
+
+HANDLERS: dict[str, Any] = {
+    "sent": _sent, "acked": _acked, "failed": _failed, "position": _position, "assigned": _assigned, "group": _group,
+    "commit": _commit, "committed": _committed}

@@ -1,0 +1,52 @@
+"""Spark queries as their checkpoints told them: which micro-batch reads up to where, and which are through.
+
+Owns: the last few plans of each query.
+Invariants
+  I-QUERY-1  a batch begins where the one before it ended; where that is not told, its beginning is unknown
+  I-QUERY-2  `done` never exceeds `planned`
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minikafka.lab.picture.facts.state import Event, State
+
+KEPT = 8  # plans: more brackets than that are not drawn
+
+
+@dataclass(slots=True)
+class Query:
+    """`plans`: number of a batch -> where it ends in each partition. `watermark`: milliseconds of event time, 0 for none."""
+
+    plans: dict[int, dict[str, int]] = field(default_factory=dict)
+    planned: int | None = None
+    done: int | None = None
+    watermark: int = 0
+
+    def copy(self) -> Query:
+        return replace(self, plans=self.plans.copy())
+
+    def batches(self, tp: str) -> list[tuple[int, int | None, int]]:
+        """(number, start, end) of the batches that read something of a partition, or may have."""
+        found = []
+        for number, ends in sorted(self.plans.items()):
+            start = self.plans.get(number - 1, {}).get(tp)
+            if tp in ends and start != ends[tp]:
+                found.append((number, start, ends[tp]))
+        return found
+
+
+def _planned(state: State, event: Event) -> None:
+    query = state.queries.setdefault(event["client"], Query())
+    query.plans[event["batch"]] = event["ends"]
+    query.plans.pop(event["batch"] - KEPT, None)
+    query.planned, query.watermark = event["batch"], event["watermark"]
+
+
+def _done(state: State, event: Event) -> None:
+    state.queries.setdefault(event["client"], Query()).done = event["batch"]
+
+
+HANDLERS: dict[str, Any] = {"batch": _planned, "batch_done": _done}

@@ -1,0 +1,102 @@
+"""What is known of a cluster at a moment: a fold over the events of its trace, one small handler per kind.
+
+    state = State(); [state.fold(event) for event in events]
+
+What each kind does stands in fold_cluster.py, fold_replicas.py and fold_clients.py. Nothing is asked of a broker and nothing
+is drawn here: the state holds facts in the words of the trace, `compose.py` makes
+a frame of them. Kinds that the picture does not know are passed over, fields that a trace lacks (Apache's brokers are only
+polled, older runs tell less) leave None.
+
+Owns: all that was folded; `copy` gives one that goes its own way (checkpoints).
+Invariants
+  I-STATE-1  the state is a function of the events in their order: folding at once or in steps gives the same
+  I-STATE-2  a broker's death takes what it believed, never what its log holds
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minikafka.lab.picture.facts import fold_clients, fold_cluster, fold_replicas, queries
+from minikafka.lab.picture.facts.clients import Consumer, Group, Producer
+from minikafka.lab.picture.facts.conditions import Conditions
+from minikafka.lab.picture.facts.ledger import Account, Part
+from minikafka.lab.picture.facts.partitions import Partition
+from minikafka.lab.picture.facts.queries import Query
+from minikafka.lab.picture.facts.quorum import Quorum
+
+Event = dict[str, Any]
+Handler = Callable[["State", Event], None]
+LAG, SESSION = "replica.lag.time.max.ms", "broker.session.timeout.ms"
+
+
+class State:
+    """Everything folded so far; `t` is the time of the last event, by the trace's clock."""
+
+    def __init__(self) -> None:
+        self.t = 0.0
+        self.brokers: tuple[int, ...] = ()             # nodes that serve clients, in order
+        self.conditions = Conditions()
+        self.partitions: dict[str, Partition] = {}
+        self.quorum = Quorum()
+        self.producers: dict[str, Producer] = {}
+        self.consumers: dict[str, Consumer] = {}
+        self.groups: dict[str, Group] = {}
+        self.queries: dict[str, Query] = {}
+        self.account = Account()
+        self.config: dict[str, float] = {}             # Kafka's name -> milliseconds
+
+    def copy(self) -> State:
+        other = State()
+        other.t, other.brokers = self.t, self.brokers
+        other.conditions, other.quorum = self.conditions.copy(), self.quorum.copy()
+        other.partitions = {name: each.copy() for name, each in self.partitions.items()}
+        other.producers = {name: each.copy() for name, each in self.producers.items()}
+        other.consumers = {name: each.copy() for name, each in self.consumers.items()}
+        other.groups = {name: each.copy() for name, each in self.groups.items()}
+        other.queries = {name: each.copy() for name, each in self.queries.items()}
+        other.account, other.config = self.account.copy(), self.config.copy()
+        return other
+
+    def fold(self, event: Event) -> None:
+        self.t = event["t"]
+        handler = HANDLERS.get(event["k"])
+        if handler is not None:
+            handler(self, event)
+
+    def forget(self, tp: str) -> None:
+        """Its topic was deleted. One of the same name that is made later begins anew, at offset 0 and epoch 0."""
+        del self.partitions[tp]
+        self.account.forget(tp)
+        for group in self.groups.values():
+            group.committed.pop(tp, None)
+        for producer in self.producers.values():
+            producer.last.pop(tp, None)
+        for consumer in self.consumers.values():
+            consumer.positions.pop(tp, None)
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def partition(self, name: str) -> Partition:
+        if name not in self.partitions:
+            self.partitions[name] = Partition(name)
+        return self.partitions[name]
+
+    def seconds(self, name: str) -> float | None:
+        """A setting in seconds; None if the trace does not tell it."""
+        value = self.config.get(name)
+        return None if value is None else value / 1000
+
+    def present_parts(self, tp: str, start: int, end: int) -> tuple[Part, ...]:
+        """Which records stand at these offsets in the log that counts."""
+        known = self.partitions.get(tp)
+        log = known.reference if known is not None else None
+        return ((None, start, end),) if log is None else tuple(log.parts(start, end)) or ((None, start, end),)
+
+    def know(self, broker: int) -> None:
+        if broker not in self.brokers:
+            self.brokers = tuple(sorted((*self.brokers, broker)))
+
+
+HANDLERS: dict[str, Handler] = {**fold_cluster.HANDLERS, **fold_replicas.HANDLERS, **fold_clients.HANDLERS,
+                                **queries.HANDLERS}

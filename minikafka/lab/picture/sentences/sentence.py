@@ -1,0 +1,95 @@
+"""The one sentence on the picture: what holds things up now, with the numbers.
+
+Rules in order of importance; the first that has something to say is heard. Each looks at the scene alone, at the chosen
+partition before the others, and says who, how long of how long, and what it means for readers and writers.
+
+Owns: the order of the rules; those about groups and about calm. The others stand in say_cluster.py and say_replicas.py.
+Invariants
+  I-SENTENCE-1  every number in a sentence was told by the trace, or follows from what was told by subtraction
+  I-SENTENCE-2  what the trace does not tell is not claimed: a rule that lacks a fact is silent
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN
+from minikafka.lab.picture.frame import Level, Sentence
+from minikafka.lab.picture.scene import Scene
+from minikafka.lab.picture.sentences.phrases import count, seconds, verb
+from minikafka.lab.picture.sentences.say_cluster import leader_out, no_controller, no_leader, no_quorum, suspected
+from minikafka.lab.picture.sentences.say_replicas import (
+    below_minimum,
+    catching_up,
+    clients_cut,
+    lost_records,
+    replica_out,
+    slow_follower,
+    two_leaders,
+)
+
+Rule = Callable[[Scene], Sentence | None]
+
+
+def sentence(scene: Scene) -> Sentence:
+    """The first rule that has something to say."""
+    return next(said for rule in RULES if (said := rule(scene)) is not None)
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+def rebalancing(scene: Scene) -> Sentence | None:
+    for name, group in sorted(scene.state.groups.items()):
+        if group.rebalancing is not None and group.state in BROKERS_ASSIGN:
+            return Sentence(Level.WAIT, f"Group {name} moves partitions for {seconds(scene.t - group.rebalancing)}: what a "
+                            "member must give up nobody else gets before it says that it has; all others are read on.")
+        if group.rebalancing is not None:
+            return Sentence(Level.WAIT, f"Group {name} is rebalancing for {seconds(scene.t - group.rebalancing)}: "
+                            f"{count(len(group.members), 'member')}, and no assignment until all have joined again.")
+    return None
+
+
+def abandoned(scene: Scene) -> Sentence | None:
+    """A group without members leaves records unread."""
+    for name, group in sorted(scene.state.groups.items()):
+        if group.state != "Empty":
+            continue
+        unread = sum(mark - at for tp, at in group.committed.items() if (p := scene.state.partitions.get(tp)) is not None
+                     and (mark := p.high_watermark) is not None and mark > at)
+        if unread:
+            return Sentence(Level.WAIT, f"Group {name} has no members: {count(unread, 'readable record')} "
+                            f"{verb(unread, 'waits', 'wait')} behind what it committed.")
+    return None
+
+
+# --- nothing --------------------------------------------------------------------------------------------------------
+
+
+def nothing_known(scene: Scene) -> Sentence | None:
+    p = scene.chosen
+    if p is None:
+        return Sentence(Level.UNKNOWN, f"{count(len(scene.state.brokers), 'broker')}, no partition yet.")
+    if p.leader is None:
+        return Sentence(Level.UNKNOWN, f"Nobody has told who leads {p.name}.")
+    return None
+
+
+def calm(scene: Scene) -> Sentence:
+    p = scene.chosen
+    assert p is not None, "nothing_known comes before"
+    sync = ""
+    if p.isr is not None:
+        sync = f": {len(p.isr)} of {len(p.assigned) if p.assigned is not None else '?'} replicas in sync"
+    mark, end = p.high_watermark, p.log_end
+    if mark is None:
+        return Sentence(Level.GOOD if sync else Level.UNKNOWN, f"Nothing holds {p.name} up{sync}.")
+    if end is None or end == mark:
+        what = f"everything below {mark} is readable" if mark else "no record yet"
+    else:
+        what = f"the high watermark is at {mark} on its way to {end}"
+    return Sentence(Level.GOOD, f"Nothing holds {p.name} up{sync}, {what}.")
+
+
+RULES: tuple[Rule, ...] = (
+    no_quorum, no_controller, no_leader, leader_out, below_minimum, suspected, slow_follower, clients_cut, two_leaders,
+    lost_records, rebalancing, abandoned, catching_up, replica_out, nothing_known, calm)

@@ -1,0 +1,154 @@
+"""The APIs that kafka-python has no schema for, defined with the same machinery from JSON of our own.
+
+The schemas beside this file (`schemas/*.json`) use Kafka's names, fields, types and API keys. The APIs between brokers
+(the quorum, registration, what brokers ask the controller) have one version each, the newest flexible one: all brokers of a
+cluster run the same code, so they have no versions to negotiate. The APIs for clients have the versions of Kafka 4.3.
+
+Owns: one class per request and response. Brokers send each other `version=X.max_version` (the only one).
+Invariants: I-RPC-1 none of the APIs between brokers is registered on the clients' listener (tests/raft/test_raft_wire.py).
+            I-ADM-1 versions of the clients' APIs are Kafka 4.3's: what is advertised is what its clients may send.
+What Kafka does differently: it serves older versions between brokers too, for rolling upgrades.
+Source: clients/src/main/resources/common/message/*.json; KIP-595 (quorum), KIP-631 (registration), KIP-497 (ISR),
+KIP-500 (UnregisterBroker), KIP-48 (delegation tokens), KIP-848 (groups of the consumer protocol).
+"""
+
+from __future__ import annotations
+
+from kafka.protocol.api_message import ApiMessage
+
+SCHEMAS = "minikafka.protocol.schemas"
+
+
+# --- the quorum (KIP-595) -----------------------------------------------------------------------------------------
+
+
+class VoteRequest(ApiMessage, load_json=SCHEMAS):
+    """A candidate asks for a vote, or with `pre_vote` (KIP-996) a prospective asks whether it would get one."""
+
+
+class VoteResponse(ApiMessage, load_json=SCHEMAS):
+    """Granted or not, with the leader and epoch that the voter knows."""
+
+
+class BeginQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
+    """A new leader presents itself to a voter that has not fetched from it yet."""
+
+
+class BeginQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
+    """Empty, or an error with the leader and epoch that the voter knows."""
+
+
+class EndQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
+    """A leader steps down and names its successors, best first."""
+
+
+class EndQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
+    """Empty, or an error with the leader and epoch that the voter knows."""
+
+
+class FetchSnapshotRequest(ApiMessage, load_json=SCHEMAS):
+    """A replica asks the leader for a piece of a snapshot of the metadata log (KIP-630)."""
+
+
+class FetchSnapshotResponse(ApiMessage, load_json=SCHEMAS):
+    """The piece, with the size of the whole; pieces are cut anywhere, not between batches."""
+
+
+# --- a broker's life (KIP-631) ------------------------------------------------------------------------------------
+
+
+class BrokerRegistrationRequest(ApiMessage, load_json=SCHEMAS):
+    """A process introduces itself: who it is, which incarnation, where it listens."""
+
+
+class BrokerRegistrationResponse(ApiMessage, load_json=SCHEMAS):
+    """The broker epoch: the metadata offset of the registration record."""
+
+
+class BrokerHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
+    """Alive, how far its metadata is, and whether it wants to be fenced or shut down."""
+
+
+class BrokerHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
+    """Whether the controller holds the broker fenced, and whether it may exit now."""
+
+
+# --- what brokers ask the controller ------------------------------------------------------------------------------
+
+
+class AlterPartitionRequest(ApiMessage, load_json=SCHEMAS):
+    """A partition's leader proposes an ISR, with the broker epoch of each member (KIP-497, KIP-903)."""
+
+
+class AlterPartitionResponse(ApiMessage, load_json=SCHEMAS):
+    """The partition as the controller sees it now, or why the proposal was refused."""
+
+
+class AllocateProducerIdsRequest(ApiMessage, load_json=SCHEMAS):
+    """A broker asks for a block of producer ids (KIP-730)."""
+
+
+class AllocateProducerIdsResponse(ApiMessage, load_json=SCHEMAS):
+    """The first id of the block and how many there are."""
+
+
+# --- members of a consumer group (KIP-848) ------------------------------------------------------------------------
+
+
+class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
+    """What the member wants and owns; what has not changed since the last time is left out."""
+
+
+class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
+    """The member's epoch, and its assignment when that is news to it."""
+
+
+# --- administration -----------------------------------------------------------------------------------------------
+
+
+class UnregisterBrokerRequest(ApiMessage, load_json=SCHEMAS):
+    """A broker that is gone shall be forgotten."""
+
+
+class UnregisterBrokerResponse(ApiMessage, load_json=SCHEMAS):
+    """Done, or BROKER_ID_NOT_REGISTERED."""
+
+
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=SCHEMAS):
+    """How do these groups of the consumer protocol stand, and their members?"""
+
+
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=SCHEMAS):
+    """Their epochs, and what each member has and shall have."""
+
+
+class CreateDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """A token shall be made, with which its owner can log in without a password."""
+
+
+class CreateDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""
+
+
+class RenewDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """A token shall be good for longer."""
+
+
+class RenewDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""
+
+
+class ExpireDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """A token shall be good no longer."""
+
+
+class ExpireDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""
+
+
+class DescribeDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
+    """Which tokens are there?"""
+
+
+class DescribeDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
+    """Here it says why not."""

@@ -1,0 +1,151 @@
+"""What must hold in a quorum whatever happens, judged by somebody who sees all nodes and their disks.
+
+The world tells the oracle of every effect as it happens, so that a crash right after it hides nothing. Each check
+looks only at what has just changed: that the rest was right before is the induction.
+
+Owns: what was ever committed, written, led and voted in one run.
+Invariants: I-RORC-1 a check has no effect on what it looks at.
+What is checked (the ids are those of the project's list):
+    I7  one leader per epoch; the epoch and the vote on disk never go back, and are what the process acts on
+    I8  committed records are on a majority of disks, are never truncated or replaced, and every later leader has them;
+        logs that have a record of the same epoch at the same offset are equal up to it; the high watermark never goes
+        back; nobody fetches at what it has not flushed; a snapshot is a prefix of what is committed
+    I9  what a node believes committed is a prefix of what is committed
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from minikafka.broker.raft.messages import Ballot, Fetch, SnapshotId
+from minikafka.sim.raft.disk import Entry
+
+if TYPE_CHECKING:
+    from minikafka.sim.raft.node import RaftNode
+    from minikafka.sim.raft.world import RaftWorld
+
+
+class RaftViolation(AssertionError):
+    """One of the invariants above does not hold."""
+
+    def __init__(self, id: str, text: str) -> None:
+        super().__init__(f"{id}: {text}")
+        self.id, self.text = id, text
+
+
+class RaftOracle:
+    """Of one world."""
+
+    def __init__(self, world: RaftWorld) -> None:
+        self.world = world
+        self.leaders: dict[int, int] = {}  # epoch -> who led it
+        self.ballots: dict[int, Ballot] = {}  # node -> what its disk held last
+        self.written: dict[tuple[int, int], tuple[int, int]] = {}  # (epoch, offset) -> (value, epoch of the one before)
+        self.committed: list[Entry] = []
+        self.committed_in: list[int] = []  # for each of them the epoch of the leader that committed it
+
+    # --- the ballot ------------------------------------------------------------------------------------------------
+
+    def persisted(self, node: RaftNode) -> None:
+        """The ballot on the node's disk may have changed."""
+        now, before = node.disk.read_ballot(), self.ballots.get(node.id, Ballot())
+        if now.epoch < before.epoch:
+            raise RaftViolation("I7", f"the epoch on disk of node {node.id} went back: {before} -> {now}")
+        if now.epoch == before.epoch and before.voted >= 0 and now.voted != before.voted:
+            raise RaftViolation("I7", f"node {node.id} voted twice in epoch {now.epoch}")
+        self.ballots[node.id] = now
+
+    def speaks(self, node: RaftNode) -> None:
+        """The node sends or answers something: what it rests on must be on disk (rule 34)."""
+        if node.core is not None and node.core.ballot != self.ballots.get(node.id, Ballot()):
+            raise RaftViolation("I7", f"node {node.id} acts on {node.core.ballot}, which is not on its disk")
+
+    def fetches(self, node: RaftNode, fetch: Fetch) -> None:
+        """A fetch acknowledges what is below its offset (rule 36)."""
+        if fetch.offset > len(node.disk.durable):
+            raise RaftViolation("I8", f"node {node.id} fetches at {fetch.offset}: not flushed")
+
+    # --- leaders ---------------------------------------------------------------------------------------------------
+
+    def leads(self, node: RaftNode, epoch: int) -> None:
+        first = self.leaders.setdefault(epoch, node.id)
+        if first != node.id:
+            raise RaftViolation("I7", f"two leaders in epoch {epoch}: {first} and {node.id}")
+        self._has_committed(node, epoch)
+
+    def _has_committed(self, node: RaftNode, epoch: int) -> None:
+        """A leader has what was committed in earlier epochs; it may be deposed already, and not know it."""
+        count = bisect_left(self.committed_in, epoch)
+        if node.disk.entries[:count] != self.committed[:count]:
+            raise RaftViolation("I8", f"node {node.id} leads epoch {epoch} without what was committed before")
+
+    # --- the log ---------------------------------------------------------------------------------------------------
+
+    def appended(self, node: RaftNode, offset: int) -> None:
+        """The node's log has new entries from `offset` on: log matching, by induction."""
+        entries = node.disk.entries
+        for at in range(offset, len(entries)):
+            epoch, value = entries[at]
+            before = entries[at - 1][0] if at else 0
+            if self.written.setdefault((epoch, at), (value, before)) != (value, before):
+                raise RaftViolation("I8", f"node {node.id} has another record at {at} of epoch {epoch}")
+            if epoch < before:
+                raise RaftViolation("I8", f"epochs go back in the log of node {node.id} at {at}")
+
+    def truncates(self, node: RaftNode, offset: int) -> None:
+        """About to: what is committed and in this log may not go.
+
+        Unless the node has not heard of the epoch that committed it: it follows a deposed leader still, and no majority
+        ever counted on it.
+        """
+        assert node.core is not None
+        if offset < min(len(self.committed), len(node.disk.entries)) and self.committed_in[offset] <= node.core.epoch:
+            if node.disk.entries[offset] == self.committed[offset]:
+                raise RaftViolation("I8", f"node {node.id} truncates to {offset}, which is committed")
+
+    def commits(self, node: RaftNode, before: int, now: int) -> None:
+        """The node's high watermark moves."""
+        if now <= before:
+            raise RaftViolation("I8", f"the high watermark of node {node.id} goes from {before} to {now}")
+        if now > len(node.disk.entries):
+            raise RaftViolation("I8", f"the high watermark {now} of node {node.id} is above its log")
+        known = len(self.committed)
+        if node.disk.entries[before : min(now, known)] != self.committed[before : min(now, known)]:
+            raise RaftViolation("I9", f"node {node.id} believes committed what is not, below {now}")
+        if now > known:
+            self._newly_committed(node, known, now)
+
+    def _newly_committed(self, node: RaftNode, known: int, now: int) -> None:
+        fresh = node.disk.entries[known:now]
+        voters = [self.world.nodes[id] for id in self.world.voters]
+        if 2 * sum(voter.disk.durable[known:now] == fresh for voter in voters) <= len(voters):
+            raise RaftViolation("I8", f"[{known}, {now}) is committed, and not on a majority of disks")
+        self.committed += fresh
+        assert node.core is not None
+        self.committed_in += [node.core.epoch] * (now - known)
+        for other in self.world.leaders():
+            if other.core is not None and other.core.epoch > node.core.epoch:
+                self._has_committed(other, other.core.epoch)
+
+    # --- snapshots -------------------------------------------------------------------------------------------------
+
+    def snapshot(self, node: RaftNode, id: SnapshotId) -> None:
+        """The node has a new snapshot, made or loaded (rule 41)."""
+        content = node.disk.snapshots[id]
+        if list(content) != self.committed[: id.end_offset] or content[-1][0] != id.epoch:
+            raise RaftViolation("I8", f"snapshot {tuple(id)} of node {node.id} is not what is committed")
+
+    def loads(self, node: RaftNode) -> None:
+        if node.core is not None and node.core.epoch_start_offset is not None:
+            raise RaftViolation("I8", f"node {node.id} loads a snapshot while it leads")
+
+    def recovered(self, node: RaftNode) -> None:
+        """The node is about to start from its disk."""
+        self.persisted(node)
+        if node.disk.start_offset > node.disk.end_offset:
+            raise RaftViolation("I8", f"the log of node {node.id} ends before its oldest snapshot")
+        latest = node.disk.latest_snapshot
+        if latest and node.disk.entries[: latest.end_offset] != self.committed[: latest.end_offset]:
+            raise RaftViolation("I8", f"the log of node {node.id} is another one than its snapshot")
+        self.appended(node, 0)

@@ -1,0 +1,59 @@
+"""A client that a story leads by the hand, as far as its connections go: one to each broker.
+
+It may give up on them and make new ones, over another path; what it sent over the old ones may arrive yet.
+
+Owns: the connections.
+"""
+
+from __future__ import annotations
+
+from kafka.protocol.metadata import MetadataRequest
+
+from minikafka.broker.server.peer import Peer
+from minikafka.protocol.errors import Err
+from minikafka.sim.stories.telling.story import PATIENCE, Story
+from minikafka.sim.world.host import host_name
+
+NO_ANSWER = "no answer"
+
+
+class Stuck:
+    """What a client has sent to a broker over one connection, and the network keeps."""
+
+    def __init__(self, story: Story, host: str, node: int) -> None:
+        self.story, self.host, self.node = story, host, node
+        story.world.cut(host, node, one_way=True)
+
+    def release(self) -> None:
+        """It arrives."""
+        self.story.world.net.heal(self.host, host_name(self.node))
+
+
+class Client:
+    """Whoever talks to brokers under a name; `host` is the path that it takes now."""
+
+    def __init__(self, story: Story, name: str) -> None:
+        self.story, self.name, self.host = story, name, name
+        self._peers: dict[tuple[str, int], Peer] = {}
+
+    def peer(self, node: int) -> Peer:
+        key = self.host, node
+        if key not in self._peers:
+            world = self.story.world
+            host, port = dict(zip(world.brokers, world.bootstrap, strict=True))[node]
+            self._peers[key] = Peer(world.client_env(self.host), node, host, port, self.name)
+        return self._peers[key]
+
+    async def hang(self, node: int) -> Stuck:
+        """From now on nothing arrives at that broker that this client sends over its present connection."""
+        await self.peer(node).request(MetadataRequest(topics=[]), 12, PATIENCE)  # now there is one
+        return Stuck(self.story, self.host, node)
+
+    def reconnect(self) -> None:
+        """Give up on what is under way, and use new connections, over another path, from now on."""
+        self.host += "'"
+
+    def too_late(self, what: str, error: Err) -> str:
+        """An answer on a connection that was given up: the client does not hear it, the reader of the story does."""
+        self.story.say(f"(to a connection given up: {what} {'done' if error is Err.NONE else error.name})")
+        return NO_ANSWER

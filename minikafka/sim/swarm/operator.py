@@ -1,0 +1,151 @@
+"""What an operator does when the faults are over: starts what ended, and mends what does not mend itself.
+
+    1  heal links and disks, start every broker but one that is gone for good
+    2  where everybody who may lead is gone for good: an unclean election (what that loses is permitted)
+    3  brokers on whose disks bits have flipped, one after the other: stopped once others can take over, their logs
+       checked from the first byte as after a crash (recovery ends a log before the first bad batch), started again
+       and nodes in whose metadata bits have flipped: what is damaged, if it has not gone by itself, is taken away while
+       they are down, and they have it again from the others
+    4  when no client moves anything any more: partitions that the dead one leaves with too few replicas, or that wait to
+       be moved to it, are moved to the living
+
+Owns: the order of these steps.
+Invariants: I-OPERATOR-1 no broker is stopped for its disk's sake while one that could take over is still catching up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from minikafka.broker.raft.shell.metadata_log import FOLDER
+from minikafka.broker.storage.shell.log_dir import CLEAN, RECOVERY_POINTS
+from minikafka.client.admin.admin import Admin
+from minikafka.history import History
+from minikafka.protocol.errors import KafkaError
+from minikafka.sim.invariants.watch import Watch
+from minikafka.sim.world import damage
+from minikafka.sim.world.disk import Mount
+from minikafka.sim.world.world import World
+
+PATIENCE_S = 20.0
+Key = tuple[str, int]
+
+
+class Operator:
+    """`gone`: the broker that nobody can start again."""
+
+    def __init__(self, world: World, watch: Watch, history: History, gone: Collection[int]) -> None:
+        self.world, self.watch, self.history, self.gone = world, watch, history, gone
+
+    async def mend(self) -> list[str]:
+        """The first three; returns what could not be done."""
+        await self.world.mend(gone=self.gone)
+        for node in self.watch.keeper.spoiled:
+            await self._renew_metadata(node)
+        if not self.gone and not self.watch.keeper.flipped:
+            return []
+        if self.gone:
+            await self._elect()
+        left = []
+        for node in self.world.brokers:
+            if damage.damaged(self.world, node):
+                await self._check_disk(node)
+            found = damage.damaged(self.world, node)
+            left += [f"{topic}-{index} of broker {node} is still damaged" for topic, index in found]
+            if not found:
+                self.watch.keeper.flipped.pop(node, None)
+        return left
+
+    def _admin(self) -> Admin:
+        return Admin(self.world.client_env(), self.world.bootstrap, history=self.history, name="operator")
+
+    # --- a broker is gone for good -----------------------------------------------------------------------------------
+
+    async def _elect(self) -> None:
+        admin = self._admin()
+        await self._wait(self._known_as_gone)
+        await self._wait(lambda: not self._leaderless())
+        for key in self._leaderless():
+            state = self.watch.cluster.states[key]
+            if {*state.isr, *state.elr} <= {*self.gone}:
+                self.watch.keeper.pardoned[key] = None
+                try:
+                    await admin.elect_leader(key, unclean=True)
+                except KafkaError:
+                    pass  # somebody leads by now, or the topic is gone; if nobody does, I15 will tell
+        await admin.close()
+
+    def _known_as_gone(self) -> bool:
+        """Has the controller given up waiting for them? Until then they lead what they led."""
+        self.watch.sample()
+        image = self.watch.cluster.image
+        return image is not None and all(image.brokers[n].fenced for n in self.gone if n in image.brokers)
+
+    def _leaderless(self) -> list[Key]:
+        self.watch.sample()
+        return [key for key, state in self.watch.cluster.states.items() if state.leader < 0]
+
+    async def tidy(self) -> None:
+        """The fourth."""
+        if not self.gone:
+            return
+        admin = self._admin()
+        self.watch.sample()
+        living = [node for node in self.world.brokers if node not in self.gone]
+        for key, state in list(self.watch.cluster.states.items()):
+            too_few = len(set(state.replicas) - {*self.gone}) < 2 and len(state.replicas) > 1
+            if {*state.replicas} & {*self.gone} and (too_few or state.adding or state.removing):
+                try:
+                    await admin.reassign(key, living)
+                except KafkaError:
+                    pass  # the topic is gone
+        await admin.close()
+
+    # --- damaged disks -----------------------------------------------------------------------------------------------
+
+    async def _check_disk(self, node: int) -> None:
+        await self._wait(lambda: self._dispensable(node))
+        self.world.tell("fault", fault="check_disk", node=node)
+        await self.world.stop(node)
+        host = self.world.hosts[node]
+        for name in (CLEAN, RECOVERY_POINTS):
+            Mount(host.disk, self.world.loop).remove(f"{host.config.log_dir}/{name}")
+        await self.world.restart(node)
+        await self._wait(lambda: all(node in state.isr for state in self.watch.cluster.states.values()
+                                     if node in state.replicas and state.leader >= 0))  # fmt: skip
+
+    async def _renew_metadata(self, node: int) -> None:
+        """Its ballot stays: that is what must not be lost."""
+        host = self.world.hosts[node]
+        folder = f"{host.config.metadata_dir}/{FOLDER}"
+        if host.broker is not None and not damage.metadata_damaged(host.disk, folder):
+            return
+        if host.broker is not None:
+            await self._wait(lambda: self._dispensable(node))
+            try:
+                await self.world.stop(node)
+            except ConnectionError:
+                pass  # it has come upon the damage
+        await self._wait(self._all_caught_up)
+        self.world.tell("fault", fault="renew_metadata", node=node)
+        for path in damage.metadata_files(host.disk, folder):
+            Mount(host.disk, self.world.loop).remove(path)
+        await self.world.restart(node)
+
+    def _all_caught_up(self) -> bool:
+        """Does every voter that runs know all that is committed?"""
+        logs = [b.quorum.raft.high_watermark for n in self.world.alive if (b := self.world.broker(n)) is not None]
+        return len({*logs}) == 1
+
+    def _dispensable(self, node: int) -> bool:
+        """Is there another in the ISR of every partition that it leads?"""
+        self.watch.sample()
+        return all(state.leader != node or len(state.isr) > 1 for state in self.watch.cluster.states.values())
+
+    async def _wait(self, condition: Any) -> None:
+        """Not forever: what does not come then will not come."""
+        try:
+            await self.world.until(condition, PATIENCE_S)
+        except TimeoutError:
+            pass

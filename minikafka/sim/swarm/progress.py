@@ -1,0 +1,50 @@
+"""How far a campaign is: one line on a terminal, written over and over. Where nobody looks on, there is nothing of it.
+
+Owns: that line, and what is printed while it stands there.
+Invariants: I-PROGRESS-1 what goes into a file or a pipe is the same with a terminal beside it and without.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from minikafka.sim.swarm.campaign import Outcome
+
+CLEARED = "\r\x1b[K"  # to the line's beginning, and nothing behind it
+
+
+class Progress:
+    """Of so many seeds; told of each as it ends."""
+
+    def __init__(self, seeds: int) -> None:
+        self.seeds, self.done, self.failed = seeds, 0, 0
+        self._began = time.monotonic()
+        self._show()
+
+    def add(self, outcome: Outcome) -> None:
+        """One more; of one that failed its line remains."""
+        self.done += 1
+        if outcome.violations:
+            self.failed += 1
+            self.clear()
+            print(outcome.line(), flush=True)
+        self._show()
+
+    def _show(self) -> None:
+        passed = time.monotonic() - self._began
+        left = f", {_clock(passed / self.done * (self.seeds - self.done))} left" if self.done else ""
+        rate = self.done / passed if self.done else 0.0
+        self._write(f"{self.done} of {self.seeds} seeds, {self.failed} with violations, {rate:.1f} seeds/s{left}")
+
+    def clear(self) -> None:
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        if sys.stderr.isatty():
+            print(CLEARED + line, end="", file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"

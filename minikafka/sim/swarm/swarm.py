@@ -1,0 +1,235 @@
+"""One seed of the swarm: a cluster, clients at work, thirty seconds of faults, healing, and the verdict.
+
+    result = run_seed(7)
+    result.violations         what the invariants and the history's checker found; [] if all is well
+
+The faults stop, the clients stop, everything is mended that can be; then whatever was acknowledged must be there for a
+reader from the first record to the last, and the invariants have their last look.
+
+Owns: the course of a run, and what is drawn for it.
+Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to the hash.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from minikafka.client.admin.admin import Admin
+from minikafka.client.consumer.reader import read_all
+from minikafka.history import History
+from minikafka.protocol.errors import KafkaError
+from minikafka.sim.invariants.violation import Violation
+from minikafka.sim.invariants.watch import Watch
+from minikafka.sim.swarm import coverage, faults, workload
+from minikafka.sim.swarm.client_process import ClientProcess
+from minikafka.sim.swarm.operator import Operator
+from minikafka.sim.world.world import World
+
+MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
+BROKERS = 3
+OWN_QUORUM = 5000  # the first seed that may have one, see Shape
+CLIENTS_END_S, READ_S = 60.0, 40.0
+
+
+@dataclass
+class Result:
+    """What one seed came to; `plan` are the faults that struck."""
+
+    seed: int
+    violations: list[Violation]
+    coverage: Counter[str]
+    trace_hash: str
+    history: History
+    events: list[dict[str, Any]]
+    plan: list[faults.Fault] = field(default_factory=list)
+    losses: list[Any] = field(default_factory=list)
+
+
+class Endless(RuntimeError):
+    """The run does not come to an end."""
+
+
+class Run:
+    """One seed on its way. `kinds`: only faults of these kinds; `keep`: only these of the plan, by their place in it."""
+
+    def __init__(self, seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> None:
+        self.seed = seed
+        rng = Random(f"swarm {seed}")
+        self.config, self.shape = draw_config(rng), Shape.of(seed)
+        shape = self.shape
+        if shape.unclean:
+            self.config["unclean.leader.election.enable"] = True
+        if shape.brokers_assign:
+            self.config |= draw_group_config(Random(f"swarm {seed}:groups"))
+        self.world = World(seed, brokers=BROKERS, controllers=shape.controllers, config=self.config)
+        self.history = History(self.world.now)
+        self.watch = Watch(self.world, unclean=shape.unclean, history=self.history)
+        chosen = workload.draw(rng)
+        self.work = [kind(self.world, 1 / len(chosen)) for kind in chosen]
+        for work in self.work:
+            work.trims_inside = shape.trims_inside
+            if shape.brokers_assign:
+                work.protocols = work.rng.choice((("consumer",), ("classic", "consumer")))
+        self.clients: list[ClientProcess] = []
+        self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
+                     if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
+        self.topics = [topic for work in self.work for topic in work.topics]
+        self.world.after_step.append(self._count)
+
+    @staticmethod
+    def plan_of(seed: int) -> list[faults.Fault]:
+        """All faults of a seed."""
+        return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1), faults.kinds(seed))
+
+    def execute(self) -> Result:
+        """Run it to its end."""
+        try:
+            self.world.run(self._story())
+        except Endless as error:
+            self._violated("I14", str(error))
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            self._violated("I14", f"{type(error).__name__}: {error} ({Path(where.filename).name}, line {where.lineno})")
+        counted = coverage.of_cluster(self.world, self.history, self.watch)
+        counted.update(coverage.may_have(self.seed))
+        result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,
+                        self.world.events, self.plan, self.watch.losses)
+        for client in self.clients:
+            client.close()
+        self.world.close()
+        return result
+
+    def _violated(self, id: str, text: str) -> None:
+        self.watch.violations.append(Violation(id, text, self.world.now()))
+
+    def _count(self) -> None:
+        if self.world.loop.timeline.steps > MAX_STEPS:
+            raise Endless(f"more than {MAX_STEPS:,} steps by {self.world.now():.1f} s")
+
+    # --- the story -------------------------------------------------------------------------------------------------
+
+    async def _story(self) -> None:
+        world = self.world
+        await world.start()
+        admin = Admin(world.client_env(), world.bootstrap, history=self.history, name="setup")
+        for work in self.work:
+            await work.setup(admin)
+        await admin.close()
+        for work in self.work:
+            for number, client in enumerate(work.clients()):
+                self.clients.append(ClientProcess(world, self.history, f"{work.name} {number}", client,
+                                                  self.shape.clients_alone))
+                self.clients[-1].start()
+        striker = faults.Striker(world, self.topics[0], self.clients)
+        await striker.strike_all(self.plan)
+        for work in self.work:
+            work.stopped = True
+        operator = Operator(world, self.watch, self.history, striker.gone)
+        for text in await operator.mend():
+            self._violated("I16", text)
+        await self._end()
+        await operator.tidy()
+        await self._read_everything()
+        await self.watch.at_end()
+        self._tell_clients_errors()
+
+    async def _end(self) -> None:
+        """Every client comes to its end."""
+        deadline = self.world.now() + CLIENTS_END_S
+        while not all(client.done for client in self.clients) and self.world.now() < deadline:
+            await self.world.sleep(0.1)
+        for client in self.clients:
+            if not client.done:
+                self._violated("I15", f"{client.name} has not ended {CLIENTS_END_S:.0f} s after healing")
+                client.cancel()
+
+    async def _read_everything(self) -> None:
+        """The last word on every partition, for the history."""
+        transactional = [topic for work in self.work for topic in work.transactional]
+        admin = Admin(self.world.client_env(), self.world.bootstrap, name="last look")
+        for topic, partitions in sorted((await admin.topics()).items()):
+            if topic.startswith("__"):
+                continue
+            for partition in sorted(partitions):
+                for isolation in ["read_uncommitted", *["read_committed"] * (topic in transactional)]:
+                    await self._read(topic, partition, isolation)
+        await admin.close()
+
+    async def _read(self, topic: str, partition: int, isolation: str) -> None:
+        try:
+            await read_all(self.world.client_env(), self.world.bootstrap, topic, partition, isolation=isolation,
+                           timeout=READ_S, history=self.history)
+        except KafkaError as error:
+            self._violated("I15", f"{topic}-{partition} cannot be read ({isolation}): {error}")
+
+    def _tell_clients_errors(self) -> None:
+        crashed = self.world.client_env().crashed
+        if crashed.done():
+            self._violated("I14", f"a client died of {crashed.exception()!r}")
+        for client in self.clients:
+            for text in client.troubles:
+                self._violated("I14", f"{client.name}: {text}")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What belongs to which seeds. They are named in lists and in the ledger, and must stay what they are: what the swarm
+    learns is drawn apart from everything else, for seeds that nobody has run yet. From each of these on:
+
+    0                   three brokers that vote; all clients in one process
+    OWN_QUORUM          a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)
+    CLIENTS_STRUCK      each client in a process of its own; it is struck, bits flip in logs, a broker dies for good
+    METADATA_FLIPPED    bits flip in metadata, indexes, checkpoints; records are deleted from within a batch on
+    CAUGHT_WRITING      nodes die between two changes to their disks, at work or in their recovery
+    BROKERS_ASSIGN      members of groups speak the consumer protocol (KIP-848), all or some of them
+
+    faults.KINDS has the faults that came with each.
+    """
+
+    controllers: int | None = None
+    unclean: bool = False
+    clients_alone: bool = False
+    trims_inside: bool = False
+    brokers_assign: bool = False
+
+    @classmethod
+    def of(cls, seed: int) -> Shape:
+        if seed < OWN_QUORUM:
+            return cls()
+        rng = Random(f"swarm {seed}:shape")
+        controllers, unclean = 3 if rng.random() < 0.2 else None, rng.random() < 0.1
+        return cls(controllers, unclean, seed >= faults.CLIENTS_STRUCK, seed >= faults.METADATA_FLIPPED,
+                   seed >= faults.BROKERS_ASSIGN)
+
+
+def draw_config(rng: Random) -> dict[str, Any]:
+    """Settings that differ from seed to seed."""
+    config: dict[str, Any] = {
+        "min.insync.replicas": 2, "group.min.session.timeout.ms": 1000, "auto.create.topics.enable": False,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000, "log.cleaner.backoff.ms": 1000,
+        "replica.lag.time.max.ms": rng.choice((3000, 6000)),
+    }  # fmt: skip
+    if rng.random() < 0.3:
+        config["log.flush.interval.messages"] = 1
+    if rng.random() < 0.4:
+        config["metadata.log.max.record.bytes.between.snapshots"] = 3000
+    return config
+
+
+def draw_group_config(rng: Random) -> dict[str, Any]:
+    """Of groups in which the brokers assign."""
+    return {"group.consumer.session.timeout.ms": 6000, "group.consumer.min.session.timeout.ms": 1000,
+            "group.consumer.heartbeat.interval.ms": rng.choice((500, 1000)),
+            "group.consumer.min.heartbeat.interval.ms": 500,
+            "group.consumer.assignment.interval.ms": rng.choice((0, 1000))}
+
+
+def run_seed(seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> Result:
+    """Run one seed, with its own plan of faults or with a part of it."""
+    return Run(seed, kinds, keep).execute()

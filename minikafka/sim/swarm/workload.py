@@ -1,0 +1,314 @@
+"""What clients do while a swarm strikes: six kinds of work, of which each seed has some, about 40 records a second in all.
+
+    plain    acks=all without idempotence, one request at a time; read by a consumer on its own
+    idem     idempotent, several requests under way; read by a consumer on its own
+    copy     a consumer's records copied in transactions, with its offsets (classic and KIP-890); some are aborted
+    group    members that come, go, crash and return, static ones too, committing by hand and by the clock
+    compact  few keys written over and over, in a compacted topic
+    admin    topics made, filled, grown, moved, deleted and made again under the same name
+
+Every client may give up at any time and be replaced by a new one: that is part of the work, not of the faults. What
+befalls the processes in which they live (client_process.py) is.
+
+Owns: the topics and the clients of each kind. What they do and are told goes to the run's history.
+Invariants: I-WORK-1 every value is sent once: the history's checker tells records apart by their values.
+            I-WORK-2 when told to stop, every client ends within its own timeouts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+from minikafka.client.admin.admin import Admin
+from minikafka.client.consumer.consumer import READ_COMMITTED, Consumer
+from minikafka.client.producer.producer import Producer
+from minikafka.client.retry import Unsure
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.swarm.client_process import ClientProcess
+from minikafka.sim.world.world import World
+
+RATE = 40.0  # records a second, of all together
+
+Client = Callable[[ClientProcess], Awaitable[None]]
+
+
+class Workload:
+    """One kind of work; `share` of the records are its own."""
+
+    name = ""
+    topics: dict[str, tuple[int, dict[str, str]]] = {}  # name -> (partitions, configs)
+    transactional: tuple[str, ...] = ()  # topics that are read as committed too, in the end
+
+    def __init__(self, world: World, share: float) -> None:
+        self.world, self.rate, self.rng = world, RATE * share, Random(f"{world.seed}:work {self.name}")
+        self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
+        self.stopped = False
+        self.trims_inside = False
+        self.protocols: tuple[str, ...] = ("classic",)  # of which a member of a group has one, each time it comes
+        self._numbers: dict[str, int] = {}
+
+    async def setup(self, admin: Admin) -> None:
+        for name, (partitions, configs) in self.topics.items():
+            await admin.create_topic(name, partitions, 3, configs)
+
+    def clients(self) -> list[Client]:
+        """What runs side by side until it is stopped, each in a process."""
+        raise NotImplementedError
+
+    # --- for all kinds ---------------------------------------------------------------------------------------------
+
+    def number(self, what: str) -> str:
+        """A name that was not used before."""
+        self._numbers[what] = self._numbers.get(what, 0) + 1
+        return f"{what}-{self._numbers[what]}"
+
+    async def rest(self, at: ClientProcess, mean: float) -> None:
+        await at.env.sleep(self.rng.expovariate(1 / mean))
+
+    async def produce(self, at: ClientProcess, topic: str, keys: int = 0, in_flight: int = 20, **settings: Any) -> None:
+        """Write records one after the other, by producers that die now and then."""
+        while not self.stopped:
+            producer = Producer(at.env, self.world.bootstrap, history=at.history,
+                                name=self.number(f"{self.name}-producer"), **settings)
+            dies = self.world.now() + self.rng.expovariate(1 / 20)
+            await self._produce_with(at, producer, topic, keys, in_flight, dies)
+            if self.stopped or self.rng.random() < 0.4:
+                await producer.close(timeout=30.0)
+            else:
+                producer.kill()
+
+    async def _produce_with(self, at: ClientProcess, producer: Producer, topic: str, keys: int, in_flight: int,
+                            dies: float) -> None:
+        promises: list[asyncio.Future[Any]] = []
+        while not self.stopped and self.world.now() < dies:
+            await self.rest(at, self.burst / self.rate)
+            promises = [promise for promise in promises if not promise.done()]
+            try:
+                for _ in range(min(self.burst, in_flight - len(promises))):
+                    key = f"k{self.rng.randrange(keys)}" if keys else None
+                    promise = await producer.post(topic, self.number(f"{self.name}-{topic}"), key)
+                    promise.add_done_callback(_look)
+                    promises.append(promise)
+            except KafkaError:
+                pass  # no metadata, or a transaction that is over
+
+    def membership(self, assignor: str = "range") -> dict[str, str]:
+        """How a member takes part, in a protocol that is drawn; brokers assign cooperatively or not at all."""
+        protocol = self.rng.choice(self.protocols) if len(self.protocols) > 1 else self.protocols[0]
+        if protocol == "consumer" and assignor != "range":
+            assignor = "uniform"
+        return {"protocol": protocol, "assignor": assignor}
+
+    async def consume(self, at: ClientProcess, **settings: Any) -> None:
+        """Read, by consumers that die or leave now and then; a static member comes back under its name."""
+        assignor = settings.pop("assignor", "range")
+        at.in_group = settings.get("group") is not None
+        commits = at.in_group and not settings.get("auto_commit")
+        while not self.stopped:
+            consumer = Consumer(at.env, self.world.bootstrap, history=at.history,
+                                name=self.number(f"{self.name}-consumer"),
+                                max_poll_interval=at.max_poll_interval, **settings, **self.membership(assignor))
+            ends = self.world.now() + self.rng.expovariate(1 / 12)
+            while not self.stopped and self.world.now() < ends:
+                try:
+                    records = await consumer.poll(0.5)
+                    if await at.idle():  # and then it goes on, whosever its partitions are by now
+                        ends = self.world.now() + 2.0
+                    if commits and records and self.rng.random() < 0.4:
+                        await self._commit(consumer)
+                except KafkaError:
+                    break
+            await (consumer.close() if self.stopped or self.rng.random() < 0.5 else consumer.kill())
+            await self.rest(at, 0.5)
+
+    async def _commit(self, consumer: Consumer) -> None:
+        if self.rng.random() < 0.5:
+            consumer.commit_async()
+            return
+        try:
+            await consumer.commit()
+        except KafkaError:
+            pass  # a rebalance, or a coordinator that is gone: the records are read again
+
+
+def _look(promise: asyncio.Future[Any]) -> None:
+    """Nobody waits for the outcome; the history has it."""
+    if not promise.cancelled():
+        promise.exception()
+
+
+class Plain(Workload):
+    name, topics = "plain", {"plain": (2, {})}
+
+    def clients(self) -> list[Client]:
+        return [lambda at: self.produce(at, "plain", idempotent=False, max_in_flight=1),
+                lambda at: self.consume(at, topics=["plain"])]
+
+
+class Idempotent(Workload):
+    name = "idem"
+
+    def __init__(self, world: World, share: float) -> None:
+        super().__init__(world, share)
+        small = {"internal.segment.bytes": "2000"} if self.rng.random() < 0.5 else {}
+        self.topics = {"idem": (2, small)}
+
+    def clients(self) -> list[Client]:
+        linger = self.rng.choice((0.0, 0.05))
+        return [lambda at: self.produce(at, "idem", linger=linger), lambda at: self.consume(at, topics=["idem"])]
+
+
+class Compacted(Workload):
+    name = "compact"
+    topics = {"compact": (1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1",
+                              "internal.segment.bytes": "1500", "delete.retention.ms": "2000"})}  # fmt: skip
+
+    def clients(self) -> list[Client]:
+        return [lambda at: self.produce(at, "compact", keys=5), lambda at: self.consume(at, topics=["compact"])]
+
+
+class Groups(Workload):
+    name, topics = "group", {"jobs": (4, {})}
+
+    def clients(self) -> list[Client]:
+        assignor = self.rng.choice(("range", "cooperative-sticky"))
+        about: dict[str, Any] = {"group": "workers", "topics": ["jobs"], "assignor": assignor}
+        members = [lambda at: self.consume(at, **about), lambda at: self.consume(at, **about, auto_commit=True)]
+        static = [lambda at: self.consume(at, **about, instance_id="static-1")] if self.rng.random() < 0.7 else []
+        return [lambda at: self.produce(at, "jobs"), *members, *static]
+
+
+class Copies(Workload):
+    """Consume, transform, produce: each record of `in` once in `out`, whatever happens in between."""
+
+    name, topics, transactional = "copy", {"in": (2, {}), "out": (2, {})}, ("out",)
+
+    def __init__(self, world: World, share: float) -> None:
+        super().__init__(world, share)
+        self.version = self.rng.choice((1, 2, 2))
+
+    def clients(self) -> list[Client]:
+        copiers = [lambda at, number=number: self.copy(at, number) for number in range(self.rng.choice((1, 2)))]
+        return [lambda at: self.produce(at, "in"), *copiers,
+                lambda at: self.consume(at, topics=["out"], isolation=READ_COMMITTED)]
+
+    async def copy(self, at: ClientProcess, number: int) -> None:
+        at.in_group = True
+        while not self.stopped:
+            producer = Producer(at.env, self.world.bootstrap, transactional_id=f"copier-{number}",
+                                transaction_version=self.version, transaction_timeout=8.0, history=at.history,
+                                name=self.number(f"copier-{number}-producer"))
+            consumer = Consumer(at.env, self.world.bootstrap, "copiers", ["in"], isolation=READ_COMMITTED,
+                                max_records=30, max_poll_interval=at.max_poll_interval, history=at.history,
+                                name=self.number(f"copier-{number}-consumer"), **self.membership())
+            dies = self.world.now() + self.rng.expovariate(1 / 12)
+            try:
+                await producer.init()
+                while not self.stopped and self.world.now() < dies:
+                    await self._copy_some(at, producer, consumer)
+                    await at.idle()
+            except KafkaError:
+                pass  # fenced, or nobody knows: a new producer under the same id settles what the old one left
+            if self.rng.random() < 0.4:
+                await producer.close()
+                await consumer.close()
+            producer.kill()
+            await consumer.kill()
+            await self.rest(at, 0.3)
+
+    async def _copy_some(self, at: ClientProcess, producer: Producer, consumer: Consumer) -> None:
+        await self.rest(at, 0.3)
+        records = await consumer.poll(0.5)
+        if not records:
+            return
+        await producer.begin()
+        try:
+            for record in records:
+                value = self.number(f"{record.value.decode()}.copy") if record.value is not None else None
+                promise = await producer.post("out", value, partition=record.partition,
+                                              source=(record.topic, record.partition, record.offset))
+                promise.add_done_callback(_look)
+            await producer.send_offsets({(r.topic, r.partition): r.offset + 1 for r in records}, consumer)
+            if self.rng.random() < 0.15:
+                raise KafkaError(Err.TRANSACTION_ABORTABLE, "the copier changed its mind")
+            await self._commit_transaction(producer)
+        except Unsure:
+            raise
+        except KafkaError:
+            await producer.abort()
+            await self._rewind(consumer)
+
+    async def _commit_transaction(self, producer: Producer) -> None:
+        """Ask a few times before giving up."""
+        for _ in range(3):
+            try:
+                return await producer.commit()
+            except Unsure as error:
+                unsure = error
+        raise unsure
+
+    async def _rewind(self, consumer: Consumer) -> None:
+        """After an abort: go back to what is committed."""
+        for tp, offset in (await consumer.committed()).items():
+            if tp in consumer.assignment:
+                consumer.seek(tp, max(offset, 0))
+
+
+class Administration(Workload):
+    """Topics that come and go under clients, and partitions of others that move."""
+
+    name, topics = "admin", {"churn": (2, {}), "moving": (2, {})}
+
+    def clients(self) -> list[Client]:
+        return [self.administer, lambda at: self.produce(at, "churn", delivery_timeout=5.0),
+                lambda at: self.produce(at, "moving"), lambda at: self.consume(at, topics=["moving"])]
+
+    async def administer(self, at: ClientProcess) -> None:
+        admin = Admin(at.env, self.world.bootstrap, timeout=15.0, history=at.history)
+        acts = [self._recreate, self._grow, self._move, self._elect, self._configure, self._trim]
+        while not self.stopped:
+            await self.rest(at, 1.5)
+            try:
+                await self.rng.choice(acts)(admin)
+            except KafkaError:
+                pass  # refused, or nobody answers; the next act may fare better
+        await admin.close()
+
+    async def _recreate(self, admin: Admin) -> None:
+        await admin.delete_topic("churn")
+        await admin.client.env.sleep(self.rng.expovariate(1 / 0.3))
+        await admin.create_topic("churn", self.rng.randint(1, 3), 3)
+
+    async def _grow(self, admin: Admin) -> None:
+        await admin.create_partitions("moving", self.rng.randint(3, 5))
+
+    async def _move(self, admin: Admin) -> None:
+        brokers = self.world.brokers
+        replicas = self.rng.sample(brokers, self.rng.randint(min(2, len(brokers)), min(3, len(brokers))))
+        await admin.reassign(("moving", self.rng.randrange(2)), None if self.rng.random() < 0.2 else replicas)
+
+    async def _elect(self, admin: Admin) -> None:
+        await admin.elect_leader((self.rng.choice(("moving", "churn")), 0))
+
+    async def _configure(self, admin: Admin) -> None:
+        await admin.alter_configs("moving", {"segment.ms": self.rng.choice(("500", "5000", None))})
+
+    async def _trim(self, admin: Admin) -> None:
+        """All there is, or, if `trims_inside`, now and then up to any offset, of which most lie within a batch."""
+        before = -1
+        if self.trims_inside and self.rng.random() < 0.7:
+            start, end = await admin.offset("churn", 0, "earliest"), await admin.offset("churn", 0)
+            before = self.rng.randrange(start, end) if start < end else -1
+        await admin.delete_records(("churn", 0), before)
+
+
+KINDS: tuple[type[Workload], ...] = (Plain, Idempotent, Copies, Groups, Compacted, Administration)
+
+
+def draw(rng: Random) -> list[type[Workload]]:
+    """Two to four kinds of work."""
+    chosen = rng.sample(range(len(KINDS)), rng.randint(2, 4))
+    return [KINDS[number] for number in sorted(chosen)]

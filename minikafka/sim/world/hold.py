@@ -1,0 +1,115 @@
+"""Single requests and answers on their way: seen, held back, let go, dropped.
+
+A hold takes hold of the frames it matches as they are written. Their connection stands still behind them, in that
+direction only, for TCP keeps its order; other connections between the same hosts go on, and that is how a request comes
+to be overtaken. To drop a frame is to break its connection: nothing is lost inside one.
+
+Owns: the frames that are held. Invariants: I-HOLD-1 a hold that ended has kept nothing back that it did not drop.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_request, decode_response, parse_header
+
+if TYPE_CHECKING:
+    from minikafka.sim.world.transport import SimTransport
+
+_REQUEST = struct.Struct(">ihhi")  # size, api key, version, correlation id
+_RESPONSE = struct.Struct(">ii")  # size, correlation id
+
+
+class Message:
+    """A frame between two hosts. `src` and `dst` are node ids, or the name of a client's host."""
+
+    def __init__(self, transport: SimTransport, frame: bytes, api_key: int, version: int, correlation: int) -> None:
+        self.transport, self.frame = transport, frame
+        self.api_key, self.version, self.correlation = api_key, version, correlation
+        self.is_response = not transport.caller
+        self.src, self.dst = _node(transport.host), _node(transport.other.host)
+
+    @property
+    def api(self) -> Any:
+        """The class of the request, also if this is its answer; None if nobody knows the key."""
+        return REQUESTS.get(self.api_key)
+
+    @cached_property
+    def body(self) -> Any:
+        """The request or answer itself."""
+        view = memoryview(self.frame)[4:]
+        if self.is_response:
+            return decode_response(RESPONSES[self.api_key], self.version, view)
+        return decode_request(parse_header(view), view)
+
+    def __repr__(self) -> str:
+        name = self.api.__name__ if self.api else str(self.api_key)
+        return f"<{'answer to ' if self.is_response else ''}{name} {self.src}->{self.dst} #{self.correlation}>"
+
+
+class Hold:
+    """Holds every frame for which `match(message)` is true, until released. `frames` are those held now."""
+
+    def __init__(self, match: Callable[[Message], bool], holds: list[Hold]) -> None:
+        self.match, self._holds = match, holds
+        self.frames: list[Message] = []
+        holds.append(self)
+
+    def wants(self, message: Message) -> bool:
+        return self.match(message)
+
+    def take(self, message: Message) -> None:
+        self.frames.append(message)
+
+    def stop(self) -> None:
+        """Hold nothing more; what is held stays held."""
+        if self in self._holds:
+            self._holds.remove(self)
+
+    def release(self) -> None:
+        """Hold nothing more and let all go, in the order in which it came."""
+        self.stop()
+        while self.frames:
+            self.release_one()
+
+    def release_one(self) -> None:
+        """Let the first go; the hold stands."""
+        self.frames.pop(0).transport.undam()
+
+    def drop(self) -> None:
+        """Hold nothing more; what is held never arrives, and its connections break."""
+        self.stop()
+        while self.frames:
+            transport = self.frames.pop(0).transport
+            transport.dam = None
+            transport.broken()
+            transport.other.broken()
+
+
+def read_frame(transport: SimTransport, data: bytes) -> Message | None:
+    """What was written to a transport, if it is one whole frame; requests are kept in mind for their answers."""
+    if transport.caller:
+        if len(data) < _REQUEST.size:
+            return None
+        size, api_key, version, correlation = _REQUEST.unpack_from(data)
+        if size != len(data) - 4:
+            return None
+        transport.asked[correlation] = api_key, version
+    else:
+        if len(data) < _RESPONSE.size:
+            return None
+        size, correlation = _RESPONSE.unpack_from(data)
+        asked = transport.other.asked.pop(correlation, None)
+        if size != len(data) - 4 or asked is None:
+            return None
+        api_key, version = asked
+    if not (transport.net.taps or transport.net.holds):
+        return None
+    return Message(transport, data, api_key, version, correlation)
+
+
+def _node(host: str) -> int | str:
+    return int(host.removeprefix("broker-")) if host.startswith("broker-") else host

@@ -1,0 +1,35 @@
+"""The log of each simulated process: what its code says through `logging`, kept apart from everybody else's.
+
+Owns: the handler of the logger "minikafka". Which process speaks is known by the event loop that runs.
+"""
+
+from __future__ import annotations
+
+import logging
+from asyncio import events
+
+from minikafka.broker.server.log_lines import OneLine
+from minikafka.sim.world.loop import ProcessLoop
+
+FORMAT = "%(levelname)s %(name)s %(message)s"
+
+
+class _Keep(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        loop = events._get_running_loop()
+        if isinstance(loop, ProcessLoop):
+            loop.lines.append(f"{loop.timeline.clock:.3f} {self.format(record)}")
+        elif logging.lastResort is not None and record.levelno >= logging.WARNING and not logging.root.handlers:
+            logging.lastResort.handle(record)  # as if we were not there
+
+
+_handler = _Keep()
+_handler.setFormatter(OneLine(FORMAT))
+
+
+def keep_log_lines(level: int | None = None) -> None:
+    """From now on each process keeps its last lines; `level` is what is worth one (logging's own rule without it)."""
+    logger = logging.getLogger("minikafka")
+    logger.addHandler(_handler)
+    if level is not None:
+        logger.setLevel(level)

@@ -1,0 +1,177 @@
+"""Configuration (broker/config/effective.py and its tables): I-CFG-1..4. Texts are those of Apache Kafka 4.3."""
+
+from __future__ import annotations
+
+import pytest
+
+from minikafka.broker.config.definition import ConfigError, to_text
+from minikafka.broker.config.effective import (
+    DEFAULT,
+    DYNAMIC_DEFAULT_BROKER,
+    DYNAMIC_TOPIC,
+    PRESETS,
+    STATIC_BROKER,
+    BrokerConfig,
+    log_config,
+    resolve_topic,
+    topic_config,
+    validate_topic_configs,
+)
+from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+
+
+@pytest.mark.parametrize(("configs", "text"), [
+    ({"foo": "1"}, "Unknown topic config name: foo"),
+    ({"foo": "1", "retention.ms": "x"}, "Unknown topic config name: foo"),
+    ({"message.format.version": "3.0"}, "Unknown topic config name: message.format.version"),
+    ({"retention.ms": "x"}, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+    ({"retention.ms": ""}, "Invalid value  for configuration retention.ms: Not a number of type LONG"),
+    ({"retention.ms": "1_0"}, "Invalid value 1_0 for configuration retention.ms: Not a number of type LONG"),
+    ({"retention.ms": "-5"}, "Invalid value -5 for configuration retention.ms: Value must be at least -1"),
+    ({"segment.bytes": "14"}, "Invalid value 14 for configuration segment.bytes: Value must be at least 1048576"),
+    ({"segment.bytes": "99999999999"},
+     "Invalid value 99999999999 for configuration segment.bytes: Not a number of type INT"),
+    ({"segment.ms": "9223372036854775808"},
+     "Invalid value 9223372036854775808 for configuration segment.ms: Not a number of type LONG"),
+    ({"min.insync.replicas": "0"}, "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"),
+    ({"max.compaction.lag.ms": "0"},
+     "Invalid value 0 for configuration max.compaction.lag.ms: Value must be at least 1"),
+    ({"min.cleanable.dirty.ratio": "2"},
+     "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
+    ({"min.cleanable.dirty.ratio": "x"},
+     "Invalid value x for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
+    ({"preallocate": "x"}, "Invalid value x for configuration preallocate: Expected value to be either true or false"),
+    ({"cleanup.policy": "x"},
+     "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"),
+    ({"cleanup.policy": "Compact"},
+     "Invalid value Compact for configuration cleanup.policy: String must be one of: compact, delete"),
+    ({"cleanup.policy": "delete,"}, "Configuration 'cleanup.policy' values must not be empty."),
+    ({"compression.type": "foo"}, "Invalid value foo for configuration compression.type: String must be one of: "
+     "uncompressed, zstd, lz4, snappy, gzip, producer"),
+    ({"compression.gzip.level": "0"},
+     "Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1"),
+    ({"compression.zstd.level": "23"},
+     "Invalid value 23 for configuration compression.zstd.level: Value must be no more than 22"),
+    ({"message.timestamp.type": "x"},
+     "Invalid value x for configuration message.timestamp.type: String must be one of: CreateTime, LogAppendTime"),
+    ({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "2"},
+     "conflict topic config setting min.compaction.lag.ms (5) > max.compaction.lag.ms (2)"),
+    ({"leader.replication.throttled.replicas": "0:1,x"},
+     "Invalid value [0:1, x] for configuration leader.replication.throttled.replicas: "
+     "leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: "
+     "[partitionId]:[brokerId],[partitionId]:[brokerId],..."),
+    ({"remote.storage.enable": "true"}, "Tiered Storage functionality is disabled in the broker. "
+     "Topic cannot be configured with remote log storage."),
+])
+def test_refusals_are_in_kafkas_words(configs, text):
+    """Fails if a type, a limit, an order of checks or a text differs from Kafka 4.3 (I-CFG-3)."""
+    with pytest.raises(ConfigError) as caught:
+        validate_topic_configs(configs)
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("configs", [
+    {"retention.ms": " 5 "}, {"retention.ms": "+5"},
+    {"unclean.leader.election.enable": "TRUE"}, {"retention.bytes": "-5"},
+    {"cleanup.policy": ""}, {"cleanup.policy": "compact, delete"}, {"cleanup.policy": "compact,compact"},
+    {"internal.segment.bytes": "100"}, {"local.retention.ms": "100"}, {"leader.replication.throttled.replicas": ""}])
+def test_what_kafka_accepts_is_accepted(configs):
+    """Fails if a check is stricter than Kafka 4.3's."""
+    validate_topic_configs(configs)
+    for name, text in configs.items():
+        assert to_text(TOPIC_CONFIGS[name].parse(to_text(TOPIC_CONFIGS[name].parse(text)))) is not None
+
+
+@pytest.mark.parametrize("name", sorted({*TOPIC_CONFIGS, *BROKER_CONFIGS}))
+def test_every_default_is_a_value_that_may_be_set(name):
+    """Fails if a default lies outside its own limits, or prints as something else (I-CFG-1)."""
+    for config in (TOPIC_CONFIGS.get(name), BROKER_CONFIGS.get(name)):
+        if config is not None and config.default is not None:
+            assert config.parse(config.default_text) == config.default
+            assert config.doc.endswith(".")
+
+
+def test_every_public_topic_configuration_of_kafka_is_there():
+    """Fails if one of the 33 is missing or invented."""
+    assert len([c for c in TOPIC_CONFIGS.values() if not c.internal]) == 33
+
+
+def test_every_synonym_is_a_broker_configuration():
+    """Fails if a synonym in the topic table is misspelt."""
+    names = [synonym for config in TOPIC_CONFIGS.values() for synonym, _ in config.synonyms]
+    assert [name for name in names if name not in BROKER_CONFIGS] == []
+
+
+def test_unknown_broker_names_are_refused_with_the_nearest():
+    """Fails if an unknown name is ignored, as Kafka does with a warning (design.md, law 7)."""
+    with pytest.raises(ConfigError, match=r"Unknown configuration 'replica.lag.time.ms'. "
+                                          r"Did you mean 'replica.lag.time.max.ms'\?"):
+        BrokerConfig({"replica.lag.time.ms": "1"})
+    with pytest.raises(ConfigError, match=r"Invalid value x for configuration num.partitions: Not a number of type"):
+        BrokerConfig({"num.partitions": "x"})
+
+
+def test_kafkas_other_names_are_taken_and_told_to_have_no_effect():
+    """Fails if a file written for Kafka is refused for its threads, or taken without a word (I-CFG-2)."""
+    config = BrokerConfig({"num.network.threads": "5", "num.io.threads": "8", "num.replica.fetchers": "2",
+                           "share.coordinator.state.topic.min.isr": "1", "num.partitions": "4"})
+    assert config.without_effect == ["num.network.threads", "num.replica.fetchers",
+                                     "share.coordinator.state.topic.min.isr"]
+    with pytest.raises(ConfigError, match="Invalid value 0 for configuration num.io.threads: Value must be at least 1"):
+        BrokerConfig({"num.io.threads": "0"})
+
+
+def test_a_node_has_one_number_under_two_names():
+    """Fails if a file of Kafka's older kind starts another node than it says."""
+    assert BrokerConfig({"broker.id": "3"}).node_id == BrokerConfig({"node.id": "3"})["broker.id"] == 3
+
+
+@pytest.mark.parametrize("name, value", [("ssl.client.auth", "required"), ("authorizer.class.name", "a.B"),
+                                         ("sasl.enabled.mechanisms", "PLAIN"), ("controller.listener.names", "CONTROLLER"),
+                                         ("remote.log.storage.system.enable", "true")])
+def test_what_somebody_relies_on_is_refused(name, value):
+    """Fails if a broker starts without the protection, or the plug-in, that its file asks for."""
+    with pytest.raises(ConfigError, match=f"Invalid value {value} for configuration {name}: minikafka knows .* only its "
+                                          "default '.*' works"):
+        BrokerConfig({name: value})
+
+
+def test_every_broker_configuration_of_kafka_is_known():
+    """Fails if one of those that DescribeConfigs of Kafka 4.3 shows is missing, or one more was invented."""
+    public = [name for name, config in BROKER_CONFIGS.items() if not config.internal]
+    assert len([name for name in public if not name.startswith("minikafka.")]) == 340
+
+
+def test_the_first_place_that_sets_a_value_wins():
+    """Fails if topic > broker > all brokers > file > default is out of order, or a unit is not converted (I-CFG-4)."""
+    image = MetadataImage()
+    broker = BrokerConfig({"node.id": "1", "log.retention.hours": "2", "log.retention.minutes": "3"})
+    config = TOPIC_CONFIGS["retention.ms"]
+
+    def value():
+        sources = [entry.source for entry in resolve_topic(image, broker, "t", config)]
+        return topic_config(image, broker, "t")["retention.ms"], sources
+
+    assert value() == (180_000, [STATIC_BROKER, STATIC_BROKER])
+    image.apply(ConfigRecord(BROKER_RESOURCE, "", "log.retention.ms", "9"))
+    assert value() == (9, [DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, STATIC_BROKER, DEFAULT])
+    image.apply(ConfigRecord(TOPIC_RESOURCE, "t", "retention.ms", "7"))
+    assert value()[0] == 7 and value()[1][0] == DYNAMIC_TOPIC
+    assert topic_config(image, broker, "other")["retention.ms"] == 9
+
+
+def test_internal_segment_bytes_overrides_the_size_of_segments():
+    """Fails if small segments cannot be had in tests, or leak out as an option of the log."""
+    image, broker = MetadataImage(), BrokerConfig({"node.id": "1"})
+    assert log_config(image, broker, "t")["segment_bytes"] == 1 << 30
+    image.apply(ConfigRecord(TOPIC_RESOURCE, "t", "internal.segment.bytes", "500"))
+    values = log_config(image, broker, "t")
+    assert values["segment_bytes"] == 500 and "internal_segment_bytes" not in values
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_presets_are_valid(preset):
+    """Fails if a preset names an unknown configuration or a wrong value."""
+    assert BrokerConfig(PRESETS[preset])["num.partitions"] == 1

@@ -1,0 +1,252 @@
+"""What administrators ask of the controller: configurations, elections, reassignments, more partitions, farewells."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest
+
+from minikafka.broker.config.alter import APPEND, SET, Alteration, Op
+from minikafka.broker.controller.admin.create_partitions import create_partitions
+from minikafka.broker.controller.admin.create_topics import Creation
+from minikafka.broker.controller.reassignment_steps import Assignment, completed, reverted, towards
+from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from minikafka.protocol.errors import Err, KafkaError
+from tests.controller.controller_world import World
+
+UNCLEAN, PREFERRED = 1, 0
+
+
+def elect(w: World, kind: int, index: int = 0) -> Err:
+    partitions = [ElectLeadersRequest.TopicPartitions(topic="t", partitions=[index])]
+    request = ElectLeadersRequest(election_type=kind, topic_partitions=partitions, timeout_ms=1)
+    return Err(w.decide(w.core.elect_leaders(request)).replica_election_results[0].partition_result[0].error_code)
+
+
+def move(w: World, replicas: list[int] | None, other_factor: bool = True) -> Err:
+    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+    rows = [topic(name="t", partitions=[topic.ReassignablePartition(partition_index=0, replicas=replicas)])]
+    request = AlterPartitionReassignmentsRequest(timeout_ms=1, topics=rows,
+                                                 allow_replication_factor_change=other_factor)
+    return Err(w.decide(w.core.reassign(request)).responses[0].partitions[0].error_code)
+
+
+def configure(w: World, kind: int, name: str, **values: str) -> None:
+    ops = tuple(Op(key.replace("_", "."), SET, value) for key, value in values.items())
+    records, refusals = w.core.alter_configs([Alteration(kind, name, ops, whole=False)])
+    assert refusals == [None]
+    w.append(records)
+
+
+def state(w: World) -> tuple[Any, ...]:
+    p = w.partition()
+    return p.replicas, p.adding, p.removing, p.isr, p.leader, p.leader_epoch
+
+
+# --- configurations --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "name"), [(TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "")])
+def test_a_new_minimum_clears_the_eligible_leaders(kind, name):
+    """Fails if who was eligible under the old min.insync.replicas may lead under the new (I-CFG-6, KIP-966)."""
+    w = World(config={"min.insync.replicas": "2"})
+    w.create("t", [1, 2])
+    w.silence(2)
+    assert w.partition().elr == (2,)
+    configure(w, TOPIC_RESOURCE, "t", retention_ms="5")
+    assert w.partition().elr == (2,)
+    epoch = w.partition().partition_epoch
+    configure(w, kind, name, min_insync_replicas="1")
+    assert (w.partition().elr, w.partition().last_known_elr, w.partition().partition_epoch) == ((), (), epoch + 1)
+
+
+def test_a_minimum_of_one_topic_leaves_the_others_alone():
+    """Fails if the record clears every topic's eligible leaders."""
+    w = World(config={"min.insync.replicas": "2"})
+    w.create("t", [1, 2])
+    w.create("other", [1, 2])
+    w.silence(2)
+    configure(w, TOPIC_RESOURCE, "other", min_insync_replicas="1")
+    assert w.partition("t").elr == (2,) and w.partition("other").elr == ()
+
+
+def test_a_value_may_not_grow_without_bound():
+    """Fails if appending can make a value longer than a record of the metadata log may be."""
+    w = World()
+    w.create()
+    w.append([ConfigRecord(BROKER_RESOURCE, "", "log.cleanup.policy", "x" * 32760)])
+    ops = (Op("log.cleanup.policy", APPEND, "y" * 20),)
+    records, refusals = w.core.alter_configs([Alteration(BROKER_RESOURCE, "", ops, whole=False)])
+    assert records == [] and refusals[0].code is Err.INVALID_CONFIG
+    assert refusals[0].message == ("The configuration value cannot be added because it exceeds the maximum value size "
+                                   "of 32767 bytes.")
+
+
+# --- elections -------------------------------------------------------------------------------------------------
+
+
+def test_the_preferred_leader_is_asked_back():
+    """Fails if a preferred replica outside the ISR is elected, or one inside is not."""
+    w = World()
+    w.create("t", [1, 2, 3])
+    assert elect(w, PREFERRED) is Err.ELECTION_NOT_NEEDED
+    w.silence(1)
+    assert elect(w, PREFERRED) is Err.PREFERRED_LEADER_NOT_AVAILABLE
+    w.join(1)
+    assert elect(w, PREFERRED) is Err.PREFERRED_LEADER_NOT_AVAILABLE and w.partition().leader == 2
+    w.alter([2, 3, 1])
+    assert elect(w, PREFERRED) is Err.NONE and w.partition().leader == 1
+
+
+def test_an_unclean_election_is_for_the_leaderless_only():
+    """Fails if a living leader is put aside, or nobody is elected without the topic's setting (I-ELECT-5)."""
+    w = World(config={"min.insync.replicas": "1"})
+    w.create("t", [1, 2])
+    w.alter([1])
+    assert elect(w, UNCLEAN) is Err.ELECTION_NOT_NEEDED
+    w.silence(1)
+    assert w.partition().leader == -1
+    assert elect(w, PREFERRED) is Err.PREFERRED_LEADER_NOT_AVAILABLE
+    assert elect(w, UNCLEAN) is Err.NONE
+    assert (w.partition().leader, w.partition().isr, w.partition().recovering) == (2, (2,), True)
+
+
+def test_nobody_is_there_to_be_elected():
+    """Fails if a fenced replica is elected."""
+    w = World(config={"min.insync.replicas": "1"})
+    w.create("t", [1, 2])
+    w.silence(1, 2)
+    assert elect(w, UNCLEAN) is Err.ELIGIBLE_LEADERS_NOT_AVAILABLE
+
+
+# --- reassignment ----------------------------------------------------------------------------------------------
+
+
+def test_a_move_ends_with_the_isr_that_has_the_new_replicas():
+    """Fails if old replicas leave before every new one is in sync (I-MOVE-1), or the leader epoch stays (rule 28)."""
+    w = World(brokers=4)
+    w.create("t", [1, 2])
+    assert move(w, [3, 4]) is Err.NONE
+    assert state(w) == ((3, 4, 1, 2), (3, 4), (1, 2), (1, 2), 1, 0)
+    w.alter([1, 2, 3])
+    assert state(w) == ((3, 4, 1, 2), (3, 4), (1, 2), (1, 2, 3), 1, 0)
+    verdict = w.alter([1, 2, 3, 4])
+    assert Err(verdict.error_code) is Err.NEW_LEADER_ELECTED
+    assert state(w) == ((3, 4), (), (), (3, 4), 3, 1)
+
+
+def test_a_leader_that_stays_gets_a_new_epoch_when_others_go():
+    """Fails if the leader epoch does not grow with the removal of a replica: its fetches must be fenced (I-ELECT-4)."""
+    w = World()
+    w.create("t", [1, 2])
+    assert move(w, [1, 3]) is Err.NONE
+    assert Err(w.alter([1, 2, 3]).error_code) is Err.NONE
+    assert state(w) == ((1, 3), (), (), (1, 3), 1, 1)
+
+
+@pytest.mark.parametrize(("replicas", "after"), [
+    ([2, 1], ((2, 1), (), (), (1, 2), 1, 0)),
+    ([1], ((1,), (), (), (1,), 1, 1)),
+    ([2], ((2,), (), (), (2,), 2, 1)),
+    ([1, 2], ((1, 2), (), (), (1, 2), 1, 0))])
+def test_what_needs_no_copy_is_done_at_once(replicas, after):
+    """Fails if another order or fewer replicas wait for an ISR."""
+    w = World()
+    w.create("t", [1, 2])
+    assert move(w, replicas) is Err.NONE
+    assert state(w) == after
+
+
+def test_cancelling_brings_the_old_replicas_back():
+    """Fails if replicas of an unfinished reassignment stay, or what was removed stays away (I-MOVE-2)."""
+    w = World(brokers=4)
+    w.create("t", [1, 2])
+    assert move(w, None) is Err.NO_REASSIGNMENT_IN_PROGRESS
+    move(w, [3, 4])
+    w.alter([1, 2, 3])
+    assert move(w, None) is Err.NONE
+    assert state(w) == ((1, 2), (), (), (1, 2), 1, 1)
+
+
+def test_a_second_move_replaces_the_first():
+    """Fails if a reassignment under way cannot be directed elsewhere."""
+    w = World(brokers=4)
+    w.create("t", [1, 2])
+    move(w, [1, 3])
+    move(w, [1, 4])
+    assert state(w)[:3] == ((1, 4, 2, 3), (4,), (2, 3))
+    w.alter([1, 2, 4])
+    assert state(w) == ((1, 4), (), (), (1, 4), 1, 1)
+
+
+def test_the_number_of_replicas_can_be_held_fast():
+    """Fails if allow_replication_factor_change is ignored (KIP-860)."""
+    w = World()
+    w.create("t", [1, 2])
+    assert move(w, [1, 2, 3], other_factor=False) is Err.INVALID_REPLICATION_FACTOR
+    assert move(w, [1, 3], other_factor=False) is Err.NONE
+    assert move(w, [2, 3], other_factor=False) is Err.NONE      # one comes, one goes: it is two all the time
+
+
+def test_who_has_left_is_no_eligible_leader():
+    """Fails if a removed replica stays in the ELR, from where it could lead, empty, when it returns."""
+    w = World(config={"min.insync.replicas": "2"})
+    w.create("t", [1, 2])
+    move(w, [3])
+    w.alter([1, 2, 3])
+    assert (w.partition().isr, w.partition().elr) == ((3,), ())
+
+
+BROKERS = st.lists(st.sampled_from([1, 2, 3, 4, 5]), unique=True, min_size=1).map(tuple)
+
+
+@given(BROKERS, BROKERS, st.lists(BROKERS, max_size=3), BROKERS)
+def test_a_move_never_loses_the_last_copy(first, isr, targets, more):
+    """Fails if completed() leaves an ISR that is empty or not within the replicas (I-MOVE-1, I-MOVE-2)."""
+    isr = tuple(r for r in isr if r in first) or first[:1]
+    now = Partition("t", UUID(int=1), 0, first, isr)
+    for target in targets:
+        a = towards(now, target)
+        now = Partition("t", UUID(int=1), 0, a.replicas, now.isr, adding=a.adding, removing=a.removing)
+    grown = tuple(dict.fromkeys((*now.isr, *(r for r in more if r in now.replicas))))
+    done, kept = completed(Assignment.of(now), grown)
+    assert kept and set(kept) <= set(grown)
+    if done.replicas != now.replicas:
+        assert not done.in_progress and set(done.replicas) == set(kept)
+    back, old, _ = reverted(now) if set(now.replicas) - set(now.adding) else (done, kept, False)
+    assert old and set(old) <= set(back.replicas)
+
+
+# --- more partitions, fewer brokers ----------------------------------------------------------------------------
+
+
+def test_new_partitions_follow_the_old_ones():
+    """Fails if their numbers leave a gap or their replicas are another number."""
+    w = World()
+    w.create("t", [1, 2])
+    wanted = SimpleNamespace(name="t", count=4, assignments=None)
+    creation = Creation(w.image, w.config, random.Random(5), lambda: UUID(int=1))
+    w.decide(create_partitions(creation, SimpleNamespace(topics=[wanted], validate_only=False)))
+    assert list(w.image.topics["t"].partitions) == [0, 1, 2, 3]
+    assert all(len(p.replicas) == 2 and p.isr == p.replicas for p in w.image.partitions())
+
+
+def test_an_unregistered_broker_is_gone_from_everywhere():
+    """Fails if it stays in an ISR, an ELR or the sessions; or if anybody can be unregistered twice."""
+    w = World(config={"min.insync.replicas": "2"})
+    w.create("t", [1, 2])
+    w.silence(2)
+    assert w.partition().elr == (2,)
+    w.append(w.core.unregister_broker(2))
+    assert (w.partition().isr, w.partition().elr) == ((1,), ()) and 2 not in w.image.brokers
+    with pytest.raises(KafkaError, match="Broker ID 2 is not currently registered"):
+        w.core.unregister_broker(2)
+    w.join(2)
+    assert not w.image.brokers[2].fenced

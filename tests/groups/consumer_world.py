@@ -1,0 +1,114 @@
+"""A consumer group without a broker: writes are applied at once, and the clock is turned by hand."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+from uuid import UUID
+
+from minikafka.broker.groups.consumer.group import ConsumerGroup
+from minikafka.broker.groups.consumer.messages import (
+    Beat,
+    ConsumerEffect,
+    Heartbeat,
+    Moment,
+    Out,
+    Resolve,
+    Settings,
+    Write,
+)
+from minikafka.broker.groups.consumer.reconciliation import Partition, unpack
+from minikafka.broker.groups.consumer.records import Record, read_key, read_value, write_key, write_value
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+
+
+class World:
+    """One group, the topics that there are, and all that was written."""
+
+    def __init__(self, topics: dict[str, int] | None = None, **settings: object) -> None:
+        self.image, self.now, self.log = MetadataImage(), 0.0, []
+        self.settings = replace(Settings(), **settings)
+        self._ids = itertools.count(1)
+        self.group = ConsumerGroup("g", lambda: f"made-{next(self._ids)}")
+        self.topics_since = -1
+        for name, count in (topics or {}).items():
+            self.create(name, count)
+
+    def create(self, name: str, count: int) -> None:
+        topic = UUID(int=next(self._ids) + 1000)
+        self.topics_since = self.image.offset = self.image.offset + 1
+        self.image.apply(TopicRecord(name, topic))
+        self.grow(name, count)
+
+    def grow(self, name: str, count: int) -> None:
+        topic = self.image.topics[name]
+        for index in range(len(topic.partitions), count):
+            self.image.apply(PartitionRecord(index, topic.id, (1,), (1,), leader=1))
+        self.group.topics_changed = True
+
+    def delete(self, name: str) -> None:
+        self.image.apply(RemoveTopicRecord(self.image.topics[name].id))
+        self.group.topics_changed = True
+
+    @property
+    def moment(self) -> Moment:
+        return Moment(self.image, self.settings, self.now, 1_000_000 + round(self.now * 1000), self.topics_since)
+
+    def partitions(self, *names: str) -> set[Partition]:
+        """Of "t-0": the topic's id and 0."""
+        return {(self.image.topics[topic].id, int(index)) for topic, index in (n.rsplit("-", 1) for n in names)}
+
+    def names(self, partitions: Iterable[Partition]) -> list[str]:
+        topics = {topic.id: topic.name for topic in self.image.topics.values()}
+        return sorted(f"{topics.get(topic, '?')}-{index}" for topic, index in partitions)
+
+    # --- what happens -------------------------------------------------------------------------------------------
+
+    def carry_out(self, effects: list[ConsumerEffect]) -> Beat | None:
+        answer = None
+        for effect in effects:
+            write = self.group.resolve(self.moment) if isinstance(effect, Resolve) else effect
+            if isinstance(effect, Out):
+                write = Write(self.group.fence(effect.member_ids, self.moment), effect.call, effect.result)
+            if isinstance(write, Write):
+                self.log += write.records
+                self.group.adopt(write.records, self.now)
+                answer = write.result if write.call is not None else answer
+        return answer
+
+    def beat(self, member: str, epoch: int, owned: Iterable[str] | None = None, **news: object) -> Beat:
+        owns = None if owned is None else frozenset(self.partitions(*owned))
+        beat = Heartbeat(member, epoch, "c", "/h", owned=owns, **news)
+        decide = self.group.leave if epoch in (-1, -2) else self.group.heartbeat
+        answer = self.carry_out(decide("call", beat, self.moment))
+        assert answer is not None
+        return answer
+
+    def join(self, member: str, *topics: str, **news: object) -> Beat:
+        return self.beat(member, 0, (), topics=topics, rebalance_timeout_ms=30_000, **news)
+
+    def pass_time(self, seconds: float) -> None:
+        """The clock goes on, and what is due on the way happens when it is due."""
+        end = self.now + seconds
+        while (due := self.group.next_deadline()) is not None and due <= end:
+            self.now = max(self.now, due)
+            self.carry_out(self.group.tick(self.moment))
+        self.now = end
+
+    # --- what is seen -------------------------------------------------------------------------------------------
+
+    def told(self, beat: Beat) -> list[str] | None:
+        return None if beat.assignment is None else self.names(unpack(beat.assignment))
+
+    def has(self, member: str) -> list[str]:
+        return self.names(self.group.kept.members[member].assigned)
+
+    def replayed(self, records: Iterable[Record] | None = None) -> ConsumerGroup:
+        """Another coordinator's group, from the log."""
+        twin = ConsumerGroup("g", self.group.new_id)
+        for key, value in self.log if records is None else records:
+            raw = write_value(value)
+            twin.replay(read_key(write_key(key)), None if raw is None else read_value(key.kind, raw))
+        return twin

@@ -1,0 +1,364 @@
+"""The consumer group's rules, one by one: who may do what, in which epoch, and what the log keeps of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from minikafka.broker.groups.consumer.commit_fencing import check_commit, check_fetch
+from minikafka.broker.groups.consumer.messages import Heartbeat, Settings, check
+from minikafka.broker.groups.consumer.records import CURRENT, GROUP, MEMBER, PARTITIONS, REGEX, TARGET, TARGET_MEMBER
+from minikafka.broker.groups.consumer.state import ConsumerState
+from minikafka.protocol.errors import Err, KafkaError
+from tests.groups.consumer_world import World
+
+
+def refusal(world: World, *args: object, **more: object) -> tuple[Err, str | None]:
+    with pytest.raises(KafkaError) as refused:
+        world.beat(*args, **more)
+    return refused.value.code, refused.value.message
+
+
+def pair() -> World:
+    """A has t-0 and t-1, and has to share with B, that just joined."""
+    w = World({"t": 2})
+    w.join("A", "t")
+    w.now += 2
+    w.join("B", "t")
+    return w
+
+
+# --- one member ----------------------------------------------------------------------------------------------------
+
+def test_a_member_gets_everything_with_its_first_heartbeat() -> None:
+    """Fails if the group begins in another epoch than Kafka's, or the records come in another order."""
+    w = World({"t": 3})
+    joined = w.join("A", "t")
+    assert (joined.epoch, w.told(joined)) == (2, ["t-0", "t-1", "t-2"])
+    assert [key.kind for key, _ in w.log] == [MEMBER, GROUP, TARGET_MEMBER, TARGET, CURRENT]
+    assert w.group.kept.state is ConsumerState.STABLE
+
+
+def test_what_is_no_news_is_not_told_and_not_written() -> None:
+    w = World({"t": 3})
+    w.join("A", "t")
+    written = len(w.log)
+    assert w.told(w.beat("A", 2)) is None
+    assert len(w.log) == written
+    full = w.beat("A", 2, ["t-0", "t-1", "t-2"], topics=("t",), rebalance_timeout_ms=30_000)
+    assert w.told(full) == ["t-0", "t-1", "t-2"]
+
+
+def test_who_leaves_is_gone_with_all_it_had() -> None:
+    w = World({"t": 3})
+    w.join("A", "t")
+    assert w.beat("A", -1).epoch == -1
+    assert w.group.kept.state is ConsumerState.EMPTY
+    assert (w.group.kept.epoch, w.group.kept.targets, w.group.next_deadline()) == (3, {}, None)
+    assert refusal(w, "A", 2) == (Err.UNKNOWN_MEMBER_ID, "Member A is not a member of group g.")
+
+
+# --- epochs --------------------------------------------------------------------------------------------------------
+
+def test_who_is_not_where_it_should_be_starts_anew() -> None:
+    w = World({"t": 1})
+    w.join("A", "t")
+    more = "than the one known by the group coordinator (2). The member must abandon all its partitions and rejoin."
+    assert refusal(w, "A", 3) == (
+        Err.FENCED_MEMBER_EPOCH, f"The consumer group member has a greater member epoch (3) {more}")
+    assert refusal(w, "A", 1) == (
+        Err.FENCED_MEMBER_EPOCH, f"The consumer group member has a smaller member epoch (1) {more}")
+    assert w.join("A", "t").epoch == 2, "the same assignment holds"
+
+
+def test_a_lost_answer_is_forgiven_to_who_owns_nothing_else() -> None:
+    """Fails if the previous epoch is refused, or taken from a member that uses more than it was given."""
+    w = pair()
+    w.beat("A", 2, ["t-0"])
+    assert w.group.kept.members["A"].current.epoch == 3
+    assert w.told(w.beat("A", 2, ["t-0"], topics=("t",), rebalance_timeout_ms=30_000)) == ["t-0"]
+    assert refusal(w, "A", 2, ["t-0", "t-1"])[0] is Err.FENCED_MEMBER_EPOCH
+    assert refusal(w, "A", 2)[0] is Err.FENCED_MEMBER_EPOCH
+    assert refusal(w, "A", 1, ["t-0"])[0] is Err.FENCED_MEMBER_EPOCH
+
+
+# --- two members ---------------------------------------------------------------------------------------------------
+
+def test_a_partition_goes_over_when_it_is_given_up() -> None:
+    """Fails if B is given a partition that A still has, or A is stopped for one that it keeps."""
+    w = pair()
+    assert w.has("B") == []
+    asked = w.beat("A", 2)
+    assert (asked.epoch, w.told(asked)) == (2, ["t-0"])
+    assert w.group.kept.state is ConsumerState.RECONCILING
+    assert w.told(w.beat("B", 3)) is None
+    assert w.told(w.beat("A", 2, ["t-0", "t-1"])) is None, "it says that it still owns t-1"
+    assert w.beat("A", 2, ["t-0"]).epoch == 3
+    assert w.told(w.beat("B", 3)) == ["t-1"]
+    assert w.group.kept.state is ConsumerState.STABLE
+
+
+def test_many_that_come_at_once_make_one_assignment() -> None:
+    """Fails if each of them makes one, or nobody does when the interval is over (KIP-1263)."""
+    w = World({"t": 6})
+    for name in "ABC":
+        w.join(name, "t")
+    assert (w.group.kept.epoch, w.group.kept.target.epoch) == (4, 2)
+    assert w.group.kept.state is ConsumerState.ASSIGNING
+    w.now += 1
+    w.beat("B", 2)
+    assert w.group.kept.target.epoch == 4
+    assert [len(w.group.kept.targets[name]) for name in "ABC"] == [2, 2, 2]
+
+
+def test_a_group_may_be_full() -> None:
+    w = World({"t": 1}, max_size=1)
+    w.join("A", "t")
+    with pytest.raises(KafkaError, match="The consumer group has reached its maximum capacity of 1 members.") as full:
+        w.join("B", "t")
+    assert full.value.code is Err.GROUP_MAX_SIZE_REACHED
+    assert w.beat("A", 2).epoch == 2
+
+
+def test_an_id_is_made_for_who_has_none() -> None:
+    w = World({"t": 1})
+    assert w.join("", "t").member_id in w.group.kept.members
+
+
+# --- time ----------------------------------------------------------------------------------------------------------
+
+def test_a_silent_member_is_given_up() -> None:
+    w = pair()
+    w.pass_time(42)
+    w.beat("B", 3)
+    w.pass_time(2)
+    assert list(w.group.kept.members) == ["B"]
+    assert w.told(w.beat("B", 3)) == ["t-0", "t-1"]
+
+
+def test_who_does_not_give_up_in_time_is_driven_out() -> None:
+    """Fails if heartbeats alone keep a member that holds what another one waits for."""
+    w = pair()
+    w.beat("A", 2)
+    for _ in range(6):
+        w.pass_time(4.9)
+        w.beat("A", 2, ["t-0", "t-1"])
+        w.beat("B", 3)
+    assert "A" in w.group.kept.members
+    w.pass_time(1)
+    assert list(w.group.kept.members) == ["B"]
+
+
+def test_who_gave_up_in_time_stays() -> None:
+    w = pair()
+    w.beat("A", 2)
+    w.pass_time(20)
+    assert w.beat("A", 2, ["t-0"]).epoch == 3
+    w.pass_time(20)
+    assert list(w.group.kept.members) == ["A", "B"]
+
+
+# --- static members ------------------------------------------------------------------------------------------------
+
+def test_a_static_member_comes_back_to_what_it_had() -> None:
+    """Fails if its leave for a while, or its return, makes a new assignment."""
+    w = World({"t": 2})
+    w.join("A", "t", instance_id="i")
+    assert w.beat("A", -2, instance_id="i").epoch == -2
+    assert w.group.kept.members["A"].current.epoch == -2
+    back = w.join("A2", "t", instance_id="i")
+    assert (back.epoch, w.told(back), w.group.kept.epoch) == (2, ["t-0", "t-1"], 2)
+    assert list(w.group.kept.members) == ["A2"]
+    assert [(value.epoch, value.previous_epoch) for key, value in w.log if key == (CURRENT, "g", "A2")] == [(0, 0), (2, 0)]
+    assert refusal(w, "A", 2, instance_id="i") == (
+        Err.FENCED_INSTANCE_ID, "Static member A with instance id i was fenced by member A2.")
+
+
+def test_an_instance_id_in_use_is_not_taken_over() -> None:
+    w = World({"t": 2})
+    w.join("A", "t", instance_id="i")
+    with pytest.raises(KafkaError) as refused:
+        w.join("B", "t", instance_id="i")
+    assert (refused.value.code, refused.value.message) == (
+        Err.UNRELEASED_INSTANCE_ID,
+        "Static member B with instance id i cannot join the group because the instance id is owned by A member.")
+    assert refusal(w, "B", 1, instance_id="j") == (Err.UNKNOWN_MEMBER_ID, "Instance id j is unknown.")
+
+
+def test_a_static_member_that_does_not_come_back_is_given_up() -> None:
+    w = World({"t": 2})
+    w.join("A", "t", instance_id="i")
+    w.beat("A", -2, instance_id="i")
+    w.pass_time(46)
+    assert w.group.kept.state is ConsumerState.EMPTY
+
+
+# --- topics --------------------------------------------------------------------------------------------------------
+
+def test_what_happens_to_topics_is_assigned() -> None:
+    w = World({"t": 1})
+    w.join("A", "t", "u")
+    w.now += 2
+    w.create("u", 2)
+    assert w.told(w.beat("A", 2)) == ["t-0", "u-0", "u-1"]
+    w.now += 2
+    w.grow("t", 2)
+    assert w.told(w.beat("A", 3)) == ["t-0", "t-1", "u-0", "u-1"]
+    w.now += 2
+    w.delete("u")
+    assert w.told(w.beat("A", 4)) == ["t-0", "t-1"]
+
+
+def test_another_subscription_takes_away_at_once() -> None:
+    w = World({"t": 1, "u": 1})
+    w.join("A", "t")
+    assert w.told(w.beat("A", 2, topics=("u",))) == []
+    assert w.group.kept.members["A"].current.state == 1, "before another assignment may be made"
+    w.now += 2
+    assert w.told(w.beat("A", 2, [])) == ["u-0"]
+
+
+def test_topics_by_expression() -> None:
+    """Fails if an expression is matched in part, is not looked at again, or stays when nobody wants it."""
+    w = World({"ta": 1, "tb": 1, "x-ta": 1})
+    first = w.beat("A", 0, (), regex="t.*", rebalance_timeout_ms=30_000)
+    assert w.told(first) == []
+    w.now += 2
+    assert w.told(w.beat("A", first.epoch)) == ["ta-0", "tb-0"]
+    w.create("tc", 1)
+    assert w.told(w.beat("A", 2)) is None, "not more often than every ten seconds"
+    w.now += 11
+    w.beat("A", 2)
+    assert w.told(w.beat("A", 2)) == ["ta-0", "tb-0", "tc-0"]
+    w.beat("A", 3, ["ta-0", "tb-0", "tc-0"], regex="", topics=())
+    assert w.group.kept.regexes == {}
+    assert [value for key, value in w.log if key.kind == REGEX][-1] is None
+
+
+@pytest.mark.parametrize(("expression", "reason"), [
+    ("[", "missing closing ]"), ("(", "missing closing )"), ("*a", "missing argument to repetition operator"),
+    ("(?=a)", "invalid or unsupported Perl syntax"), (r"\1", "invalid escape sequence"),
+    ("a**", "invalid nested repetition operator"), ("a{1001}", "invalid repeat count")])
+def test_what_is_no_expression_of_re2(expression: str, reason: str) -> None:
+    w = World({"t": 1})
+    with pytest.raises(KafkaError) as refused:
+        w.beat("A", 0, (), regex=expression, rebalance_timeout_ms=30_000)
+    assert (refused.value.code, refused.value.message) == (
+        Err.INVALID_REGULAR_EXPRESSION,
+        f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.")
+    assert w.group.kept.members == {}
+
+
+def test_the_majority_chooses_the_assignor() -> None:
+    w = World({"t": 2, "u": 2})
+    w.join("A", "t", "u", assignor="range")
+    w.now += 2
+    w.join("B", "t", "u")
+    w.beat("A", 2, ["t-0", "u-0"])
+    assert [w.names(w.group.kept.targets[name]) for name in "AB"] == [["t-0", "u-0"], ["t-1", "u-1"]]
+
+
+# --- offsets -------------------------------------------------------------------------------------------------------
+
+def commit(w: World, member: str, epoch: int, *names: str, version: int = 9, transactional: bool = False) -> Err:
+    try:
+        check_commit(w.group.kept, member, None, epoch, version, transactional, w.partitions(*names))
+    except KafkaError as refused:
+        return refused.code
+    return Err.NONE
+
+
+def test_who_may_commit() -> None:
+    """Fails if a commit of an older epoch is taken for what another member may have read since."""
+    w = pair()
+    w.beat("A", 2, ["t-0"])
+    w.beat("B", 3)
+    assert commit(w, "A", 3, "t-0", "t-1") is Err.NONE, "its own epoch may say anything"
+    assert commit(w, "A", 2, "t-0") is Err.NONE, "on its way when the epoch rose"
+    assert commit(w, "A", 2, "t-1") is Err.STALE_MEMBER_EPOCH
+    assert commit(w, "A", 4, "t-0") is Err.STALE_MEMBER_EPOCH
+    assert commit(w, "B", 2, "t-1") is Err.STALE_MEMBER_EPOCH
+    assert commit(w, "C", 3, "t-0") is Err.UNKNOWN_MEMBER_ID
+    assert commit(w, "", -1, "t-0") is Err.UNKNOWN_MEMBER_ID
+    assert commit(w, "A", 3, "t-0", version=8) is Err.UNSUPPORTED_VERSION
+    assert commit(w, "", -1, "t-0", transactional=True) is Err.NONE
+    assert commit(w, "A", 4, "t-0", transactional=True) is Err.ILLEGAL_GENERATION
+    for name in "AB":
+        w.beat(name, -1)
+    assert commit(w, "", -1, "t-0") is Err.NONE, "of nobody, in an empty group"
+
+
+def test_who_may_fetch() -> None:
+    w = pair()
+    check_fetch(w.group.kept, None, -1)
+    check_fetch(w.group.kept, "A", 2)
+    for member, epoch, error in (("A", 3, Err.STALE_MEMBER_EPOCH), ("C", 1, Err.UNKNOWN_MEMBER_ID)):
+        with pytest.raises(KafkaError) as refused:
+            check_fetch(w.group.kept, member, epoch)
+        assert refused.value.code is error
+
+
+# --- what no group could make sense of -----------------------------------------------------------------------------
+
+FIRST = {"rebalance_timeout_ms": 1, "topics": ("t",), "owned": frozenset()}
+
+
+@pytest.mark.parametrize(("group", "beat", "version", "text"), [
+    ("g", Heartbeat("", 1), 1, "MemberId can't be empty."),
+    ("g", Heartbeat("", 0, **FIRST), 1, "MemberId can't be empty."),
+    (" ", Heartbeat("", 0, **FIRST), 0, "GroupId can't be empty."),
+    ("g", Heartbeat("m", 0, instance_id=" ", **FIRST), 1, "InstanceId can't be empty."),
+    ("g", Heartbeat("m", 0, rack_id="", **FIRST), 1, "RackId can't be empty."),
+    ("g", Heartbeat("m", 0, topics=("t",), owned=frozenset()), 1,
+     "RebalanceTimeoutMs must be provided in first request."),
+    ("g", Heartbeat("m", 0, rebalance_timeout_ms=1, topics=("t",)), 1,
+     "TopicPartitions must be empty when (re-)joining."),
+    ("g", Heartbeat("m", 0, rebalance_timeout_ms=1, owned=frozenset()), 1,
+     "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."),
+    ("g", Heartbeat("m", -2), 1, "InstanceId can't be null."),
+    ("g", Heartbeat("m", -3), 1, "MemberEpoch is invalid."),
+])
+def test_requests_that_make_no_sense(group: str, beat: Heartbeat, version: int, text: str) -> None:
+    with pytest.raises(KafkaError) as refused:
+        check(group, beat, version, Settings())
+    assert (refused.value.code, refused.value.message) == (Err.INVALID_REQUEST, text)
+
+
+def test_an_assignor_that_there_is_not() -> None:
+    with pytest.raises(KafkaError) as refused:
+        check("g", Heartbeat("m", 1, assignor="mine"), 1, Settings())
+    assert (refused.value.code, refused.value.message) == (
+        Err.UNSUPPORTED_ASSIGNOR, "ServerAssignor mine is not supported. Supported assignors: uniform, range.")
+
+
+# --- the log -------------------------------------------------------------------------------------------------------
+
+def test_a_new_coordinator_goes_on_where_the_old_one_was() -> None:
+    w = pair()
+    w.beat("A", 2)
+    twin = w.replayed()
+    assert twin.kept == w.group.kept
+    w.group = twin
+    twin.start(w.moment)
+    assert w.beat("A", 2, ["t-0"]).epoch == 3
+    assert w.told(w.beat("B", 3)) == ["t-1"]
+    w.group = w.replayed()
+    w.group.start(w.moment)
+    w.pass_time(46)
+    assert w.group.kept.state is ConsumerState.EMPTY, "sessions run from the start on"
+
+
+def test_compaction_takes_nothing_that_counts() -> None:
+    w = pair()
+    w.beat("A", 2, ["t-0"])
+    w.beat("B", 3)
+    latest = dict(w.log)
+    assert w.replayed(latest.items()).kept == w.group.kept
+
+
+def test_tombstones_delete_a_group() -> None:
+    w = pair()
+    records = [*w.log, *w.group.kept.tombstones()]
+    assert w.replayed(records).kept == World().group.kept
+    assert w.group.kept.tombstones()[-1][0].kind == GROUP
+    assert {key.kind for key, _ in w.group.kept.tombstones()} == {
+        GROUP, PARTITIONS, MEMBER, TARGET, TARGET_MEMBER, CURRENT}

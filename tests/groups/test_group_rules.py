@@ -1,0 +1,356 @@
+"""The rules of groups (56 to 60 of the protocol rules), one test each, on the bare state machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from minikafka.broker.groups.classic.messages import GroupConfig, Leaving, Store
+from minikafka.broker.groups.classic.states import ANSWERS, NEXT, State
+from minikafka.protocol.errors import Err
+from tests.groups.group_world import World
+
+NO_DELAY = GroupConfig(initial_rebalance_delay_ms=0)
+
+
+def stable(*names: str, **how: object) -> World:
+    """A group of `names` in generation 1, each with a partition of its own."""
+    world = World(NO_DELAY)
+    for name in names:
+        world.enter(name, **how)
+    world.advance(0)
+    assign(world, *names)
+    return world
+
+
+def assign(world: World, *names: str) -> None:
+    leader = next(name for name in names if world.client(name).member_id == world.group.members.leader)
+    for name in names:
+        world.sync(name, {n: f"t-{i}" for i, n in enumerate(names)} if name == leader else None)
+    world.committed()
+    assert world.group.state is State.STABLE
+
+
+def test_rule_56_only_kafkas_predecessors_lead_to_a_state() -> None:
+    """Fails if a transition is added to or taken from the table (ClassicGroupState.validPreviousStates)."""
+    before: dict[State, set[State]] = {state: set() for state in State}
+    for state, events in NEXT.items():
+        for following in events.values():
+            before[following].add(state)
+    assert before == {
+        State.EMPTY: {State.PREPARING_REBALANCE},
+        State.PREPARING_REBALANCE: {State.EMPTY, State.STABLE, State.COMPLETING_REBALANCE},
+        State.COMPLETING_REBALANCE: {State.PREPARING_REBALANCE},
+        State.STABLE: {State.COMPLETING_REBALANCE},
+        State.DEAD: set(State),
+    }
+
+
+def test_rule_56_every_request_has_an_answer_in_every_state() -> None:
+    """Fails if a state is added without saying what requests meet in it."""
+    assert all(list(answers) == list(State) for answers in ANSWERS.values())
+
+
+def test_rule_56_a_rebalance_is_announced_to_heartbeats_and_syncs_and_not_before() -> None:
+    """Fails if heartbeats between join and sync are refused (older Kafka did), or accepted while members must join."""
+    world = stable("a", "b")
+    assert world.heartbeat("a") is Err.NONE
+    world.enter("c")
+    assert world.heartbeat("a") is Err.REBALANCE_IN_PROGRESS
+    world.sync("a")
+    assert world.answers["a"].error is Err.REBALANCE_IN_PROGRESS
+    world.join("a")
+    world.join("b")
+    assert world.group.state is State.COMPLETING_REBALANCE
+    assert world.heartbeat("a") is Err.NONE
+
+
+def test_rule_57_a_new_member_first_gets_an_id_and_is_no_member_until_it_returns() -> None:
+    """Fails if MEMBER_ID_REQUIRED is not answered from version 4 on, or is answered before."""
+    world = World(NO_DELAY)
+    world.join("a")
+    assert world.answers["a"].error is Err.MEMBER_ID_REQUIRED
+    assert len(world.group.members) == 0 and world.group.state is State.EMPTY
+    world.join("old", version=3)
+    assert len(world.group.members) == 1
+
+
+def test_rule_57_the_generation_goes_up_once_per_join_phase() -> None:
+    """Fails if a join phase that ends does not count, or a refused request does."""
+    world = stable("a")
+    assert world.group.generation == 1
+    world.heartbeat("a", generation=9)
+    world.sync("a", generation=9)
+    assert world.group.generation == 1
+    world.join("a")
+    assert (world.group.generation, world.group.state) == (2, State.COMPLETING_REBALANCE)
+
+
+def test_rule_57_the_rebalance_timeout_ends_a_join_phase() -> None:
+    """Fails if members that do not come back hold up the group for ever."""
+    world = stable("a", "b", session=50_000, rebalance=20_000)
+    world.enter("c", rebalance=20_000)
+    world.join("a", rebalance=20_000)
+    world.advance(19.9)
+    assert world.group.state is State.PREPARING_REBALANCE
+    world.advance(0.2)
+    assert [m.client_id for m in world.group.members] == ["a", "c"]
+    assert world.group.generation == 2
+
+
+def test_rule_58_the_generation_and_the_member_fence_a_sync() -> None:
+    """Fails if a stale generation or an unknown id gets an assignment."""
+    world = stable("a", "b")
+    world.sync("a", generation=0)
+    assert world.answers["a"].error is Err.ILLEGAL_GENERATION
+    world.sync("stranger", generation=1)
+    assert world.answers["stranger"].error is Err.UNKNOWN_MEMBER_ID
+
+
+def test_rule_58_nobody_sees_stable_before_the_record_is_committed() -> None:
+    """Fails if syncs are answered, or the state changes, when the record is appended and not when it commits."""
+    world = World(NO_DELAY)
+    world.enter("a")
+    world.advance(0)
+    world.answers.clear()
+    world.sync("a", {"a": "t-0"})
+    assert world.log and world.group.state is State.COMPLETING_REBALANCE and not world.answers
+    world.committed()
+    assert world.group.state is State.STABLE and world.client("a").assignment == "t-0"
+
+
+def test_rule_58_an_assignment_that_commits_too_late_is_for_nobody() -> None:
+    """Fails if the continuation does not look at state and generation again."""
+    world = World(NO_DELAY)
+    world.enter("a")
+    world.advance(0)
+    world.sync("a", {"a": "t-0"})
+    world.join("a", protocols=(("range", b"new"),))     # generation 2 begins while the record is on its way
+    world.committed()
+    assert (world.group.state, world.group.generation) == (State.COMPLETING_REBALANCE, 2)
+    assert world.group.members.get(world.client("a").member_id).assignment == b""
+
+
+def test_rule_59_a_static_member_returns_without_a_rebalance() -> None:
+    """Fails if the generation goes up, or the others are called back, or the assignment is lost."""
+    world = World(NO_DELAY)
+    world.join("a", instance="one")
+    world.join("b", instance="two")
+    world.advance(0)
+    assign(world, "a", "b")
+    world.forget("b")
+    world.join("b", instance="two")
+    world.committed()
+    world.sync("b")
+    assert (world.group.generation, world.client("b").assignment) == (1, "t-1")
+    assert world.heartbeat("a") is Err.NONE
+
+
+def test_rule_59_the_replaced_member_is_fenced_on_every_call() -> None:
+    """Fails if any request lets the old id of a static member through, or calls it unknown."""
+    world = World(NO_DELAY)
+    world.join("old", instance="one")
+    world.advance(0)
+    assign(world, "old")
+    world.join("new", instance="one", member_id="")
+    world.committed()
+    assert world.heartbeat("old") is Err.FENCED_INSTANCE_ID
+    assert world.commit("old") is Err.FENCED_INSTANCE_ID
+    assert world.leave("old") == [Err.FENCED_INSTANCE_ID]
+    world.sync("old")
+    assert world.answers["old"].error is Err.FENCED_INSTANCE_ID
+    world.join("old", instance="one")
+    assert world.answers["old"].error is Err.FENCED_INSTANCE_ID
+    assert world.heartbeat("new") is Err.NONE
+
+
+def test_rule_59_whoever_waits_under_the_old_id_is_fenced_at_once() -> None:
+    """Fails if the JoinGroup of a replaced static member is left hanging."""
+    world = World(NO_DELAY)
+    world.join("old", instance="one")
+    world.join("new", instance="one", member_id="")
+    assert world.answers["old"].error is Err.FENCED_INSTANCE_ID
+
+
+def test_rule_59_an_administrator_removes_a_static_member_by_its_instance() -> None:
+    """Fails if LeaveGroup needs a member id."""
+    world = World(NO_DELAY)
+    world.join("a", instance="one")
+    world.advance(0)
+    errors, _ = world.group.leave([Leaving("", "one"), Leaving("", "two"), Leaving("", None)], world.now)
+    assert errors == [Err.NONE, Err.UNKNOWN_MEMBER_ID, Err.UNKNOWN_MEMBER_ID]
+
+
+@pytest.mark.parametrize(("generation", "member", "expected"), [
+    (1, "a", Err.NONE), (0, "a", Err.ILLEGAL_GENERATION), (1, "stranger", Err.UNKNOWN_MEMBER_ID),
+    (-1, "", Err.UNKNOWN_MEMBER_ID), (-1, "a", Err.ILLEGAL_GENERATION)])
+def test_rule_60_commits_to_a_stable_group_are_fenced(generation: int, member: str, expected: Err) -> None:
+    """Fails if anybody but a member of this generation may commit while the group has members."""
+    world = stable("a")
+    member_id = world.client("a").member_id if member == "a" else member
+    assert world.group.check_commit(member_id, None, generation, world.now) is expected
+
+
+def test_rule_60_commits_go_on_while_the_rebalance_is_prepared_and_stop_until_the_sync() -> None:
+    """Fails if the last commit before a partition moves is refused, or one from between join and sync is taken."""
+    world = stable("a")
+    world.enter("b")
+    assert world.commit("a") is Err.NONE
+    world.join("a")
+    assert world.commit("a") is Err.REBALANCE_IN_PROGRESS
+
+
+def test_a_commit_is_a_sign_of_life() -> None:
+    """Fails if a member that only commits is taken for dead."""
+    world = stable("a", session=6000)
+    for _ in range(3):
+        world.advance(5)
+        assert world.commit("a") is Err.NONE
+    assert len(world.group.members) == 1
+
+
+def test_a_member_that_waits_for_us_does_not_time_out() -> None:
+    """Fails if the session timeout runs while a JoinGroup is held back: the client could not send a heartbeat."""
+    world = stable("a", "b", session=6000, rebalance=60_000)
+    world.join("b", session=6000, rebalance=60_000, protocols=(("range", b"new"),))
+    for _ in range(4):
+        world.advance(4)
+        world.heartbeat("a")
+    assert len(world.group.members) == 2
+
+
+def test_a_new_member_whose_join_is_never_answered_is_given_up() -> None:
+    """Fails if ghosts that left while their JoinGroup was held back stay for ever (five minutes, as in Kafka)."""
+    world = stable("a", session=1_000_000, rebalance=1_000_000)
+    world.enter("b", session=1_000_000, rebalance=1_000_000)
+    world.advance(301)
+    assert [m.client_id for m in world.group.members] == ["a"]
+
+
+def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
+    """Fails if a leader is looked for among nobody."""
+    world = World()
+    world.enter("a")
+    world.leave("a")
+    world.advance(3)
+    assert world.group.state is State.EMPTY and world.group.generation == 1
+
+
+def test_absent_static_members_keep_the_group_waiting_for_their_session() -> None:
+    """Fails if a static member is thrown out at the rebalance timeout like a dynamic one."""
+    world = World(NO_DELAY)
+    world.join("a", instance="one", session=30_000, rebalance=10_000)
+    world.join("b", instance="two", session=30_000, rebalance=10_000)
+    world.advance(0)
+    assign(world, "a", "b")
+    world.join("a", instance="one", session=30_000, rebalance=10_000, protocols=(("range", b"new"),))
+    world.advance(11)
+    assert len(world.group.members) == 2 and world.group.generation == 2
+    world.advance(30)
+    assert "b" not in [m.client_id for m in world.group.members]
+
+
+def test_a_restored_group_gives_every_member_a_fresh_session() -> None:
+    """Fails if members are lost, or immortal, after the coordinator moved."""
+    world = stable("a", "b", session=6000)
+    restored = type(world.group).restore("g", world.log[-1], NO_DELAY, world.group.new_id)
+    assert (restored.state, restored.generation, restored.members.leader) == (State.STABLE, 1, "a-1")
+    assert restored.snapshot() == world.log[-1]
+    restored.start(100.0)
+    assert restored.next_deadline() == 106.0
+
+
+def test_a_group_loaded_above_its_maximum_has_to_shrink() -> None:
+    """Fails if a lowered group.max.size is never enforced on a loaded group."""
+    world = stable("a", "b")
+    restored = type(world.group).restore("g", world.log[-1], GroupConfig(0, 1), world.group.new_id)
+    restored.start(0.0)
+    assert restored.state is State.PREPARING_REBALANCE
+
+
+def test_unloading_answers_everybody_once() -> None:
+    """Fails if a client waits for ever on a coordinator that is none any more (I-GROUP-8)."""
+    world = stable("a", "b")
+    world.enter("c")
+    world.join("b")
+    world.run(world.group.unload())
+    assert not world.waiting
+    assert [world.answers[n].error for n in ("b", "c")] == [Err.NOT_COORDINATOR] * 2
+    assert world.group.state is State.DEAD
+
+
+def test_an_empty_generation_is_written_down() -> None:
+    """Fails if the group's last generation is not in the log when everybody has left."""
+    world = stable("a")
+    _, effects = world.group.leave([Leaving(world.client("a").member_id)], world.now)
+    stores = [e for e in effects if isinstance(e, Store)]
+    assert [(s.group.generation, s.group.members) for s in stores] == [(2, ())]
+
+
+def test_a_leader_that_is_absent_does_not_lead_the_new_generation() -> None:
+    """Fails if the assignment is left to a static member that has not come back: nobody would ever sync."""
+    world = World(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name, session=30_000, rebalance=10_000)
+    world.advance(0)
+    assign(world, "a", "b")
+    world.join("b", instance="b", session=30_000, rebalance=10_000, protocols=(("range", b"new"),))
+    world.advance(11)
+    assert world.group.state is State.COMPLETING_REBALANCE
+    assert world.group.members.leader == world.client("b").member_id
+
+
+def test_the_most_patient_member_decides_how_long_a_join_phase_lasts() -> None:
+    """Fails if members are thrown out before the longest of the rebalance timeouts is over."""
+    world = stable("a", session=50_000, rebalance=20_000)
+    world.enter("b", session=50_000, rebalance=5_000)
+    world.advance(19.9)
+    assert [m.client_id for m in world.group.members] == ["a", "b"] and world.group.state is State.PREPARING_REBALANCE
+    world.advance(0.2)
+    assert [m.client_id for m in world.group.members] == ["b"]
+
+
+def test_a_member_may_ask_for_another_session_when_it_joins_again() -> None:
+    """Fails if the session timeout of the first join stays for ever."""
+    world = stable("a", session=10_000)
+    world.join("a", session=30_000, protocols=(("range", b"new"),))
+    assign(world, "a")
+    world.advance(29.9)
+    assert len(world.group.members) == 1
+    world.advance(0.2)
+    assert len(world.group.members) == 0
+
+
+def test_a_static_member_that_returned_still_has_to_sync() -> None:
+    """Fails if the one that must sync is known by its predecessor's id: the generation would wait for nobody, or throw out
+    another member."""
+    world = World(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name, session=50_000, rebalance=10_000)
+    world.advance(0)
+    world.sync("a", {"a": "t-0", "b": "t-1"})
+    world.committed()
+    world.forget("b")
+    world.join("b", instance="b", session=50_000, rebalance=10_000)
+    world.committed()
+    assert world.group.state is State.STABLE
+    world.advance(11)
+    assert [m.client_id for m in world.group.members] == ["a"]
+
+
+def test_a_static_member_does_not_return_with_an_id_that_was_given_to_a_dynamic_one() -> None:
+    """Fails if a pending id becomes a member under an instance id that nobody checked."""
+    world = World(NO_DELAY)
+    world.join("a")
+    world.join("a", instance="one")
+    assert world.answers["a"].error is Err.UNKNOWN_SERVER_ERROR and len(world.group.members) == 0
+
+
+def test_rule_59_a_sync_that_waits_under_the_old_id_is_fenced_at_once() -> None:
+    """Fails if a replaced static member is left waiting for an assignment."""
+    world = World(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name)
+    world.advance(0)
+    world.sync("b")
+    world.join("again", instance="b")
+    assert world.answers["b"].error is Err.FENCED_INSTANCE_ID

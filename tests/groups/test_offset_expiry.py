@@ -1,0 +1,78 @@
+"""Which offsets are forgotten, and when (broker/groups/offset_expiration.py): KIP-211's table, row by row."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup, StoredMember
+from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.offset_expiration import sweep
+from minikafka.broker.groups.offsets import CommittedOffset, OffsetStore
+
+NOW, KEPT_MS, LONG_AGO = 1_000_000, 1000, 1
+READ, UNREAD = ("read", 0), ("unread", 0)
+
+
+def subscription(*topics: str) -> bytes:
+    names = b"".join(struct.pack(">h", len(t)) + t.encode() for t in topics)
+    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
+
+
+def group(state: State, protocol_type: str | None = "consumer", metadata: bytes = b"") -> Group:
+    members = () if state is State.EMPTY else (
+        StoredMember("m", None, "c", "h", 1000, 1000, metadata, b""),)
+    protocol = None if state is State.EMPTY else "range"
+    leader = None if state is State.EMPTY else "m"
+    made = Group.restore("g", StoredGroup(protocol_type or "", 1, protocol, leader, members), GroupConfig(), str)
+    made.protocol_type, made.state = protocol_type, state
+    return made
+
+
+def store(commit_ms: int, expire_ms: int = -1) -> OffsetStore:
+    made = OffsetStore()
+    for place, key in enumerate((READ, UNREAD)):
+        made.put("g", key, CommittedOffset(5, -1, "", commit_ms, expire_ms, place))
+    return made
+
+
+CONSUMERS = subscription("read")
+
+
+@pytest.mark.parametrize(("who", "entered", "committed", "forgotten", "gone"), [
+    (group(State.EMPTY, None), NOW, LONG_AGO, [READ, UNREAD], True),
+    (group(State.EMPTY, None), LONG_AGO, NOW, [], False),
+    (group(State.EMPTY), LONG_AGO, NOW, [READ, UNREAD], True),
+    (group(State.EMPTY), NOW, LONG_AGO, [], False),
+    (group(State.EMPTY), NOW - KEPT_MS, LONG_AGO, [READ, UNREAD], True),
+    (group(State.EMPTY), NOW - KEPT_MS + 1, LONG_AGO, [], False),
+    (group(State.STABLE, metadata=CONSUMERS), LONG_AGO, LONG_AGO, [UNREAD], False),
+    (group(State.STABLE, metadata=CONSUMERS), LONG_AGO, NOW, [], False),
+    (group(State.STABLE, metadata=b"?"), LONG_AGO, LONG_AGO, [], False),
+    (group(State.STABLE, "connect"), LONG_AGO, LONG_AGO, [], False),
+    (group(State.PREPARING_REBALANCE, metadata=CONSUMERS), LONG_AGO, LONG_AGO, [], False),
+])
+def test_the_table(who, entered, committed, forgotten, gone):
+    """Fails if a row of the table in the module's docstring is decided otherwise."""
+    assert sweep(who, entered, store(committed), NOW, KEPT_MS) == (forgotten, gone)
+
+
+def test_a_retention_time_of_its_own_comes_first():
+    """Fails if the retention time of an old OffsetCommit is ignored, or added to the broker's."""
+    who = group(State.EMPTY)
+    assert sweep(who, LONG_AGO, store(LONG_AGO, NOW + 1), NOW, KEPT_MS) == ([], False)
+    assert sweep(who, NOW, store(NOW, NOW), NOW, KEPT_MS) == ([READ, UNREAD], True)
+
+
+def test_what_a_transaction_may_still_replace_stays():
+    """Fails if an offset goes while an open transaction holds another for it (I-EXPIRE-1)."""
+    held = store(LONG_AGO)
+    held.stage(7, "g", READ, CommittedOffset(9, -1, "", NOW))
+    assert sweep(group(State.EMPTY), LONG_AGO, held, NOW, KEPT_MS) == ([UNREAD], False)
+    fresh = OffsetStore()
+    fresh.stage(7, "g", READ, CommittedOffset(9, -1, "", NOW))
+    assert sweep(group(State.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], False)
+    fresh.settle(7, commit=False)
+    assert sweep(group(State.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], True)

@@ -1,0 +1,357 @@
+"""The shell around the replica cores, on three real brokers in virtual time: ISR timers, acks, long polls, disks, roles."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, IncrementalAlterConfigsRequest
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.producer import ProduceRequest
+
+from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.log.batch import batches, build
+from minikafka.protocol.errors import Err
+from tests.broker.stage import IDS, Stage, play
+
+LAG = 30.0                                           # replica.lag.time.max.ms, in seconds
+
+
+class Replicas(Stage):
+    """A world with a topic `t` of one partition, three replicas, min.insync.replicas 2."""
+
+    async def begin(self) -> None:
+        await self.start()
+        await self.create("t")
+        await self.until(lambda: self.leader is not None)
+        await self.until(lambda: all(self.partition(n).core.leader == self.leader for n in IDS))
+
+    async def create(self, name: str) -> None:
+        config = CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name="min.insync.replicas", value="2")
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=3, assignments=[],
+                                                   configs=[config])
+        answer = await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        assert answer.topics[0].error_code == 0
+        await self.until(lambda: all((name, 0) in b.replicas.partitions for b in self.brokers.values()))
+
+    async def until(self, condition: Callable[[], bool], within: float = 120.0) -> float:
+        """Wait for `condition`; returns the virtual seconds it took."""
+        start = self.client.now()
+        while not condition():
+            assert self.client.now() - start < within, "this never happened"
+            await self.client.sleep(0.05)
+        return self.client.now() - start
+
+    def partition(self, node: int, topic: str = "t") -> Partition:
+        return self.brokers[node].replicas.partitions[topic, 0]
+
+    @property
+    def leader(self) -> int | None:
+        return next((n for n in IDS if self.partition(n).is_leader), None)
+
+    @property
+    def followers(self) -> list[int]:
+        return [n for n in IDS if n != self.leader]
+
+    async def send(self, value: bytes, acks: int = -1, timeout: float = 9.0, node: int | None = None) -> Any:
+        """One record; the partition's answer."""
+        topic = ProduceRequest.TopicProduceData
+        data = build([(None, value)], timestamp_ms=self.client.wall_ms())
+        partition = topic.PartitionProduceData(index=0, records=data)
+        request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000),
+                                 topic_data=[topic(name="t", partition_data=[partition])])
+        answer = await self.ask(node or self.leader or 0, request, 9, timeout=120.0)
+        return answer.responses[0].partition_responses[0]
+
+    async def read(self, node: int, offset: int, wait: float = 0.0, version: int = 12, min_bytes: int = 1) -> Any:
+        """One fetch from `offset`; the partition's answer."""
+        part = FetchRequest.FetchTopic.FetchPartition(
+            partition=0, fetch_offset=offset, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
+            partition_max_bytes=1 << 20)
+        request = FetchRequest(replica_id=-1, max_wait_ms=int(wait * 1000), min_bytes=min_bytes, max_bytes=1 << 20,
+                               isolation_level=0, session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
+                               topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
+        return (await self.ask(node, request, version, timeout=120.0)).responses[0].partitions[0]
+
+
+def tell(story: Callable[[Replicas], Coroutine[Any, Any, None]], seed: int = 5, dies: Sequence[int] = ()) -> None:
+    """Run a story in a fresh world that has its topic; no broker may die of itself but those in `dies`."""
+    async def whole(w: Replicas) -> None:
+        await w.begin()
+        await story(w)
+
+    play(Replicas(seed), whole, dies)
+
+
+def offsets(answer: Any) -> list[int]:
+    return [header.base_offset for header, _ in batches(bytes(answer.records or b""))]
+
+
+async def timed(world: Replicas, answer: Awaitable[Any]) -> tuple[float, Any]:
+    start = world.client.now()
+    found = await answer
+    return world.client.now() - start, found
+
+
+def test_the_isr_shrinks_in_time_and_grows_again() -> None:
+    """Fails when a silent follower stays in the ISR, leaves it too early, or does not return (rules 12-15)."""
+    async def story(w: Replicas) -> None:
+        late, good = w.followers
+        assert (await w.send(b"a")).error_code == 0
+        release = w.hold(late)
+        await w.client.sleep(1.0)
+        waiting = w.client.spawn(w.send(b"b", timeout=90.0), "send")
+        took = await w.until(lambda: late not in w.partition(w.leader).core.isr.committed)
+        assert LAG - 2 <= took <= 1.5 * LAG + 1
+        assert (await waiting).error_code == 0         # what waited for the late one is committed by the others
+        assert sorted(w.partition(w.leader).core.isr.committed) == sorted([w.leader, good])
+        release()
+        await w.until(lambda: late in w.partition(w.leader).core.isr.committed)
+        assert w.partition(late).log.end_offset == 2
+        reasons = [e["why"] for e in w.events(w.leader, "isr")]
+        assert reasons[-2:] == [f"{late} fell behind", f"{late} caught up"]
+    tell(story)
+
+
+def test_an_idle_follower_is_in_sync() -> None:
+    """Fails when silence alone, with nothing to copy, costs a follower its seat (rule 12)."""
+    async def story(w: Replicas) -> None:
+        assert (await w.send(b"a")).error_code == 0
+        await w.client.sleep(1.0)
+        w.hold(*w.followers)
+        await w.client.sleep(3 * LAG)
+        assert sorted(w.partition(w.leader).core.isr.committed) == list(IDS)
+    tell(story)
+
+
+def test_acks() -> None:
+    """Fails when acks=all answers before the followers have the record, loses its offset at a timeout, or acks=1 waits."""
+    async def story(w: Replicas) -> None:
+        release = w.hold(*w.followers)
+        await w.client.sleep(1.0)
+        took, one = await timed(w, w.send(b"a", acks=1))
+        assert (one.error_code, one.base_offset) == (0, 0) and took < 0.1
+        took, everyone = await timed(w, w.send(b"b", timeout=2.0))
+        assert (everyone.error_code, everyone.base_offset) == (Err.REQUEST_TIMED_OUT, 1) and 2.0 <= took < 2.2
+        assert offsets(await w.read(w.leader, 0)) == []                   # nothing is committed yet
+        release()
+        assert (await w.send(b"c")).base_offset == 2
+        assert offsets(await w.read(w.leader, 0)) == [0, 1, 2]            # late, not lost
+        assert not any(isinstance(waiting, DelayedProduce) for waiting in w.partition(w.leader).waiters)
+    tell(story)
+
+
+def test_below_min_insync_nothing_is_committed() -> None:
+    """Fails when the high watermark moves with too few in sync, or acks=all is appended all the same (rules 3, 8)."""
+    async def story(w: Replicas) -> None:
+        release = w.hold(*w.followers)
+        await w.client.sleep(1.0)
+        assert (await w.send(b"a", acks=1)).error_code == 0
+        await w.until(lambda: w.partition(w.leader).core.isr.committed == (w.leader,))
+        refused = await w.send(b"b")
+        assert (refused.error_code, refused.base_offset) == (Err.NOT_ENOUGH_REPLICAS, -1)
+        assert w.partition(w.leader).log.end_offset == 1 and w.partition(w.leader).high_watermark == 0
+        release()
+        await w.until(lambda: w.partition(w.leader).high_watermark == 1)
+    tell(story)
+
+
+def test_a_long_poll_ends_with_the_first_committed_record() -> None:
+    """Fails when a waiting fetch misses a record, answers before it is committed, or outstays its time (I-DELAY-2)."""
+    async def story(w: Replicas) -> None:
+        took, nothing = await timed(w, w.read(w.leader, 0, wait=3.0))
+        assert offsets(nothing) == [] and 3.0 <= took < 3.1
+        waiting = w.client.spawn(timed(w, w.read(w.leader, 0, wait=30.0)), "read")
+        await w.client.sleep(5.0)
+        w.connect(w.leader)
+        await w.send(b"a")
+        took, found = await waiting
+        assert offsets(found) == [0] and 5.0 <= took < 6.0
+        took, answer = await timed(w, w.read(w.leader, 99, wait=30.0))
+        assert answer.error_code == Err.OFFSET_OUT_OF_RANGE and took < 0.1
+    tell(story)
+
+
+def test_followers_serve_consumers_up_to_their_own_watermark() -> None:
+    """Fails when a follower refuses a consumer of version 11 or later, serves an older one, or shows what is not committed."""
+    async def story(w: Replicas) -> None:
+        near, _ = w.followers
+        assert (await w.send(b"a")).error_code == 0
+        await w.until(lambda: w.partition(near).high_watermark == 1)
+        assert offsets(await w.read(near, 0, version=11)) == [0]
+        assert (await w.read(near, 0, version=10)).error_code == Err.NOT_LEADER_OR_FOLLOWER
+        beyond = await w.read(near, 1, version=12)
+        assert (beyond.error_code, beyond.high_watermark) == (0, 1)
+    tell(story)
+
+
+def test_idle_partitions_are_not_named_in_fetches() -> None:
+    """Fails when replication without news sends partitions again and again instead of an empty incremental fetch."""
+    async def story(w: Replicas) -> None:
+        assert (await w.send(b"a")).error_code == 0
+        await w.client.sleep(5.0)
+        manager = w.brokers[w.followers[0]].replicas
+        fetcher = manager.fetchers._by_leader[w.leader]
+        built: list[int] = []
+        build_request = fetcher.session.build
+
+        def counting(wanted: Any) -> Any:
+            changed, forgotten = build_request(wanted)
+            built.append(len(changed))
+            return changed, forgotten
+        fetcher.session.build = counting                # type: ignore[method-assign]
+        await w.client.sleep(10.0)
+        assert len(built) >= 15 and set(built) == {0}
+    tell(story)
+
+
+def test_a_failed_disk_ends_the_broker_loudly() -> None:
+    """Fails when a write error is retried, hidden, or survived (rule 67): KAFKA_STORAGE_ERROR, then the broker's end."""
+    async def story(w: Replicas) -> None:
+        victim = w.leader
+        assert victim is not None
+        manager = w.brokers[victim].replicas
+        w.world.fail_disk(victim)
+        answer = await w.send(b"a", acks=1)
+        assert (answer.error_code, answer.base_offset) == (Err.KAFKA_STORAGE_ERROR, -1)
+        assert all(p.failed for p in manager.partitions.values())
+        await w.until(lambda: victim not in w.brokers)
+        dies.append(victim)
+    dies: list[int] = []
+    tell(story, dies=dies)
+
+
+def test_listeners_hear_of_every_change_of_leader_once() -> None:
+    """Fails when a coordinator would miss or repeat a change of role, or hear of it out of order (I-REP-3)."""
+    async def story(w: Replicas) -> None:
+        heard: dict[int, list[tuple[int, int | None]]] = {n: [] for n in IDS}
+        for node in IDS:
+            w.brokers[node].replicas.on_role("t", lambda i, e, node=node: heard[node].append((i, e)))
+        first = w.leader
+        assert first is not None and heard[first] == [(0, 0)]
+        await w.world.stop(first)
+        rest = {n: w.partition(n) for n in IDS if n != first}
+        await w.until(lambda: any(p.is_leader for p in rest.values()))
+        second = next(n for n, p in rest.items() if p.is_leader)
+        assert heard[first] == [(0, 0), (0, None)]
+        assert heard[second] == [(0, rest[second].leader_epoch)]
+    tell(story)
+
+
+def test_a_clean_stop_and_start_keeps_log_and_watermark() -> None:
+    """Fails when a clean shutdown loses records or watermarks, or its marker outlives the next start (rule 64)."""
+    async def story(w: Replicas) -> None:
+        for value in (b"a", b"b", b"c"):
+            assert (await w.send(value)).error_code == 0
+        node = w.followers[0]
+        await w.until(lambda: w.partition(node).high_watermark == 3)
+        epoch = w.brokers[node].lifecycle.broker_epoch
+        await w.world.stop(node)
+        disk = w.disk(node)
+        assert disk.exists("/data/.kafka_cleanshutdown")
+        await w.world.restart(node)
+        manager = w.brokers[node].replicas
+        assert manager.dir.clean_epoch == epoch and not disk.exists("/data/.kafka_cleanshutdown")
+        assert manager.dir.high_watermarks["t", 0] == 3
+        await w.until(lambda: ("t", 0) in manager.partitions)
+        assert (w.partition(node).log.end_offset, w.partition(node).high_watermark) == (3, 3)
+        await w.until(lambda: sorted(w.partition(w.leader).core.isr.committed) == list(IDS))
+    tell(story)
+
+
+def test_a_recreated_topic_inherits_nothing() -> None:
+    """Fails when bytes of a deleted topic show under its name, or its folder stays (rule 68, A18)."""
+    async def story(w: Replicas) -> None:
+        assert (await w.send(b"old")).error_code == 0
+        old = w.partition(1).topic_id
+        topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
+        await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
+        await w.until(lambda: all(("t", 0) not in b.replicas.partitions for b in w.brokers.values()))
+        await w.until(lambda: all(not any("t-0" in name for name in w.disk(n).listdir("/data")) for n in IDS))
+        await w.create("t")
+        await w.until(lambda: w.leader is not None)
+        assert w.partition(1).topic_id != old
+        assert [w.partition(n).log.end_offset for n in IDS] == [0, 0, 0]
+        assert (await w.send(b"new")).base_offset == 0
+    tell(story)
+
+
+def test_logs_have_the_configuration_of_their_topic() -> None:
+    """Fails when a change of a topic's configuration does not reach its logs, a topic of the same name inherits it, or a
+    broker that starts keeps what it assumed before it had read the metadata (the answers are kept by topic)."""
+    async def story(w: Replicas) -> None:
+        def retentions() -> set[int]:
+            return {w.partition(n).log.config.retention_ms for n in IDS}
+        usual = retentions()
+        row = IncrementalAlterConfigsRequest.AlterConfigsResource
+        change = row.AlterableConfig(name="retention.ms", config_operation=0, value="77000")
+        resource = row(resource_type=2, resource_name="t", configs=[change])
+        await w.ask(1, IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
+        await w.until(lambda: retentions() == {77_000})
+        await w.world.stop(3)
+        await w.world.restart(3)
+        await w.until(lambda: ("t", 0) in w.brokers[3].replicas.partitions)
+        assert retentions() == {77_000}
+        topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
+        await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
+        await w.until(lambda: all(("t", 0) not in b.replicas.partitions for b in w.brokers.values()))
+        plain = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=3, assignments=[], configs=[])
+        await w.ask(1, CreateTopicsRequest(topics=[plain], timeout_ms=9000, validate_only=False), 7)
+        await w.until(lambda: all(("t", 0) in b.replicas.partitions for b in w.brokers.values()))
+        assert retentions() == usual != {77_000}
+    tell(story)
+
+
+def test_a_topic_deleted_while_a_broker_was_away() -> None:
+    """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile (I-REP-1)."""
+    async def story(w: Replicas) -> None:
+        assert (await w.send(b"old")).error_code == 0
+        node = 3
+        await w.world.stop(node)
+        topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
+        await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
+        disk = w.disk(node)
+        assert disk.exists("/data/t-0")
+        await w.world.restart(node)
+        await w.until(lambda: not any("t-0" in name for name in disk.listdir("/data")))
+        assert ("t", 0) not in w.brokers[node].replicas.partitions
+    tell(story)
+
+
+def test_a_lost_disk_is_filled_again() -> None:
+    """Fails when a replica with an empty disk rejoins without everything committed, or never does (A7, rule 15)."""
+    async def story(w: Replicas) -> None:
+        for value in (b"a", b"b", b"c"):
+            assert (await w.send(value)).error_code == 0
+        node = w.followers[0]
+        await w.world.stop(node)
+        disk = w.disk(node)
+        disk.rmtree("/data")
+        await w.world.restart(node)
+        await w.until(lambda: ("t", 0) in w.brokers[node].replicas.partitions)
+        await w.until(lambda: node in w.partition(w.leader).core.isr.committed)
+        assert w.partition(node).log.end_offset == 3
+        same = {n: w.partition(n).log.read(0, 1 << 20, 3) for n in IDS}
+        assert len(set(same.values())) == 1
+    tell(story)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_min_bytes_gathers(seed: int) -> None:
+    """Fails when a fetch with min_bytes answers with less before its time, or waits though there is enough."""
+    async def story(world: Replicas) -> None:
+        leader = world.leader
+        assert leader is not None
+        size = len(build([(None, b"x")], timestamp_ms=0))
+        waiting = world.client.spawn(timed(world, world.read(leader, 0, wait=20.0, min_bytes=2 * size)), "read")
+        await world.client.sleep(1.0)
+        world.connect(leader)
+        await world.send(b"a")
+        await world.client.sleep(3.0)
+        assert not waiting.done()
+        await world.send(b"b")
+        took, found = await waiting
+        assert offsets(found) == [0, 1] and 4.0 <= took < 6.0
+    tell(story, seed)

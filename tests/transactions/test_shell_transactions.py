@@ -1,0 +1,318 @@
+"""The transaction coordinator's shell on three real brokers in virtual time: rules 48, 49 and 55 while brokers go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.admin.transactions import DescribeTransactionsRequest
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest
+
+from minikafka.broker.transactions.records import transaction_key, transaction_value
+from minikafka.broker.transactions.shell.shard import stored_value
+from minikafka.broker.transactions.states import State
+from minikafka.broker.transactions.transaction import Identity
+from minikafka.log.batch import batches, build
+from minikafka.protocol.errors import Err
+from tests.broker.stage import Stage, play
+
+ID = "copier"
+Who = tuple[int, int]
+
+
+class Transactions(Stage):
+    """A world with a topic `t` of two partitions and a producer that knows the protocol."""
+
+    extra = {"transaction.state.log.num.partitions": "1", "min.insync.replicas": "2",
+             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+             "transactional.id.expiration.ms": "20000"}
+
+    async def begin(self) -> tuple[int, Who]:
+        """Start, create the topic, initialise the producer; returns its coordinator and identity."""
+        await self.start()
+        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=2, replication_factor=3, assignments=[],
+                                                   configs=[])
+        await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        node = await self.coordinator()
+        return node, await self.init(node)
+
+    async def coordinator(self, instead_of: int | None = None) -> int:
+        """The node that coordinates the id and has loaded it."""
+        asked = next(node for node in self.peers if node != instead_of)
+        while True:
+            answer = await self.ask(asked, FindCoordinatorRequest(key_type=1, coordinator_keys=[ID]), 6)
+            node = answer.coordinators[0].node_id
+            if node not in (-1, instead_of) and (await self.describe(node))[0] in (0, Err.TRANSACTIONAL_ID_NOT_FOUND):
+                return node
+            await self.client.sleep(0.05)
+
+    async def init(self, node: int, timeout_ms: int = 60_000) -> Who:
+        request = InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=timeout_ms, producer_id=-1,
+                                        producer_epoch=-1)
+        while (answer := await self.ask(node, request, 4)).error_code in (
+                Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS):
+            await self.client.sleep(0.05)
+        assert answer.error_code == 0
+        return answer.producer_id, answer.producer_epoch
+
+    async def add(self, node: int, who: Who, *partitions: int) -> Err:
+        topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="t", partitions=list(partitions))
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=ID, v3_and_below_producer_id=who[0], v3_and_below_producer_epoch=who[1],
+            v3_and_below_topics=[topic])
+        answer = await self.ask(node, request, 3)
+        return Err(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
+
+    async def write(self, who: Who, partition: int, sequence: int = 0, leader: int = -1) -> None:
+        """One transactional record; the partition joins on the way. `leader`: where it is, if that is known."""
+        data = build([(b"k", b"v")], timestamp_ms=self.client.wall_ms(), producer_id=who[0], producer_epoch=who[1],
+                     base_sequence=sequence, transactional=True)
+        topic = ProduceRequest.TopicProduceData
+        request = ProduceRequest(transactional_id=ID, acks=-1, timeout_ms=9000, topic_data=[
+            topic(name="t", partition_data=[topic.PartitionProduceData(index=partition, records=data)])])
+        while True:
+            answer = await self.ask(leader if leader >= 0 else await self.leader(partition), request, 12)
+            error = answer.responses[0].partition_responses[0].error_code
+            if error not in (Err.NOT_LEADER_OR_FOLLOWER, Err.CONCURRENT_TRANSACTIONS, Err.NOT_ENOUGH_REPLICAS):
+                break
+            await self.client.sleep(0.05)
+        assert error == 0
+
+    async def end(self, node: int, who: Who, commit: bool) -> Err:
+        request = EndTxnRequest(transactional_id=ID, producer_id=who[0], producer_epoch=who[1], committed=commit)
+        return Err((await self.ask(node, request, 4)).error_code)
+
+    async def end_and_go_on(self, node: int, who: Who, commit: bool) -> Who:
+        """As a client of KIP-890 ends a transaction; returns the identity for the next."""
+        request = EndTxnRequest(transactional_id=ID, producer_id=who[0], producer_epoch=who[1], committed=commit)
+        answer = await self.ask(node, request, 5)
+        assert answer.error_code == 0
+        return answer.producer_id, answer.producer_epoch
+
+    async def describe(self, node: int) -> tuple[int, str]:
+        answer = await self.ask(node, DescribeTransactionsRequest(transactional_ids=[ID]), 0)
+        return answer.transaction_states[0].error_code, answer.transaction_states[0].transaction_state
+
+    async def until(self, node: int, state: State) -> None:
+        while (await self.describe(node))[1] != state.value:
+            await self.client.sleep(0.05)
+
+    async def leader(self, partition: int) -> int:
+        alive = next(iter(self.peers))
+        named = [MetadataRequest.MetadataRequestTopic(topic_id=None, name="t")]
+        while True:
+            answer = await self.ask(alive, MetadataRequest(topics=named), 12)
+            found = {p.partition_index: p.leader_id for p in answer.topics[0].partitions}
+            if found.get(partition, -1) in self.peers:
+                return found[partition]
+            await self.client.sleep(0.05)
+
+    async def read(self, partition: int) -> tuple[int, int, int]:
+        """High watermark, last stable offset, and the batches that read_committed gets."""
+        part = FetchRequest.FetchTopic.FetchPartition(
+            partition=partition, fetch_offset=0, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
+            partition_max_bytes=1 << 20)
+        request = FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=1,
+                               session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
+                               topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
+        p = (await self.ask(await self.leader(partition), request, 12)).responses[0].partitions[0]
+        return p.high_watermark, p.last_stable_offset, len(list(batches(bytes(p.records))))
+
+    async def stop(self, node: int) -> None:
+        """A controlled shutdown; whoever is asked from now on is another."""
+        del self.peers[node]
+        await self.world.stop(node)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rule_48_a_decision_is_answered_when_it_is_replicated(seed: int) -> None:
+    """Fails if EndTxn is answered, or a marker sent, before the decision is on the followers of the coordinator."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        await world.write(who, 0)
+        release = world.hold()
+        ending = world.loop.create_task(world.end(node, who, True))
+        await world.client.sleep(5)
+        world.connect(node)
+        assert not ending.done() and (await world.describe(node))[1] == "Ongoing"
+        assert await world.add(node, who, 1) is Err.CONCURRENT_TRANSACTIONS
+        assert world.brokers[await world.leader(0)].replicas.get("t", 0).log.end_offset == 1, "no marker yet"
+        release()
+        assert await ending is Err.NONE
+        await world.until(node, State.COMPLETE_COMMIT)
+        assert await world.read(0) == (2, 2, 2)
+
+    play(Transactions(seed), story)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rule_48_a_decision_that_took_too_long_still_happens(seed: int) -> None:
+    """Fails if a decision in the log is forgotten because its author was told that it timed out."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        await world.write(who, 0)
+        world.brokers[node].transactions.partitions[0].log.timeout_s = 2.0
+        release = world.hold()
+        assert await world.end(node, who, True) is Err.COORDINATOR_NOT_AVAILABLE
+        assert await world.end(node, who, False) is Err.CONCURRENT_TRANSACTIONS, "it is too late for another outcome"
+        release()
+        await world.until(node, State.COMPLETE_COMMIT)
+        assert await world.end(node, who, True) is Err.NONE
+
+    play(Transactions(seed), story)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_rule_55_the_next_coordinator_finishes_what_is_prepared(seed: int, commit: bool) -> None:
+    """Fails if a prepared transaction that is found in the log gets no markers: its partitions would hang for ever."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        await world.write(who, 0)
+        await world.write(who, 1)
+        home = world.brokers[node].transactions.partitions[0]
+        state = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
+        prepared = replace(home.transactions[ID].data, state=state)
+        record = build([(transaction_key(ID), transaction_value(stored_value(prepared)))], timestamp_ms=0)
+        manager = world.brokers[node].replicas
+        await world.world.call(node, manager.append("__transaction_state", 0, record, origin="coordinator"))
+        await world.stop(node)                       # it has written the decision and done nothing about it
+        node = await world.coordinator(instead_of=node)
+        await world.until(node, State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
+        assert [await world.read(p) for p in (0, 1)] == [(2, 2, 2), (2, 2, 2)]
+
+    play(Transactions(seed), story)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rule_55_the_next_coordinator_knows_the_open_transaction(seed: int) -> None:
+    """Fails if partitions, identity or timeout are lost at a failover."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        await world.write(who, 0)
+        await world.stop(node)
+        node = await world.coordinator(instead_of=node)
+        assert await world.describe(node) == (0, "Ongoing")
+        await world.write(who, 1)
+        assert await world.end(node, who, True) is Err.NONE
+        await world.until(node, State.COMPLETE_COMMIT)
+        assert [(await world.read(p))[:2] for p in (0, 1)] == [(2, 2), (2, 2)]
+        assert (await world.init(node))[1] == who[1] + 1
+
+    play(Transactions(seed), story)
+
+
+def test_rule_55_while_a_partition_loads_nothing_is_decided() -> None:
+    """Fails if a loading coordinator answers from half of its log."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        world.brokers[node].transactions.partitions[0].loading = True
+        assert await world.add(node, who, 0) is Err.COORDINATOR_LOAD_IN_PROGRESS
+        assert await world.end(node, who, True) is Err.COORDINATOR_LOAD_IN_PROGRESS
+        assert (await world.describe(node))[0] == Err.COORDINATOR_LOAD_IN_PROGRESS
+
+    play(Transactions(1), story)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rule_50_time_runs_out_on_a_silent_producer(seed: int) -> None:
+    """Fails if a transaction whose producer is gone keeps read_committed waiting."""
+
+    async def story(world: Transactions) -> None:
+        node, _ = await world.begin()
+        who = await world.init(node, timeout_ms=3000)
+        await world.write(who, 0)
+        assert (await world.read(0))[1] == 0
+        await world.until(node, State.COMPLETE_ABORT)
+        assert await world.read(0) == (2, 2, 2)
+        assert await world.end(node, who, True) is Err.PRODUCER_FENCED
+
+    play(Transactions(seed), story)
+
+
+def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
+    """Fails if the abort is decided before its turn to be written comes: then both decisions are, and the broker dies."""
+
+    async def story(world: Transactions) -> None:
+        node, _ = await world.begin()
+        who = await world.init(node, timeout_ms=3000)
+        await world.write(who, 0)
+        coordinator = world.brokers[node].transactions
+        coordinator.partitions[0].look_at_time(world.brokers[node].env.wall_ms() + 4000)
+        await world.world.call(node, coordinator.end(ID, Identity(*who), True, 0))
+        await world.until(node, State.COMPLETE_COMMIT)
+        assert (await world.read(0))[2] == 2
+
+    play(Transactions(1), story)
+
+
+def test_an_unused_id_is_forgotten_and_stays_forgotten() -> None:
+    """Fails if no tombstone is written, or if it is not read."""
+
+    async def story(world: Transactions) -> None:
+        node, _ = await world.begin()
+        await world.client.sleep(30)
+        assert (await world.describe(node))[0] == Err.TRANSACTIONAL_ID_NOT_FOUND
+        await world.stop(node)
+        node = await world.coordinator(instead_of=node)
+        assert (await world.describe(node))[0] == Err.TRANSACTIONAL_ID_NOT_FOUND
+
+    play(Transactions(1), story)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_append_waits_for_the_end_of_a_long_poll(seed: int) -> None:
+    """Fails if a replica's fetch registers later than it has looked: what is appended in between would wait 500 ms.
+
+    The end of an empty transaction is two appends, the second right after the fetch that commits the first.
+    """
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        for _ in range(10):
+            before = world.loop.time()
+            who = await world.end_and_go_on(node, who, False)
+            await world.until(node, State.COMPLETE_ABORT)
+            assert world.loop.time() - before < 0.2
+
+    play(Transactions(seed), story)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rule_52_a_transaction_begins_while_the_last_marker_is_on_its_way(seed: int) -> None:
+    """Fails if the marker of a producer's last transaction makes its next one fail: with KIP-890 nothing separates them."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        leader = await world.leader(0)
+        for number in range(20):
+            await world.write(who, 0, leader=leader)
+            who = await world.end_and_go_on(node, who, number % 3 > 0)
+        await world.write(who, 0)
+        assert await world.read(0) == (41, 40, 40)
+
+    play(Transactions(seed), story)
+
+
+def test_the_trace_tells_every_state() -> None:
+    """Fails if a picture of a transaction could miss a change."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        await world.write(who, 0)
+        await world.end(node, who, False)
+        await world.until(node, State.COMPLETE_ABORT)
+        events = world.events(node, "transaction")
+        assert [(e["id"], e["state"], e["partitions"]) for e in events] == [
+            (ID, "Empty", []), (ID, "Ongoing", ["t-0"]), (ID, "PrepareAbort", ["t-0"]), (ID, "CompleteAbort", [])]
+
+    play(Transactions(1), story)

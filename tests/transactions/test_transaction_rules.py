@@ -1,0 +1,204 @@
+"""Rules 48 to 52 and 55 of transactions, in the state machine alone; what partitions do is in tests/log/test_transactions.py.
+
+Each test's docstring says which change to transactions/transaction.py makes it fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, STATUS, State
+from minikafka.broker.transactions.transaction import LAST_EPOCH, Identity, Transaction, TransactionData
+from minikafka.protocol.errors import Err, KafkaError
+
+ID, NEW_ID = 7, 8
+X, Y = ("x", 0), ("y", 0)
+V1, V2 = 0, 2                       # transaction.version of the client
+
+
+def begun(*partitions: tuple[str, int]) -> Transaction:
+    """An id at epoch 0 with an open transaction, if there are partitions."""
+    txn = Transaction("t", TransactionData(ID))
+    store(txn, txn.init(60_000, None, 1))
+    if partitions:
+        store(txn, txn.add(Identity(ID, 0), partitions, 2))
+    return txn
+
+
+def store(txn: Transaction, data: TransactionData | None) -> TransactionData:
+    assert data is not None
+    txn.append(data)
+    txn.stored(data)
+    return data
+
+
+def error(decide: Callable[[], object]) -> Err:
+    with pytest.raises(KafkaError) as refused:
+        decide()
+    return refused.value.code
+
+
+def test_rule_48_the_table_is_kafkas() -> None:
+    """Fails with any change of NEXT or of the numbers in the log: these are validPreviousStates of Kafka 4.3."""
+    before = {state: {s.value for s, row in NEXT.items() if state in row.values()} for state in State}
+    settled = {"Empty", "CompleteCommit", "CompleteAbort"}
+    assert before == {
+        State.EMPTY: settled,
+        State.ONGOING: settled | {"Ongoing"},
+        State.PREPARE_COMMIT: {"Ongoing"},
+        State.PREPARE_ABORT: settled | {"Ongoing", "PrepareEpochFence"},
+        State.COMPLETE_COMMIT: {"PrepareCommit"},
+        State.COMPLETE_ABORT: {"PrepareAbort"},
+        State.DEAD: settled,
+        State.PREPARE_EPOCH_FENCE: {"Ongoing"},
+    }
+    assert [state.value for state in sorted(STATUS, key=STATUS.__getitem__)] == [
+        "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence"]
+
+
+def test_rule_48_nothing_takes_effect_before_it_is_stored() -> None:
+    """Fails if a decision changes `data`, or if another is taken while one is pending."""
+    txn, who = begun(X), Identity(ID, 0)
+    before = txn.data
+    txn.append(txn.end(who, True, V1, 3))
+    assert txn.data is before and txn.data.state is State.ONGOING
+    for ask in (lambda: txn.add(who, [Y], 4), lambda: txn.end(who, True, V1, 4), lambda: txn.end(who, False, V1, 4),
+                lambda: txn.init(60_000, None, 4)):
+        assert error(ask) is Err.CONCURRENT_TRANSACTIONS
+    assert not txn.timed_out(10**9) and not txn.expired(10**9, 1)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_rule_49_what_is_prepared_is_decided(commit: bool) -> None:
+    """Fails if anything but `marked` leads away from Prepare*, or if `marked` leads to the other outcome."""
+    txn, who = begun(X), Identity(ID, 0)
+    prepared = store(txn, txn.end(who, commit, V1, 3))
+    for ask in (lambda: txn.add(who, [Y], 4), lambda: txn.end(who, True, V1, 4), lambda: txn.end(who, False, V1, 4),
+                lambda: txn.init(60_000, None, 4), lambda: txn.verify(who, [X])):
+        assert error(ask) is Err.CONCURRENT_TRANSACTIONS
+    assert not txn.timed_out(10**9) and txn.data is prepared
+    done = store(txn, txn.marked(5))
+    assert done.state is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT) and done.partitions == ()
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_rule_49_the_same_end_again_is_fine_and_the_other_is_not(commit: bool) -> None:
+    """Fails if a retried EndTxn is refused, or if a contrary one is accepted, after the end."""
+    txn, who = begun(X), Identity(ID, 0)
+    store(txn, txn.end(who, commit, V1, 3))
+    store(txn, txn.marked(4))
+    assert txn.end(who, commit, V1, 5) is None
+    assert error(lambda: txn.end(who, not commit, V1, 5)) is Err.INVALID_TXN_STATE
+
+
+def test_rule_50_a_new_producer_aborts_what_the_old_one_left() -> None:
+    """Fails if the epoch is not raised, if it is given away, or if the old producer can still end its transaction."""
+    txn = begun(X)
+    fenced = store(txn, txn.init(60_000, None, 3, version=V2))
+    assert (fenced.state, fenced.epoch, fenced.partitions) == (State.PREPARE_ABORT, 1, (X,))
+    store(txn, txn.marked(4))
+    given = store(txn, txn.init(60_000, None, 5))
+    assert (given.state, given.epoch, given.last_epoch) == (State.EMPTY, 2, -1)
+    for epoch in (0, 1):
+        old = Identity(ID, epoch)
+        assert error(lambda: txn.add(old, [X], 6)) is Err.PRODUCER_FENCED           # noqa: B023
+        assert error(lambda: txn.end(old, True, V1, 6)) is Err.PRODUCER_FENCED      # noqa: B023
+        assert error(lambda: txn.init(60_000, old, 6)) is Err.PRODUCER_FENCED       # noqa: B023
+
+
+def test_rule_50_expected_identities_fence_zombies() -> None:
+    """Fails if a producer that names an identity of another time, or of another id, is taken for the present one."""
+    txn = begun()
+    assert store(txn, txn.init(60_000, Identity(ID, 0), 2)).epoch == 1
+    assert store(txn, txn.init(60_000, Identity(ID, 0), 3)).epoch == 1, "its answer was lost: the same again"
+    store(txn, txn.init(60_000, None, 4))
+    assert error(lambda: txn.init(60_000, Identity(ID, 1), 5)) is Err.PRODUCER_FENCED
+    assert error(lambda: txn.init(60_000, Identity(99, 2), 5)) is Err.PRODUCER_FENCED
+
+
+def test_rule_50_a_transaction_that_takes_too_long_is_aborted() -> None:
+    """Fails if the time counts from anything but the first partition, or if the abort keeps the epoch."""
+    txn = begun(X)                                              # began at 2 ms, may take 60 s
+    assert not txn.timed_out(60_002) and txn.timed_out(60_003)
+    fenced = store(txn, txn.fence(60_003, V2))
+    assert (fenced.state, fenced.epoch) == (State.PREPARE_ABORT, 1)
+    assert not txn.timed_out(10**9)
+
+
+def test_rule_50_after_a_timeout_the_producer_may_go_on_with_the_epoch_of_the_abort() -> None:
+    """Fails if `fence` forgets, or at transaction.version 1 remembers, which epoch it fenced."""
+    who = Identity(ID, 0)
+    for version in (V1, V2):
+        txn = begun(X)
+        store(txn, txn.fence(60_003, version))
+        store(txn, txn.marked(60_004))
+        assert error(lambda: txn.add(who, [Y], 60_005)) is Err.PRODUCER_FENCED      # noqa: B023
+        if version == V1:
+            assert error(lambda: txn.init(60_000, who, 60_006)) is Err.PRODUCER_FENCED      # noqa: B023
+        else:
+            assert store(txn, txn.init(60_000, who, 60_006)).epoch == 1
+
+
+def test_rule_47_used_up_epochs_make_a_new_producer() -> None:
+    """Fails if 32767 is given to a producer, or if the markers do not carry it."""
+    txn = begun(X)
+    txn.data = replace(txn.data, epoch=LAST_EPOCH)
+    assert txn.needs_id
+    prepared = store(txn, txn.end(Identity(ID, LAST_EPOCH), True, V2, 3, NEW_ID))
+    assert (prepared.producer_id, prepared.epoch, prepared.next_id) == (ID, LAST_EPOCH + 1, NEW_ID)
+    done = store(txn, txn.marked(4))
+    assert (done.producer_id, done.epoch, done.previous_id, done.next_id) == (NEW_ID, 0, ID, -1)
+    assert txn.end(Identity(ID, LAST_EPOCH), True, V2, 5) is None, "its answer was lost: the same again"
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_rule_52_a_late_end_cannot_touch_the_next_transaction(commit: bool) -> None:
+    """A11, the torn transaction. Fails if an end of KIP-890 leaves the epoch as it was."""
+    txn = begun(X)
+    store(txn, txn.end(Identity(ID, 0), True, V2, 3))
+    store(txn, txn.marked(4))
+    store(txn, txn.add(Identity(ID, 1), [Y], 5))
+    assert error(lambda: txn.end(Identity(ID, 0), commit, V2, 6)) is Err.PRODUCER_FENCED
+    assert txn.data.state is State.ONGOING
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+def test_rule_52_everybody_waits_for_the_markers(epoch: int) -> None:
+    """Fails if a producer is fenced that got its next epoch by ending the last transaction, and speaks before its markers
+    are written: it would give up for good, where it has only to ask again. Asked of Kafka: whatever the epoch."""
+    txn, who = begun(X), Identity(ID, epoch)
+    deciding = txn.end(Identity(ID, 0), True, V2, 3)
+    assert deciding is not None
+    txn.append(deciding)
+    for _ in ("being written", "written"):
+        for commit in (True, False):
+            assert error(lambda: txn.end(who, commit, V2, 4)) is Err.CONCURRENT_TRANSACTIONS       # noqa: B023
+        assert error(lambda: txn.add(who, [Y], 4)) is Err.CONCURRENT_TRANSACTIONS
+        assert error(lambda: txn.init(60_000, who, 4)) is Err.CONCURRENT_TRANSACTIONS
+        txn.stored(deciding)
+    assert txn.data.state is State.PREPARE_COMMIT
+
+
+def test_rule_52_partitions_are_verified_against_the_open_transaction() -> None:
+    """A12, the hanging offset. Fails if a partition of a finished transaction, or of another epoch, passes."""
+    txn, who = begun(X), Identity(ID, 0)
+    assert txn.verify(who, [X, Y]) == {X: Err.NONE, Y: Err.TRANSACTION_ABORTABLE}
+    assert error(lambda: txn.verify(Identity(ID, 1), [X])) is Err.PRODUCER_FENCED
+    assert error(lambda: txn.verify(Identity(ID + 1, 0), [X])) is Err.INVALID_PRODUCER_ID_MAPPING
+    store(txn, txn.end(who, False, V1, 3))
+    store(txn, txn.marked(4))
+    assert txn.verify(who, [X]) == {X: Err.TRANSACTION_ABORTABLE}
+
+
+def test_an_unused_id_expires_and_an_open_one_does_not() -> None:
+    """Fails if an id is forgotten while it has a transaction, or taken up again while its tombstone is on the way."""
+    assert not begun(X).expired(10**12, 1)
+    txn = begun()
+    assert not txn.expired(100, 100) and txn.expired(101, 100)
+    txn.bury()
+    assert error(lambda: txn.init(60_000, None, 102)) is Err.CONCURRENT_TRANSACTIONS
+    assert {state for state in State if "expired" in NEXT[state]} == {State.EMPTY, *COMPLETE}
+    assert all(set(NEXT[state]) == {"marked"} for state in PREPARED)

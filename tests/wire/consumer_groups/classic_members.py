@@ -1,0 +1,101 @@
+"""Members of the classic protocol with subscriptions and assignments as consumers write them, for groups that change kind."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from kafka.protocol.consumer.group import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+
+from tests.wire.consumer_groups.consumer_protocol import NONE, Group
+
+MEMBER_ID_REQUIRED, REBALANCE_IN_PROGRESS = 79, 27
+
+
+def text(value: str) -> bytes:
+    return struct.pack(">h", len(value.encode())) + value.encode()
+
+
+def partitions(rows: dict[str, list[int]]) -> bytes:
+    return struct.pack(">i", len(rows)) + b"".join(
+        text(topic) + struct.pack(f">i{len(found)}i", len(found), *found) for topic, found in rows.items())
+
+
+def subscription(topics: list[str], owned: dict[str, list[int]] | None = None) -> bytes:
+    """ConsumerProtocolSubscription 1, without user data."""
+    return (struct.pack(">hi", 1, len(topics)) + b"".join(map(text, topics)) + struct.pack(">i", -1)
+            + partitions(owned or {}))
+
+
+def assignment(rows: dict[str, list[int]]) -> bytes:
+    """ConsumerProtocolAssignment 0, without user data."""
+    return struct.pack(">h", 0) + partitions(rows) + struct.pack(">i", -1)
+
+
+def assigned(data: Any) -> dict[str, list[int]]:
+    """What a ConsumerProtocolAssignment gives, by topic."""
+    data, found = bytes(data), {}
+    (_, count), at = struct.unpack_from(">hi", data), 6
+    for _ in range(count):
+        (length,) = struct.unpack_from(">h", data, at)
+        topic = data[at + 2:at + 2 + length].decode()
+        (number,) = struct.unpack_from(">i", data, at + 2 + length)
+        at += 6 + length
+        found[topic] = sorted(struct.unpack_from(f">{number}i", data, at))
+        at += 4 * number
+    return found
+
+
+class Classic:
+    """One classic member of a group: joins, syncs, heartbeats."""
+
+    def __init__(self, group: Group, *topics: str, protocol: str = "range", instance: str | None = None,
+                 **said: Any) -> None:
+        self.said = said
+        self.group, self.topics, self.protocol, self.instance = group, list(topics), protocol, instance
+        self.id, self.generation = "", -1
+
+    def ask_to_join(self, owned: dict[str, list[int]] | None = None, metadata: bytes | None = None, **said: Any) -> Any:
+        return self.group.ask(self.join_request(owned, metadata, **said), 9)
+
+    def join_request(self, owned: dict[str, list[int]] | None = None, metadata: bytes | None = None, **said: Any) -> Any:
+        protocol = JoinGroupRequest.JoinGroupRequestProtocol(
+            name=self.protocol, metadata=subscription(self.topics, owned) if metadata is None else metadata)
+        fields = {"group_id": self.group.name, "member_id": self.id, "session_timeout_ms": 60_000,
+                  "rebalance_timeout_ms": 60_000, "protocol_type": "consumer", "group_instance_id": self.instance,
+                  "protocols": [protocol], "reason": None}
+        return JoinGroupRequest(**(fields | self.said | said))
+
+    def join(self, owned: dict[str, list[int]] | None = None) -> Any:
+        """Join, with the id that was given at the first try."""
+        answer = self.ask_to_join(owned)
+        if answer.error_code == MEMBER_ID_REQUIRED:
+            self.id = answer.member_id
+            answer = self.ask_to_join(owned)
+        assert answer.error_code == NONE, answer
+        self.id, self.generation = answer.member_id, answer.generation_id
+        return answer
+
+    def ask_to_sync(self, rows: dict[str, list[int]] | None = None) -> Any:
+        given = [] if rows is None else [SyncGroupRequest.SyncGroupRequestAssignment(
+            member_id=self.id, assignment=assignment(rows))]
+        return self.group.ask(SyncGroupRequest(
+            group_id=self.group.name, generation_id=self.generation, member_id=self.id, protocol_type="consumer",
+            protocol_name=self.protocol, group_instance_id=self.instance, assignments=given), 5)
+
+    def sync(self, rows: dict[str, list[int]] | None = None) -> dict[str, list[int]]:
+        """Its partitions; as the leader of a group of one it says which."""
+        answer = self.ask_to_sync(rows)
+        assert answer.error_code == NONE, answer
+        return assigned(answer.assignment)
+
+    def heartbeat(self) -> int:
+        return int(self.group.ask(HeartbeatRequest(
+            group_id=self.group.name, generation_id=self.generation, member_id=self.id,
+            group_instance_id=self.instance), 4).error_code)
+
+    def leave(self) -> int:
+        row = LeaveGroupRequest.MemberIdentity(member_id=self.id, group_instance_id=self.instance, reason=None)
+        answer = self.group.ask(LeaveGroupRequest(group_id=self.group.name, members=[row]), 5)
+        assert answer.error_code == NONE
+        return int(answer.members[0].error_code)

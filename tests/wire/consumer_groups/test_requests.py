@@ -1,0 +1,109 @@
+"""What ConsumerGroupHeartbeat refuses, with Kafka's texts (asked of Apache Kafka 4.3); a refused request leaves no group."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.wire.consumer_groups.consumer_protocol import (
+    GROUP_NOT_FOUND,
+    INVALID_REGEX,
+    INVALID_REQUEST,
+    NONE,
+    NOT_COORDINATOR,
+    UNSUPPORTED_ASSIGNOR,
+    ConsumerGroupHeartbeat,
+    Group,
+    refusal,
+)
+from tests.wire.raw import Raw
+
+pytestmark = pytest.mark.judge_fast
+
+OWNS = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=UUID(int=848), partitions=[0])]
+NEITHER = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+MEMBER, MUST_BE_EMPTY = "MemberId can't be empty.", "TopicPartitions must be empty when (re-)joining."
+ASSIGNORS = "is not supported. Supported assignors: uniform, range."
+BAD = [
+    ({"group_id": ""}, "GroupId can't be empty."),
+    ({"instance_id": ""}, "InstanceId can't be empty."),
+    ({"rack_id": ""}, "RackId can't be empty."),
+    ({"member_id": ""}, MEMBER),
+    ({"member_id": "  "}, MEMBER),
+    ({"member_id": "", "member_epoch": 3}, MEMBER),
+    ({"member_id": "", "member_epoch": -1}, MEMBER),
+    ({"member_id": "", "member_epoch": -1, "version": 0}, MEMBER),
+    ({"member_id": "", "member_epoch": 3, "version": 0}, MEMBER),
+    ({"rebalance_timeout_ms": -1}, "RebalanceTimeoutMs must be provided in first request."),
+    ({"topic_partitions": None}, MUST_BE_EMPTY),
+    ({"topic_partitions": OWNS}, MUST_BE_EMPTY),
+    ({"subscribed_topic_names": None}, NEITHER),
+    ({"subscribed_topic_names": None, "version": 0}, NEITHER),
+    ({"member_epoch": -2}, "InstanceId can't be null."),
+    ({"member_epoch": -3}, "MemberEpoch is invalid."),
+    ({"member_epoch": -2**31}, "MemberEpoch is invalid."),
+]
+REGEXES = [
+    ("[", "missing closing ]"),
+    ("(", "missing closing )"),
+    ("(?=x)y", "invalid or unsupported Perl syntax"),
+    ("*a", "missing argument to repetition operator"),
+    (r"(a)\1", "invalid escape sequence"),
+    ("a{2000}", "invalid repeat count"),
+    ("a**", "invalid nested repetition operator"),
+    ("[b-a]", "invalid character class range"),
+]
+
+
+def ask(group: Group, version: int = 1, **fields: Any) -> Any:
+    """A sound first heartbeat, but for these fields."""
+    sound = {"group_id": group.name, "member_id": "m", "member_epoch": 0, "topic_partitions": [],
+             "rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["t"]}
+    return group.ask(ConsumerGroupHeartbeat(**(sound | fields)), version)
+
+
+@pytest.mark.parametrize(("fields", "text"), BAD, ids=lambda value: str(value)[:60] if isinstance(value, dict) else "")
+def test_requests_that_make_no_sense(group: Group, fields: dict[str, Any], text: str) -> None:
+    """INVALID_REQUEST with its text. Fails if a field is not looked at, or another text is told."""
+    assert refusal(ask(group, **fields)) == (INVALID_REQUEST, text)
+    assert group.describe().error_code == GROUP_NOT_FOUND
+
+
+@pytest.mark.parametrize("assignor", ["nope", "", "RANGE"])
+def test_assignors_that_there_are_not(group: Group, assignor: str) -> None:
+    """Fails if an unknown assignor is taken at the first heartbeat or at a later one."""
+    assert refusal(ask(group, server_assignor=assignor)) == (
+        UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
+    assert group.describe().error_code == GROUP_NOT_FOUND
+    assert ask(group).error_code == NONE
+    assert refusal(group.heartbeat("m", 2, server_assignor=assignor)) == (
+        UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
+
+
+@pytest.mark.parametrize(("regex", "reason"), REGEXES)
+def test_regular_expressions_that_are_none(group: Group, regex: str, reason: str) -> None:
+    """Fails if what is no RE2 is taken, or told otherwise than by RE2/J."""
+    text = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
+    assert refusal(ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex)) == (INVALID_REGEX, text)
+    assert group.describe().error_code == GROUP_NOT_FOUND
+    assert ask(group).error_code == NONE
+    assert refusal(group.heartbeat("m", 2, subscribed_topic_regex=regex)) == (INVALID_REGEX, text)
+    assert group.state() == ("Stable", 2, 2)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -5, 2**31 - 1])
+def test_rebalance_timeouts_are_not_bounded(group: Group, timeout_ms: int) -> None:
+    """Fails if any but -1 is refused."""
+    answer = ask(group, rebalance_timeout_ms=timeout_ms)
+    assert (answer.error_code, answer.member_epoch) == (NONE, 2)
+
+
+def test_the_wrong_broker_says_so(group: Group) -> None:
+    """Fails if another broker than the coordinator takes a member."""
+    here = f":{group.raw.socket.getpeername()[1]}"
+    with Raw(next(a for a in group.bootstrap.split(",") if not a.endswith(here))) as other:
+        sound = ConsumerGroupHeartbeat(group_id=group.name, member_id="m", member_epoch=0, topic_partitions=[],
+                                       rebalance_timeout_ms=60_000, subscribed_topic_names=["t"])
+        assert refusal(other.ask(sound, 1)) == (NOT_COORDINATOR, None)
