@@ -28,8 +28,9 @@ from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.listeners import advertised, parse_listeners
-from minikafka.broker.server.peer import Peer
-from minikafka.broker.server.registry import CLIENTS, INTERNAL
+from minikafka.broker.server.node import Node
+from minikafka.broker.server.peer import Peer, Peers
+from minikafka.broker.server.registry import CLIENTS, INTERNAL, bound
 from minikafka.broker.server.server import Server
 from minikafka.broker.storage.shell.log_dir import LogDir
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
@@ -42,9 +43,6 @@ CLIENT_LISTENER, INTERNAL_LISTENER = "PLAINTEXT", "INTERNAL"
 class Broker:
     """A node of the cluster: broker, controller, or both (`process.roles`)."""
 
-    supported_features = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1),
-                          "transaction.version": (0, 2), "group.version": (0, 1)}
-
     def __init__(self, env: Env, config: BrokerConfig) -> None:
         self.env, self.config = env, config
         self.node_id: int = config["node.id"]
@@ -54,9 +52,11 @@ class Broker:
         self.advertised = advertised(config)
         self.voters = parse_voters(config["controller.quorum.voters"])
         self.image = MetadataImage(self.cluster_id)
+        self.peers = Peers(env, self.node_id, self.voters, self.image)
         self.quotas = ClientQuotas(Window(config["quota.window.num"], config["quota.window.size.seconds"]),
                                    Window(config["controller.quota.window.num"],
                                           config["controller.quota.window.size.seconds"]))
+        self.node = Node(self.node_id, self.cluster_id, env, config, self.image, self.quotas, self.peers)
         self.quorum = Quorum(self)
         self.channel = Channel(self)
         self.controller = ControllerShell(self)
@@ -65,11 +65,17 @@ class Broker:
         self.groups = GroupCoordinator(self)
         self.topic_creator = TopicCreator(self)
         self.transactions = TransactionCoordinator(self)
-        self.internal = Server(self, INTERNAL, *self.listeners[INTERNAL_LISTENER])
+        # what handlers may ask for, see registry.handles(needs=...)
+        self.parts = {type(part): part for part in (
+            self.quorum, self.channel, self.controller, self.lifecycle, self.replicas, self.groups, self.topic_creator,
+            self.transactions)}
+        self.internal = self._server(INTERNAL, INTERNAL_LISTENER)
         self.clients: Server | None = None
-        self._peers: dict[tuple[int, str], Peer] = {}
         self.quorum.on_commit, self.quorum.on_snapshot = self.on_metadata, self.on_snapshot
         self.quorum.on_leadership = self.controller.on_leadership
+
+    def _server(self, listener: str, name: str) -> Server:
+        return Server(self.node, listener, bound(listener, self.parts), *self.listeners[name], broker=self)
 
     @property
     def is_broker(self) -> bool:
@@ -96,7 +102,7 @@ class Broker:
             self.replicas.start()
             self.groups.start()
             self.transactions.start()
-            self.clients = Server(self, CLIENTS, *self.listeners[CLIENT_LISTENER])
+            self.clients = self._server(CLIENTS, CLIENT_LISTENER)
             await self.clients.start()
         log.info("node %d serves", self.node_id)
 
@@ -146,29 +152,14 @@ class Broker:
             self.replicas.apply_metadata(self.image, changes)
             self.groups.apply_metadata(self.image, changes)
 
-    # --- other nodes -------------------------------------------------------------------------------------------------
-
     def peer(self, node_id: int, use: str = "broker") -> Peer:
-        """The shared connection to a node's internal listener, for short requests; `use` names one of its own."""
-        address = self.address(node_id)
-        known = self._peers.get((node_id, use))
-        if known is None or (known.host, known.port) != address:
-            known = self._peers[node_id, use] = self.new_peer(node_id, f"{use}-{self.node_id}")
-        return known
+        return self.peers.shared(node_id, use)
 
     def new_peer(self, node_id: int, client_id: str | None) -> Peer:
-        """A private connection, for long polls, or for requests in the names of clients."""
-        host, port = self.address(node_id)
-        return Peer(self.env, node_id, host, port, client_id)
+        return self.peers.private(node_id, client_id)
 
     def address(self, node_id: int) -> tuple[str, int]:
-        """Host and port of the internal listener: voters are configured, brokers are registered."""
-        if node_id in self.voters:
-            return self.voters[node_id]
-        broker = self.image.brokers.get(node_id)
-        if broker is None:
-            raise ConnectionError(f"node {node_id} is not registered")
-        return broker.internal_host, broker.internal_port
+        return self.peers.address(node_id)
 
 
 def parse_voters(texts: list[str]) -> dict[int, tuple[str, int]]:

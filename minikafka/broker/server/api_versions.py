@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
+from minikafka.broker.metadata.features import SUPPORTED
 from minikafka.broker.server.registry import CLIENTS, HANDLERS, INTERNAL, Context, handles
 from minikafka.protocol.errors import Err
 
@@ -48,10 +49,10 @@ def _answer(version: int, error: Err, rows: list[tuple[int, int, int]]) -> ApiVe
 
 def _add_features(answer: ApiVersionsResponse, ctx: Context) -> None:
     """Tags of the answer; version 3 cannot carry a supported range that starts at 0 (KAFKA-17011)."""
-    image, supported = ctx.broker.image, ctx.broker.supported_features
+    image = ctx.node.image
     answer.supported_features = [
         ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=low, max_version=high, version=answer.version)
-        for name, (low, high) in sorted(supported.items())
+        for name, (low, high) in sorted(SUPPORTED.items())
         if low > 0 or answer.version >= 4
     ]
     answer.finalized_features_epoch = image.offset

@@ -22,7 +22,7 @@ import logging
 import struct
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.server.registry import HANDLERS, CloseConnection, Context, Served
+from minikafka.broker.server.registry import CloseConnection, Context, Served
 from minikafka.protocol.codec import API_VERSIONS, Header, decode_request, encode_response, parse_header
 from minikafka.protocol.errors import ProtocolError
 
@@ -42,7 +42,7 @@ class Connection(asyncio.Protocol):
     """One client's (or broker's) connection."""
 
     def __init__(self, server: Server) -> None:
-        self.server, self.env = server, server.broker.env
+        self.server, self.env = server, server.node.env
         self.number = 0
         self.host = "unknown"
         self.buffer = bytearray()
@@ -212,7 +212,7 @@ class Connection(asyncio.Protocol):
 
     def _serve(self, frame: memoryview) -> None:
         header = parse_header(frame)
-        served = HANDLERS[self.server.listener].get(header.api_key)
+        served = self.server.table.get(header.api_key)
         if served is None:
             raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
         if not served.min <= header.version <= served.max:
@@ -226,7 +226,7 @@ class Connection(asyncio.Protocol):
 
     def _call(self, header: Header, served: Served, request: Any, size: int) -> None:
         context = Context(
-            self.server.broker,
+            self.server.node,
             header.api_key,
             header.version,
             header.client_id,
@@ -234,8 +234,9 @@ class Connection(asyncio.Protocol):
             self.host,
             self.number,
             size,
+            broker=self.server.broker,
         )
-        answer = served.handler(context, request)
+        answer = served.handler(context, request, *served.parts)
         if inspect.isawaitable(answer):
             self.pending = answer
             self.busy = self.env.spawn(self._finish(header, context, answer), f"{self.host}:{header.api_key}")

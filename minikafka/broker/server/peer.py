@@ -14,6 +14,7 @@ from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
 
+from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server.env import Env, Timer
 from minikafka.protocol.codec import RESPONSES, correlation_id, decode_response, encode_request
 from minikafka.protocol.errors import ProtocolError
@@ -21,6 +22,37 @@ from minikafka.protocol.errors import ProtocolError
 log = logging.getLogger("minikafka.peer")
 
 _SIZE = struct.Struct(">i")
+
+
+class Peers:
+    """The other nodes: where their internal listeners are, and the connections to them that parts of a broker share."""
+
+    def __init__(self, env: Env, node_id: int, voters: dict[int, tuple[str, int]], image: MetadataImage) -> None:
+        self.env, self.node_id, self.voters, self.image = env, node_id, voters, image
+        self._shared: dict[tuple[int, str], Peer] = {}
+
+    def shared(self, node_id: int, use: str = "broker") -> Peer:
+        """The shared connection to a node, for short requests; `use` names one that only some parts share."""
+        address = self.address(node_id)
+        known = self._shared.get((node_id, use))
+        if known is None or (known.host, known.port) != address:
+            known = self._shared[node_id, use] = self.private(node_id, f"{use}-{self.node_id}")
+        return known
+
+    def private(self, node_id: int, client_id: str | None) -> Peer:
+        """A new connection that its caller keeps: for long polls, or for requests in the names of clients."""
+        host, port = self.address(node_id)
+        return Peer(self.env, node_id, host, port, client_id)
+
+    def address(self, node_id: int) -> tuple[str, int]:
+        """Host and port of a node's internal listener. Voters are configured, brokers are registered. ConnectionError if
+        the node is neither."""
+        if node_id in self.voters:
+            return self.voters[node_id]
+        broker = self.image.brokers.get(node_id)
+        if broker is None:
+            raise ConnectionError(f"node {node_id} is not registered")
+        return broker.internal_host, broker.internal_port
 
 
 class Peer:

@@ -1,19 +1,20 @@
 """Which request goes to which function: the table that handlers register themselves in.
 
+A handler says which parts of a broker it needs; each broker binds the table to its own parts when it is made.
+
 Owns: HANDLERS, one table per listener. What is in the clients' table is advertised by ApiVersions, nothing else is.
 Invariants: I-API-1 what is advertised is served, what is not served is not advertised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kafka.protocol.api_message import ApiMessage
 
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
+from minikafka.broker.server.node import Node
 
 CLIENTS, INTERNAL = "clients", "internal"
 
@@ -26,7 +27,7 @@ class CloseConnection(Exception):
 class Context:
     """What a handler may know about the request besides its body."""
 
-    broker: Broker
+    node: Node
     api_key: int
     version: int
     client_id: str | None
@@ -35,10 +36,11 @@ class Context:
     connection: int  # a number unique in this broker's life, for fetch sessions and the log
     size: int = 0  # bytes of the request, header included
     throttle_ms: int = 0  # set by the handler: for how long its sender is not listened to after the answer
+    broker: Any = None
 
 
 Answer = ApiMessage | None  # None: the protocol gives no answer (acks=0)
-Handler = Callable[[Context, Any], Answer | Awaitable[Answer]]
+Handler = Callable[..., Answer | Awaitable[Answer]]  # (context, request, one instance of each class in `needs`)
 
 
 class Served(NamedTuple):
@@ -48,6 +50,8 @@ class Served(NamedTuple):
     min: int
     max: int
     advertised_min: int
+    needs: tuple[type, ...]  # the classes of the parts of a broker that the handler works with
+    parts: tuple[Any, ...] = ()  # those parts of one broker, once its tables are bound
 
 
 HANDLERS: dict[str, dict[int, Served]] = {CLIENTS: {}, INTERNAL: {}}
@@ -58,15 +62,24 @@ def handles(
     on: tuple[str, ...] = (CLIENTS,),
     versions: tuple[int, int] | None = None,
     advertised_min: int | None = None,
+    needs: tuple[type, ...] = (),
 ) -> Callable[[Handler], Handler]:
-    """Register the decorated function for `request` on the listeners `on`; versions default to the schema's."""
+    """Register the decorated function for `request` on the listeners `on`; versions default to the schema's. It is called
+    with the context, the request, and the broker's own instance of each class in `needs`."""
     low, high = versions or request.valid_versions
 
     def register(handler: Handler) -> Handler:
         for listener in on:
             assert request.API_KEY not in HANDLERS[listener], f"{request.name} has two handlers"
-            served = Served(handler, low, high, low if advertised_min is None else advertised_min)
+            served = Served(handler, low, high, low if advertised_min is None else advertised_min, needs)
             HANDLERS[listener][request.API_KEY] = served
         return handler
 
     return register
+
+
+def bound(listener: str, parts: Mapping[type, Any]) -> dict[int, Served]:
+    """The table of a listener for one broker, by API key: each handler with the parts that it needs. KeyError where the
+    broker has no such part."""
+    return {key: served._replace(parts=tuple(parts[kind] for kind in served.needs))
+            for key, served in HANDLERS[listener].items()}

@@ -14,12 +14,11 @@ Source: kafka.network.SocketServer, ConnectionQuotas.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Any
 
 from minikafka.broker.server.connection import Connection
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
+from minikafka.broker.server.node import Node
+from minikafka.broker.server.registry import Served
 
 log = logging.getLogger("minikafka.server")
 
@@ -31,9 +30,10 @@ SWEEP_S = 1.0
 class Server:
     """All connections of one listener."""
 
-    def __init__(self, broker: Broker, listener: str, host: str, port: int) -> None:
-        self.broker, self.listener, self.host, self.port = broker, listener, host, port
-        config = broker.config
+    def __init__(self, node: Node, listener: str, table: dict[int, Served], host: str, port: int, broker: Any = None) -> None:
+        self.node, self.listener, self.table, self.host, self.port = node, listener, table, host, port
+        self.broker = broker
+        config = node.config
         self.max_frame: int = config["socket.request.max.bytes"]
         self.max_bytes = config["queued.max.request.bytes"] if config["queued.max.request.bytes"] > 0 else MOST_BYTES
         self.idle_s = config["connections.max.idle.ms"] / 1000
@@ -42,7 +42,7 @@ class Server:
 
     async def start(self) -> None:
         link = self.listener if self.listener == "clients" else "accepted"
-        self._stop = await self.broker.env.listen(self.host, self.port, lambda: Connection(self), link)
+        self._stop = await self.node.env.listen(self.host, self.port, lambda: Connection(self), link)
         self._sweep()
 
     def close(self) -> None:
@@ -53,11 +53,11 @@ class Server:
 
     @property
     def max_connections(self) -> int:
-        return min(self.broker.setting("max.connections"), MOST_CONNECTIONS, self.broker.env.open_files // 2)
+        return min(self.node.setting("max.connections"), MOST_CONNECTIONS, self.node.env.open_files // 2)
 
     @property
     def max_per_ip(self) -> int:
-        return int(self.broker.setting("max.connections.per.ip"))
+        return int(self.node.setting("max.connections.per.ip"))
 
     def admit(self, connection: Connection) -> bool:
         """Count a new connection in, unless a limit says no."""
@@ -81,7 +81,7 @@ class Server:
             greediest.abort(f"it holds {greediest.held} bytes, and all connections more than {self.max_bytes}")
 
     def _sweep(self) -> None:
-        now = self.broker.env.now()
+        now = self.node.env.now()
         for connection in list(self.connections):
             connection.check_deadlines(now)
-        self._sweeper = self.broker.env.later(SWEEP_S, self._sweep)
+        self._sweeper = self.node.env.later(SWEEP_S, self._sweep)

@@ -18,6 +18,7 @@ from asyncio import Future
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.controller.shell.controller_channel import Channel
+from minikafka.broker.metadata.features import SUPPORTED
 from minikafka.protocol.apis import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -137,7 +138,7 @@ class Lifecycle:
         listeners = [cls.Listener(name=name, host=host, port=port, security_protocol=0)
                      for name, (host, port) in self.broker.advertised.items()]
         features = [cls.Feature(name=name, min_supported_version=low, max_supported_version=high)
-                    for name, (low, high) in self.broker.supported_features.items()]
+                    for name, (low, high) in SUPPORTED.items()]
         clean = self.broker.replicas.dir.clean_epoch  # a clean shutdown lets us stay an eligible leader (rule 33)
         return cls(
             broker_id=self.broker.node_id, cluster_id=self.broker.cluster_id, incarnation_id=self.incarnation,

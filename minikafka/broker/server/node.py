@@ -1,0 +1,42 @@
+"""What every part of a broker may know: which node this is, its world, its settings, the metadata it has, its peers.
+
+A part gets this and, by its constructor, the other parts that it works with; no part can look up the rest of the broker.
+
+Owns: nothing; the broker makes one Node and hands it out. The image and the quotas in it change, the references do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.quotas.throttling import ClientQuotas
+from minikafka.broker.server.env import Env
+from minikafka.broker.server.peer import Peers
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of the cluster, as its own parts see it."""
+
+    node_id: int
+    cluster_id: str
+    env: Env
+    config: BrokerConfig  # as the file had it at the start
+    image: MetadataImage  # committed metadata, as far as this node has replayed it
+    quotas: ClientQuotas
+    peers: Peers
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.config["process.roles"]
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.config["process.roles"]
+
+    def setting(self, name: str) -> Any:
+        """A broker configuration as it is now: it may have been altered since the start."""
+        return broker_value(self.image, self.config, name)
