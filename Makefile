@@ -1,4 +1,4 @@
-# One entry point. Nothing here needs root; after `make setup` and `make apache` nothing needs a network.
+# One entry point. Nothing here needs root; after `make setup apache` nothing needs a network.
 #   make lab     opens JupyterLab on the first notebook          make demo    three brokers, real flights, a crash, Spark
 #   make test    every test, notebooks included                  make judge   the same tests' long half on Apache Kafka
 #   make soak    the simulator for hours, into its ledger
@@ -24,9 +24,10 @@ lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LA
 	@$(PY) -m minikafka.lab $(LAB) $(ARGS)
 
 test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log", JOBS=0: one after the other)
+	@$(PY) -m minikafka jars --if-online
 	@$(PY) -m pytest -n $(JOBS) -m "not judge" $(ARGS)
 
-judge: setup  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
+judge: apache  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
 	@MINIKAFKA_ENGINE=apache $(PY) -m pytest -n $(JOBS) -m judge tests solutions $(ARGS)
 
 soak: setup  ## the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=0)
@@ -34,7 +35,7 @@ soak: setup  ## the simulator for longer: SEEDS=1000 clusters and ten times as m
 	@$(PY) -m minikafka sim run --ledger --from $(FROM) --seeds $(SEEDS)
 	@$(PY) tools/sim_lines.py
 
-apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, once (54 MB and 10 MB)
+apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, once (56 MB and 10 MB; `make test` does it too)
 	@$(PY) -m minikafka jars
 
 demo: setup  ## the whole pipeline on real flights, with a crash in the middle (ARGS="--json")

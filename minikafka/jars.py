@@ -1,143 +1,189 @@
 """Fetching jars: Apache Kafka itself (the judge of our brokers) and Spark's official Kafka connector.
 
-Owns the cache folder of jars. Nothing is installed: the resolver is the Ivy that PySpark carries, the Java is
-`minikafka.java`'s. `python -m minikafka jars` fetches everything once; afterwards no network is needed.
+Owns the cache folder of jars, and which jars there are: `jars.tsv` names each with its size and SHA-256 (made by
+tools/jars.py from the coordinates below). Nothing is installed, and no Java is needed to fetch: `make apache` fetches
+everything once; afterwards no network is needed. MINIKAFKA_MAVEN names another repository than Maven Central
+(an address, `file:///...` for a folder, or `none`: fetch nothing).
 
 Invariants
-    I-JARS-1  A folder of jars is there completely or not at all (fetched beside, then renamed).
-    I-JARS-2  Where the network is missing the error names what is missing, where it would be kept and the remedy.
+    I-JARS-1  Only jars of the list are handed out, and only after their SHA-256 was compared in this process: 66 MB
+              take 0.13 s, and what lies in a cache for months may be damaged or exchanged.
+    I-JARS-2  Where jars cannot be fetched the error names what is missing, where it would be kept and the remedy.
+    I-JARS-3  A list cannot write outside its folder: a path that is not plain is refused when the list is read.
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator
+import functools
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from .download import DownloadFailed, File, NothingReached, download
 from .files import cache_folder
-from .java import find_java
 
 KAFKA_VERSION = "4.3.0"
 SPARK_VERSION = "4.2.0"
-ATTEMPTS = 3
+LIST = Path(__file__).with_name("jars.tsv")
+PLAIN_PATH = re.compile(r"([A-Za-z0-9_][A-Za-z0-9._+-]*/)*[A-Za-z0-9_][A-Za-z0-9._+-]*\.jar")
 
 
 class JarsMissing(RuntimeError):
-    """The jars are not in the cache and could not be fetched."""
+    """The jars are not in the cache and could not be fetched; `why` in a few words."""
+
+    def __init__(self, wanted: JarSet, why: str, remedy: str) -> None:
+        super().__init__(
+            f"{wanted.title}: its jars are not in {wanted.folder} and could not be fetched: {why}.\n"
+            f"Remedy: {remedy}. Then `make apache`. Or copy that folder from a machine that has it; MINIKAFKA_CACHE "
+            "names another cache.")
+        self.why = why
+
+
+class NoNetwork(JarsMissing):
+    """... because no repository can be reached, or none may be asked."""
 
 
 @dataclass(frozen=True)
 class JarSet:
-    """A named set of artifacts: `wanted` as group:artifact:version, with what they depend on if `transitive`."""
+    """A named set of jars, kept in a folder of its own.
+
+    `wanted` (group:artifact:version) is what the list is made from, with what they depend on if `transitive`.
+    """
 
     name: str
     title: str
     wanted: tuple[str, ...]
     transitive: bool
-    count: int  # how many jars a complete folder holds
 
     @property
     def folder(self) -> Path:
         return cache_folder() / "jars" / self.name
 
     @property
+    def contents(self) -> tuple[File, ...]:
+        return _listed()[self.name]
+
+    @property
     def present(self) -> bool:
-        return len(list(self.folder.glob("*.jar"))) >= self.count
+        """Whether every jar is there, by name and size: quick, for the question whether a test can run."""
+        return all(_size(self.folder / jar.name) == jar.size for jar in self.contents)
+
+    def lacking(self) -> list[File]:
+        """The jars that are not there, or are not what the list says. Reads them all."""
+        return [jar for jar in self.contents if not jar.is_at(self.folder / jar.name)]
 
 
 KAFKA = JarSet(
-    f"kafka-{KAFKA_VERSION}", f"Apache Kafka {KAFKA_VERSION}", transitive=True, count=92,
+    f"kafka-{KAFKA_VERSION}", f"Apache Kafka {KAFKA_VERSION}", transitive=True,
     wanted=(f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
             "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"))  # without it the brokers log nothing at all
 
 # The token provider is named in a version of its own: it was never published beside the connector's 4.2.0. Naming the
 # four jars without their dependencies leaves nothing to resolve that Spark does not already carry.
 CONNECTOR = JarSet(
-    f"spark-kafka-{SPARK_VERSION}", f"the Kafka connector of Spark {SPARK_VERSION}", transitive=False, count=4,
+    f"spark-kafka-{SPARK_VERSION}", f"the Kafka connector of Spark {SPARK_VERSION}", transitive=False,
     wanted=(f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}",
             "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
             "org.apache.kafka:kafka-clients:3.9.2", "org.apache.commons:commons-pool2:2.13.1"))
 
 ALL = (KAFKA, CONNECTOR)
 
+_compared: set[Path] = set()  # folders that this process has found right
+
 
 def jars(wanted: JarSet) -> list[Path]:
-    """The jar files of a set, fetched on first use. Raises JarsMissing or NoJava."""
-    if not wanted.present:
+    """The jar files of a set, compared with the list, fetched on first use. Raises JarsMissing."""
+    if not (wanted.present and wanted.folder in _compared):
         fetch(wanted)
-    return sorted(wanted.folder.glob("*.jar"))
+        _compared.add(wanted.folder)
+    return sorted(wanted.folder / jar.name for jar in wanted.contents)
 
 
-def fetch(wanted: JarSet) -> Path:
-    """Resolve a set into its folder, with a progress bar. Raises JarsMissing with the remedy (I-JARS-2)."""
-    wanted.folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=wanted.folder.parent, prefix=".fetch-") as scratch:
-        last_lines = ""
-        for _ in range(ATTEMPTS):  # a public repository answers with a passing error now and then
-            done, last_lines = _run_ivy(wanted, Path(scratch))
-            if done:
-                return _publish(Path(scratch) / "out", wanted.folder)
-    raise JarsMissing(
-        f"{wanted.title}: the jars are not in {wanted.folder} and could not be fetched "
-        f"(is there a network?). Remedy: run `python -m minikafka jars` once where there is one, or copy that folder "
-        f"from another machine; MINIKAFKA_CACHE names another cache.\nThe resolver's last words:\n{last_lines}")
+def class_path(wanted: JarSet) -> str:
+    """A set as Java takes it behind `-cp`. Raises JarsMissing."""
+    return os.pathsep.join(map(str, jars(wanted)))
 
 
-def _publish(fetched: Path, folder: Path) -> Path:
-    """Rename the complete folder into place; another process may have been faster, which is as good."""
-    shutil.rmtree(folder, ignore_errors=True)
+def fetch(wanted: JarSet) -> None:
+    """Fetch what a set lacks, with a progress bar. Raises JarsMissing with the remedy (I-JARS-2).
+
+    What is damaged is taken away first: without a network it is missing then, for everyone.
+    """
+    if not (lacking := wanted.lacking()):
+        return
     try:
-        fetched.rename(folder)
+        for jar in lacking:
+            (wanted.folder / jar.name).unlink(missing_ok=True)
+        with _progress(wanted, lacking) as step:
+            download(lacking, _repository(wanted), wanted.folder, step)
+    except DownloadFailed as error:
+        kind = NoNetwork if isinstance(error, NothingReached) else JarsMissing
+        raise kind(wanted, str(error), error.remedy) from error
+    except OSError as error:
+        remedy = f"make room for {sum(jar.size for jar in lacking) >> 20} MiB there"
+        raise JarsMissing(wanted, f"the disk says: {error}", remedy) from error
+
+
+def _repository(wanted: JarSet) -> str:
+    """The address that is asked. Raises NoNetwork if none may be."""
+    named = os.environ.get("MINIKAFKA_MAVEN") or central()
+    if named == "none":
+        raise NoNetwork(wanted, "MINIKAFKA_MAVEN=none forbids to ask for them", "unset MINIKAFKA_MAVEN")
+    return named
+
+
+def central() -> str:
+    """The address of Maven Central, as Ivy has it: the resolver that Spark itself would ask, in PySpark's jars."""
+    import pyspark
+    resolver = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
+    with zipfile.ZipFile(resolver) as files:
+        settings = files.read("org/apache/ivy/core/settings/repository.properties").decode()
+    return re.search(r"(https://\S+/maven2)", settings)[1]  # type: ignore[index]
+
+
+def read_list(text: str) -> dict[str, tuple[File, ...]]:
+    """The jars of each set from the text of `jars.tsv`. Raises ValueError for a line that is not plain (I-JARS-3)."""
+    sets: dict[str, dict[str, File]] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            name, path, size, sha256 = line.split("\t")
+            jar = File(path, int(size), sha256)
+            if not (PLAIN_PATH.fullmatch(path) and re.fullmatch(r"[0-9a-f]{64}", sha256)):
+                raise ValueError(f"not a jar's path and SHA-256: {line!r}")
+            if sets.setdefault(name, {}).setdefault(jar.name, jar) is not jar:
+                raise ValueError(f"two files of one name in {name}: {jar.name}")
+    return {name: tuple(found.values()) for name, found in sets.items()}
+
+
+@functools.cache
+def _listed() -> dict[str, tuple[File, ...]]:
+    return read_list(LIST.read_text())
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
     except OSError:
-        if not folder.exists():
-            raise
-    return folder
-
-
-def _run_ivy(wanted: JarSet, scratch: Path) -> tuple[bool, str]:
-    """One run of the resolver: (complete?, its last lines)."""
-    (scratch / "ivy.xml").write_text(_ivy_file(wanted))
-    command = [str(find_java().executable), f"-Divy.default.ivy.user.dir={scratch}", "-jar", str(_ivy_jar()),
-               "-ivy", str(scratch / "ivy.xml"), "-cache", str(scratch / "cache"),
-               "-retrieve", str(scratch / "out" / "[artifact]-[revision].[ext]")]
-    lines: list[str] = []
-    with _progress(wanted) as step, subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True) as ivy:
-        assert ivy.stdout is not None
-        for line in ivy.stdout:
-            lines.append(line.rstrip())
-            step("[SUCCESSFUL" in line)
-    complete = len(list((scratch / "out").glob("*.jar"))) >= wanted.count
-    return ivy.returncode == 0 and complete, "\n".join(lines[-12:])
+        return None
 
 
 @contextmanager
-def _progress(wanted: JarSet) -> Iterator[object]:
-    """A bar over the jars; while dependencies are still being resolved it only pulses."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    columns = TextColumn("Fetching {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, transient=False) as bar:
-        task = bar.add_task(wanted.title, total=wanted.count)
-        yield lambda one_more: bar.update(task, advance=int(one_more))
+def _progress(wanted: JarSet, lacking: list[File]) -> Iterator[Callable[[int], None]]:
+    """A bar over the bytes, shown from the first one on: where there is no network there is none."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+    columns = TextColumn("Fetching {task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
+    bar = Progress(*columns)
+    task = bar.add_task(wanted.title, total=sum(jar.size for jar in lacking))
 
-
-def _ivy_jar() -> Path:
-    import pyspark
-    found = sorted(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
-    if not found:
-        raise JarsMissing("PySpark's own folder of jars has no ivy-*.jar: is this the full pyspark package?")
-    return found[-1]
-
-
-def _ivy_file(wanted: JarSet) -> str:
-    conf = "default-&gt;default,runtime" if wanted.transitive else "default-&gt;default"
-    transitive = str(wanted.transitive).lower()
-    lines = [f'    <dependency org="{group}" name="{name}" rev="{version}" conf="{conf}" transitive="{transitive}"/>'
-             for group, name, version in (coordinate.split(":") for coordinate in wanted.wanted)]
-    return "\n".join(['<ivy-module version="2.0">', f'  <info organisation="minikafka" module="{wanted.name}"/>',
-                      '  <configurations><conf name="default"/></configurations>', "  <dependencies>", *lines,
-                      "  </dependencies>", "</ivy-module>", ""])
+    def step(received: int) -> None:
+        bar.start()
+        bar.update(task, advance=received)
+    try:
+        yield step
+    finally:
+        if bar.live.is_started:
+            bar.stop()

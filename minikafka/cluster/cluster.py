@@ -64,16 +64,17 @@ class Cluster:
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None,
                  racks: Sequence[str] | None = None) -> None:
-        self._engine = make_engine(engine)
         settings = {**internal_topics(brokers), **preset_values(preset), **as_text(config or {})}
         self._temporary = data is None
         self._lock_file: int | None = None
+        # A folder of another engine is refused first: nobody wants to fetch 56 MB to hear that.
+        kept = open_plan(Path(data).resolve(), engine, settings) if data is not None else None
+        self._engine = make_engine(engine)
         if data is None:
             folder, self._lock_file = temporary_folder()
         else:
             folder = Path(data).resolve()
-        self.plan: Plan = (open_plan(folder, engine, settings)
-                           or new_plan(folder, engine, brokers, controllers, settings))
+        self.plan: Plan = kept or new_plan(folder, engine, brokers, controllers, settings)
         if racks is not None:
             self.plan.place(racks)
         self._prepare(folder)

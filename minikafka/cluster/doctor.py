@@ -82,8 +82,10 @@ def _java() -> Iterator[Finding]:
 
 def _jars() -> Iterator[Finding]:
     for wanted in ALL:
-        found = f"{len(list(wanted.folder.glob('*.jar')))} jars in {wanted.folder}"
-        yield Finding(wanted.title, wanted.present, found if wanted.present else f"not in {cache_folder()}",
+        count, lacking = len(wanted.contents), len(wanted.lacking())
+        found = f"{count} jars in {wanted.folder}" if not lacking else f"not in {cache_folder()}" if lacking == count \
+            else f"{lacking} of {count} jars in {wanted.folder} are missing or damaged"
+        yield Finding(wanted.title, not lacking, found,
                       "make apache (once, with a network); without it Spark uses our own source", needed=False)
 
 
