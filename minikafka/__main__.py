@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="versions, Java, ports, jars; what is missing and the remedy")
     doctor.set_defaults(run=_doctor)
     fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
-    fetch.add_argument("--if-online", action="store_true", help="where there is no network say so in one line, and end well")
+    fetch.add_argument("--if-online", action="store_true", help="where there is no network: one line, and no error")
     fetch.set_defaults(run=_jars)
     commands.add_parser("demo", help="the whole pipeline on real flights (`demo --help` for its options)")
     commands.add_parser("demos", help="failure demos for a class, on a projector (`demos --help`)")

@@ -1,7 +1,8 @@
 """Whom a download trusts, and the proxy it takes: what this machine, its environment and pip's settings say.
 
 Owns the certificates of a download. Universities and companies often put a proxy with a certificate of its own between
-their machines and the network; whoever got pip to work there has named that certificate already, and it serves here too.
+their machines and the network; whoever got pip to work there has named that certificate already, and it serves here
+too.
 
 Invariants
     I-TRUST-1  Certificates that are named are added to the system's, they do not replace them: what is fetched is known
@@ -72,7 +73,10 @@ def _system() -> tuple[str, Path]:
 
 
 def _load(context: ssl.SSLContext, name: str, path: Path) -> str:
-    """Add a file or folder of certificates; returns how that went. One that is named wrongly must not hide the others."""
+    """Add a file or folder of certificates; returns how that went.
+
+    One that is named wrongly must not hide the others.
+    """
     try:
         context.load_verify_locations(**{"capath" if path.is_dir() else "cafile": str(path)})
     except OSError as error:  # ssl.SSLError is one

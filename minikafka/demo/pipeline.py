@@ -152,7 +152,7 @@ class Demo:
         source = python_format(spark) if self.options.source == "minikafka" else kafka_format(spark)
         if self.options.source not in ("auto", source):
             raise RuntimeError(
-                "the official Kafka connector is not here and could not be fetched (python -m minikafka jars)"
+                "the official Kafka connector is not here and could not be fetched (make apache)"
             )
         return spark, source
 

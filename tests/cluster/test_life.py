@@ -111,7 +111,7 @@ def test_data_and_ports_survive_a_stop_a_kill_and_the_cluster_itself(engine: str
         consumer.assign([TopicPartition("kept", 0)])
         assert [record.value for _, record in zip(range(5), consumer)] == [b"%d" % n for n in range(5)]
         consumer.close()
-    with pytest.raises(ClusterError, match="holds data of engine"):
+    with pytest.raises(ClusterError, match="holds data of engine"):  # also where Apache's jars are missing
         Cluster(data=tmp_path / "kept", engine="apache" if engine == "minikafka" else "minikafka")
 
 

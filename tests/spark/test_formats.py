@@ -11,10 +11,18 @@ import pytest
 
 from minikafka.datasets import flights
 from minikafka.demo.spark_job import SparkJob
+from minikafka.jars import CONNECTOR, jars
 from minikafka.spark import python_format
 from tests.spark import batch, offsets_in, reason, rows, stream, words
 
 pytestmark = [pytest.mark.spark]
+
+
+@pytest.mark.skipif(not CONNECTOR.present, reason="Spark's Kafka connector is not in the cache (`make apache` fetches it)")
+def test_the_connector_is_the_jars_of_the_list(spark):
+    """Fails if Spark looks for jars itself: its resolver knows neither our list nor this network's certificates."""
+    assert spark.conf.get("spark.jars").split(",") == [str(jar) for jar in jars(CONNECTOR)]
+    assert [name for name in ("packages", "repositories", "ivySettings") if spark.conf.get(f"spark.jars.{name}", "")] == []
 
 
 @pytest.mark.judge_fast
