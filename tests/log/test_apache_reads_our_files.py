@@ -27,7 +27,7 @@ def classpath() -> str:
     try:
         return ":".join(map(str, jars(KAFKA)))
     except JarsMissing as missing:
-        pytest.skip(str(missing))
+        pytest.skip(str(missing).splitlines()[0])
 
 
 def write_log(folder: Path) -> LiveFs:
