@@ -1,7 +1,8 @@
-"""The API half of the fidelity table in minikafka/README.md: `python tools/fidelity.py [--check]`.
+"""The tables of minikafka/FIDELITY.md: `python tools/fidelity.py [--check]`.
 
 `fidelity.tsv` says, API by API, what Apache Kafka 4.3 advertises (a test asks the real one) and how close ours is, in
-words; what we serve is read from the table of handlers. Nothing in the README's table is typed by hand twice.
+words; what we serve is read from the table of handlers. What Apache Kafka does differently, module by module, is read
+from the modules' docstrings. Only the table of mechanisms is written by hand.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import NamedTuple
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
 from minikafka.broker.server.registry import CLIENTS, HANDLERS
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tools.map import SOURCE, docstring, folders, modules, paragraph  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "minikafka" / "README.md"
-BEGIN, END = "<!-- apis: made by tools/fidelity.py -->\n", "<!-- end of apis -->"
+FIDELITY = ROOT / "minikafka" / "FIDELITY.md"
 GRADES = ("same on the wire", "same meaning", "simplified", "absent")
 
 
@@ -55,15 +58,32 @@ def table() -> Iterator[str]:
         yield f"| {row.key} | {row.name} | {text} | {row.min}-{row.max} | {row.grade} | {row.note} |"
 
 
+def differences() -> Iterator[str]:
+    """A row for each module whose docstring says what Kafka does differently."""
+    yield "| module | what Apache Kafka does differently |"
+    yield "|---|---|"
+    for folder in folders():
+        for path in modules(folder):
+            if said := paragraph(docstring(path), "What Kafka does differently"):
+                name = path.relative_to(SOURCE).as_posix()
+                yield f"| [{name}]({name}) | " + said.replace("|", "\\|") + " |"
+
+
+def put(text: str, name: str, rows: Iterator[str]) -> str:
+    """`text` with the table between the two marks called `name` replaced."""
+    begin, end = f"<!-- {name}: made by tools/fidelity.py -->\n", f"<!-- end of {name} -->"
+    before, rest = text.split(begin)
+    return before + begin + "\n" + "\n".join(rows) + "\n\n" + end + rest.split(end)[1]
+
+
 def main(arguments: list[str]) -> int:
-    text = README.read_text()
-    before, rest = text.split(BEGIN)
-    made = before + BEGIN + "\n" + "\n".join(table()) + "\n\n" + END + rest.split(END)[1]
+    text = FIDELITY.read_text()
+    made = put(put(text, "apis", table()), "modules", differences())
     if "--check" in arguments:
         if made != text:
-            print("minikafka/README.md: the table of APIs is not current; run `python tools/fidelity.py`")
+            print("minikafka/FIDELITY.md: its tables are not current; run `python tools/fidelity.py`")
         return int(made != text)
-    README.write_text(made)
+    FIDELITY.write_text(made)
     return 0
 
 
