@@ -69,7 +69,7 @@ def folders() -> list[Path]:
         part = parts[0] if parts else ""
         room = parts[1] if part == "broker" and len(parts) > 1 else ""
         return PARTS.index(part) if part in PARTS else len(PARTS), ROOMS.index(room) if room in ROOMS else len(ROOMS), parts
-    found = {path.parent for path in SOURCE.rglob("*.py")} - {path for path in SOURCE.rglob("__pycache__")}
+    found = {path.parent for path in SOURCE.rglob("*.py")}
     return sorted((folder for folder in found if modules(folder)), key=place)
 
 
