@@ -17,7 +17,7 @@ from typing import Any
 
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
 from minikafka.broker.config.effective import BrokerConfig, broker_value
-from minikafka.broker.controller.shell.active_controller import ControllerShell
+from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
 from minikafka.broker.controller.shell.controller_channel import Channel
@@ -59,7 +59,7 @@ class Broker:
         self.node = Node(self.node_id, self.cluster_id, env, config, self.image, self.quotas, self.peers)
         self.quorum = Quorum(self)
         self.channel = Channel(self)
-        self.controller = ControllerShell(self)
+        self.controller = ActiveController(self)
         self.lifecycle = Lifecycle(self)
         self.replicas = ReplicaManager(self)
         self.groups = GroupCoordinator(self)

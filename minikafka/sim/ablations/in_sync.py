@@ -7,7 +7,7 @@ from typing import Any
 
 from minikafka.broker.controller import alter_partition
 from minikafka.broker.controller.controller import Controller
-from minikafka.broker.controller.shell.active_controller import ControllerShell
+from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.metadata.image import Broker, MetadataImage
 from minikafka.broker.replication import replica
 from minikafka.broker.replication.effects import Effect
@@ -96,10 +96,10 @@ def reverts_at_any_refusal() -> AbstractContextManager[object]:
 @ablation("26", "the controller answers before its decision is committed", falls="I2 I3 I4 I5 I6 I9 lost-write",
           script="r26_zombie_controller")
 def answers_uncommitted() -> AbstractContextManager[object]:
-    async def at_once(self: ControllerShell) -> None:
+    async def at_once(self: ActiveController) -> None:
         return None
 
-    return replaced(ControllerShell, "_committed", at_once)
+    return replaced(ActiveController, "_committed", at_once)
 
 
 @ablation("29, 33", "a broker keeps its places although it comes back from an unclean shutdown", falls="I2 I3 I4 lost-write",

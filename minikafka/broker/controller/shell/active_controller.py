@@ -52,7 +52,7 @@ log = logging.getLogger("minikafka.controller")
 Decision = Callable[[Controller, float], tuple[Records, Any]]
 
 
-class ControllerShell:
+class ActiveController:
     """On every voter; `core` is there only while this node leads the quorum."""
 
     def __init__(self, broker: Broker) -> None:
