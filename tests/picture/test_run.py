@@ -12,6 +12,7 @@ import pytest
 from minikafka.cluster.trace import order
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.facts import run as facts_run
 from minikafka.lab.picture.facts.run import EVERY, Run
 from minikafka.lab.picture.facts.state import State
 from minikafka.lab.picture.frame import Frame, Kind
@@ -114,14 +115,14 @@ def test_scrubbing_folds_no_more_than_lies_between_two_checkpoints(monkeypatch: 
     run = Run(events_of("trouble", 1))
     assert len(run.events) > 3 * EVERY
     folded = 0
-    fold = State.fold
+    fold = facts_run.fold
 
     def counted(state: State, event: dict[str, Any]) -> None:
         nonlocal folded
         folded += 1
         fold(state, event)
 
-    monkeypatch.setattr(State, "fold", counted)
+    monkeypatch.setattr(facts_run, "fold", counted)
     for t in Random(2).sample(moments(run, 200), 40):
         folded = 0
         run.at(t, TP)

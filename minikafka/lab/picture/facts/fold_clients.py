@@ -4,12 +4,10 @@ Owns: nothing; HANDLERS, one function a kind.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN, Consumer, Group, Producer, is_in_doubt
-
-if TYPE_CHECKING:
-    from minikafka.lab.picture.facts.state import Event, State
+from minikafka.lab.picture.facts.state import Event, State
 
 
 def _sent(state: State, event: Event) -> None:

@@ -4,14 +4,12 @@ Owns: nothing; HANDLERS, one function a kind.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.lab.picture.facts.conditions import KILLED, STOPPED, node_of
 from minikafka.lab.picture.facts.fold_replicas import haunt
 from minikafka.lab.picture.facts.quorum import METADATA
-
-if TYPE_CHECKING:
-    from minikafka.lab.picture.facts.state import Event, State
+from minikafka.lab.picture.facts.state import Event, State
 
 # --- processes ------------------------------------------------------------------------------------------------------
 

@@ -4,15 +4,13 @@ Owns: nothing; HANDLERS, one function a kind.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.lab.picture.facts.ledger import Part
 from minikafka.lab.picture.facts.logs import Written
 from minikafka.lab.picture.facts.partitions import Behind, Partition
+from minikafka.lab.picture.facts.state import Event, State
 from minikafka.lab.picture.frame import Ghost
-
-if TYPE_CHECKING:
-    from minikafka.lab.picture.facts.state import Event, State
 
 BIRTH = (0, 0)                                         # leader epoch and partition epoch of every new topic
 

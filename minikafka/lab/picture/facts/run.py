@@ -23,6 +23,7 @@ from typing import Any
 from minikafka.cluster.trace import Trace, order
 from minikafka.lab.picture.compose import compose
 from minikafka.lab.picture.facts import recording
+from minikafka.lab.picture.facts.fold import fold
 from minikafka.lab.picture.facts.marks import Marker
 from minikafka.lab.picture.facts.state import State
 from minikafka.lab.picture.frame import Frame, Kind, Mark
@@ -102,7 +103,7 @@ class Run:
             for event in new:
                 if len(self.events) % EVERY == 0 and self.events:
                     self._checkpoints.append((self._state.copy(), self._marker.copy()))
-                self._state.fold(event)
+                fold(self._state, event)
                 self._marker.look(len(self.events), event, self._state)
                 self.events.append(event)
                 self._times.append(event["t"])
@@ -192,13 +193,8 @@ class Run:
             scene = Scene(state, zero + moment, zero, chosen, recent)
             return compose(scene, self.begin, end, self.live, self.engine, tuple(self._all_marks()))
 
-    def view(self, tp: str | None = None, **options: Any) -> Any:
-        """The run in a notebook, with a time slider (minikafka/lab/view); options as of `cluster.view`."""
-        from minikafka.lab.view import show  # a picture needs no notebook
-        return show(self, tp, **options)
-
     def state_at(self, t: float) -> State:
-        """The folded state itself, for who wants more than a frame. A copy."""
+        """The folded state itself, for a caller that wants more than a frame. A copy."""
         with self._lock:
             return self._state_after(bisect_right(self._times, self._zero + t + 1e-9)).copy()
 
@@ -211,6 +207,6 @@ class Run:
         if not nearest * EVERY <= done <= number:
             done, state = nearest * EVERY, self._checkpoints[nearest][0].copy()
         for event in self.events[done:number]:
-            state.fold(event)
+            fold(state, event)
         self._asked = (number, state)
         return state

@@ -1,23 +1,18 @@
-"""What is known of a cluster at a moment: a fold over the events of its trace, one small handler per kind.
+"""The facts about a cluster at a moment, as its trace told them.
 
-    state = State(); [state.fold(event) for event in events]
+`fold.py` puts one event after the other into a State. No broker is asked and nothing is drawn here: the state holds facts in
+the words of the trace, `compose.py` makes a frame of them. A field that the trace lacks (Apache's brokers are only polled, older
+runs tell less) stays None.
 
-What each kind does stands in fold_cluster.py, fold_replicas.py and fold_clients.py. Nothing is asked of a broker and nothing
-is drawn here: the state holds facts in the words of the trace, `compose.py` makes
-a frame of them. Kinds that the picture does not know are passed over, fields that a trace lacks (Apache's brokers are only
-polled, older runs tell less) leave None.
-
-Owns: all that was folded; `copy` gives one that goes its own way (checkpoints).
+Owns: all facts that were folded; `copy` gives an independent State (checkpoints).
 Invariants
   I-STATE-1  the state is a function of the events in their order: folding at once or in steps gives the same
   I-STATE-2  a broker's death takes what it believed, never what its log holds
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from minikafka.lab.picture.facts import fold_clients, fold_cluster, fold_replicas, queries
 from minikafka.lab.picture.facts.clients import Consumer, Group, Producer
 from minikafka.lab.picture.facts.conditions import Conditions
 from minikafka.lab.picture.facts.ledger import Account, Part
@@ -26,7 +21,6 @@ from minikafka.lab.picture.facts.queries import Query
 from minikafka.lab.picture.facts.quorum import Quorum
 
 Event = dict[str, Any]
-Handler = Callable[["State", Event], None]
 LAG, SESSION = "replica.lag.time.max.ms", "broker.session.timeout.ms"
 
 
@@ -57,12 +51,6 @@ class State:
         other.queries = {name: each.copy() for name, each in self.queries.items()}
         other.account, other.config = self.account.copy(), self.config.copy()
         return other
-
-    def fold(self, event: Event) -> None:
-        self.t = event["t"]
-        handler = HANDLERS.get(event["k"])
-        if handler is not None:
-            handler(self, event)
 
     def forget(self, tp: str) -> None:
         """Its topic was deleted. One of the same name that is made later begins anew, at offset 0 and epoch 0."""
@@ -96,7 +84,3 @@ class State:
     def know(self, broker: int) -> None:
         if broker not in self.brokers:
             self.brokers = tuple(sorted((*self.brokers, broker)))
-
-
-HANDLERS: dict[str, Handler] = {**fold_cluster.HANDLERS, **fold_replicas.HANDLERS, **fold_clients.HANDLERS,
-                                **queries.HANDLERS}
