@@ -10,21 +10,29 @@ late by up to a poll: what happened between two polls stays unseen, as with any 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from . import wire
 from .trace import TraceWriter
 
-if TYPE_CHECKING:
-    from .cluster import Cluster
-
 INTERVAL = 0.5  # seconds
+
+
+class Polled(Protocol):
+    """What a poller needs of a cluster."""
+
+    @property
+    def ids(self) -> Sequence[int]: ...
+    @property
+    def alive(self) -> Sequence[int]: ...
+    def address(self, broker: int) -> str: ...
 
 
 class Poller:
     """Runs until closed; the first round is over when the constructor returns."""
 
-    def __init__(self, cluster: Cluster, say: TraceWriter) -> None:
+    def __init__(self, cluster: Polled, say: TraceWriter) -> None:
         self._cluster, self._write = cluster, say
         self._seen: dict[tuple[Any, ...], Any] = {}
         self._over = threading.Event()

@@ -7,7 +7,7 @@ from typing import Any
 from minikafka.client.admin.admin import Admin
 from minikafka.client.producer.producer import Producer
 from minikafka.history import History
-from minikafka.sim.invariants import Watch
+from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.swarm.faults import CLIENTS_STRUCK, LEADER, Fault
 from minikafka.sim.swarm.operator import Operator
 from minikafka.sim.swarm.swarm import Run

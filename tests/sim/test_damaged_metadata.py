@@ -16,7 +16,7 @@ from minikafka.broker.raft.shell.snapshot_files import build
 from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.client.admin.admin import Admin
 from minikafka.history import History
-from minikafka.sim.invariants import Watch
+from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.swarm.faults import CONTROLLER, METADATA_FLIPPED, Fault
 from minikafka.sim.swarm.operator import Operator
 from minikafka.sim.swarm.swarm import Run, Shape

@@ -15,8 +15,3 @@ I14 (in part), I15, I16 and I17 are judged after healing, the others after every
 at, `table.py` lists the classes. Sources: Vanlightly's TLA+ (kafka-tlaplus, v3.5 and kip-966), RaftEventSimulationTest,
 Jepsen.
 """
-
-from minikafka.sim.invariants.violation import Loss, Violation
-from minikafka.sim.invariants.watch import Watch
-
-__all__ = ["Loss", "Violation", "Watch"]

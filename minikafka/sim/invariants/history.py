@@ -13,22 +13,12 @@ Owns: what of a history a permitted loss in an internal topic excuses, and what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from minikafka.broker.groups import records as group_records
 from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC, partition_of
-from minikafka.broker.transactions import records as transaction_records
-from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
-from minikafka.log.batch import records
 from minikafka.sim.invariants.invariant import Invariant
-from minikafka.sim.invariants.replica import Truth
 
 SHOWN = 3
-# What the clients of a group, or of a transactional id, may see of it.
-OF_GROUPS = ["lost-commit", "phantom-commit", "group-skip", "zombie-commit", "two-owners", "repeated-copy"]
-OF_TRANSACTIONS = ["aborted-read", "torn-txn", "precommitted-read", "duplicate", "lost-write", "repeated-copy",
-                   "missing-copy"]
 OF_OLD_OFFSETS = ["lost-commit", "repeated-copy"]
 
 
@@ -65,28 +55,3 @@ class HistoryIsValid(Invariant):
         partition = f"{OFFSETS_TOPIC}-{partition_of(group, len(self._coordinators))}"
         leaders = [leader for t, leader in self._coordinators[partition] if t <= answer["t"]]
         return answer.get("by") not in (None, leaders[-1])  # a story's own clients do not say who answered
-
-
-def excused_by_loss(truth: Truth, end: int) -> Iterator[dict[str, Any]]:
-    """Whom the loss of what an internal partition holds from `end` on concerns, and in what, as facts for a history."""
-    if truth.key[0] == TRANSACTION_TOPIC:
-        keys = [r.key for header, raw in truth.in_order() if header.next_offset > end for r in records(raw) if r.key]
-        ids = {transaction_records.read_transaction_key(key): None for key in keys}
-        yield from ({"producer": id, "anomalies": OF_TRANSACTIONS} for id in ids if id is not None)
-    elif truth.key[0] == OFFSETS_TOPIC:
-        yield from ({"group": group, "anomalies": OF_GROUPS} for group in _groups(truth, end))
-
-
-def _groups(truth: Truth, end: int) -> dict[str, None]:
-    """Whose records are lost, or the marker of whose transaction."""
-    batches = list(truth.in_order())
-    ended = {header.producer_id for header, _ in batches if header.is_control and header.next_offset > end}
-    found: dict[str, None] = {}
-    for header, raw in batches:
-        if not header.is_control and (header.next_offset > end or header.producer_id in ended):
-            found |= {key.group: None for key in map(_group_key, records(raw)) if key is not None}
-    return found
-
-
-def _group_key(record: Any) -> Any:
-    return group_records.read_key(record.key) if record.key else None

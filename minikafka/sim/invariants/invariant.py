@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from minikafka.log.batch import Header
 
 if TYPE_CHECKING:
-    from minikafka.sim.invariants.cluster import Cluster
+    from minikafka.sim.invariants.cluster_view import ClusterView
+    from minikafka.sim.invariants.known import Known
     from minikafka.sim.invariants.replica import Seen, Truth
-    from minikafka.sim.invariants.watch import Watch
 
 # Why a replica is looked at: what its broker's trace said of it in this step.
 GREW, MOVED, CUT, ROLE = 1, 2, 4, 8
@@ -29,11 +29,11 @@ class Invariant:
     patient = False
     events: tuple[str, ...] = ()
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Known) -> None:
         self.watch = watch
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterView:
         return self.watch.cluster
 
     def fail(self, text: str, *about: Any) -> None:

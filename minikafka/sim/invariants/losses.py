@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from minikafka.sim.invariants.replica import Key, Truth, log_on_disk, whole
 
 if TYPE_CHECKING:
-    from minikafka.sim.invariants.watch import Watch
+    from minikafka.sim.invariants.known import Known
 
 METADATA = "/__cluster_metadata-0/"
 LOSING = ("powerloss", "wipe", "flip_bit")
@@ -35,7 +35,7 @@ UNCLEAN = (*LOSING, "kill")  # a shutdown without farewell
 class Losses:
     """Of one watch."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Known) -> None:
         self.watch = watch
         self.troubled: dict[int, None] = {}  # whose disk something was done to, ever
         self.flipped: dict[int, None] = {}  # whose disk was damaged without telling, in partitions' logs

@@ -6,52 +6,37 @@
     watch.violations            [] if all is well
 
 A step is one callback of the loop: no await lies in it, so what a broker promises between its awaits holds after it.
-Owns: the invariants, what is known of partitions and replicas, the violations and permitted losses that were found.
+Owns: the invariants, and when each of them looks. What they may ask and report to is in known.py.
 Invariants: I-LOOK-1 a run with a watch takes the same course as one without: nothing here draws, sends, writes or
               reads through anything that counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
-from minikafka.sim.invariants.cluster import Cluster, Key
+from minikafka.sim.invariants.cluster_view import Key
 from minikafka.sim.invariants.commitment import LogsMatch
-from minikafka.sim.invariants.history import excused_by_loss
 from minikafka.sim.invariants.invariant import GREW, LED, MOVED, REASONS, ROLE, Invariant
-from minikafka.sim.invariants.losses import Losses
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Seen, Truth
 from minikafka.sim.invariants.table import ALL
-from minikafka.sim.invariants.violation import Loss, Violation
 
 SAMPLE_EVERY = 64  # steps
-LOOK_AGAIN = 0.25  # seconds
 
 
-class Watch:
+class Watch(Known):
     """Installs itself in `world`. `unclean`: loss is permitted (an unclean election); `raises`: at the first violation;
     `only`, `without`: ids; `history`: the clients' (minikafka.history), for what only they know."""
 
     def __init__(self, world: Any, unclean: bool = False, *, raises: bool = False, only: Collection[str] = (),
                  without: Collection[str] = (), history: Any = None) -> None:
-        self.world, self.unclean, self.raises, self.history = world, unclean, raises, history
-        self.violations: list[Violation] = []
-        self.losses: list[Loss] = []
-        self.cluster = Cluster(world)
-        self.truths: dict[Key, Truth] = {}
-        self.seen: dict[tuple[int, Key], Seen] = {}
-        self.ends: dict[tuple[int, Key], int] = {}  # log end offsets, of dead brokers as last seen
-        self._sent: dict[int, dict[str, Any]] = {}  # the clients' sends by number, and how much of the history was read
-        self._read = 0
-        self._told: set[tuple[Any, ...]] = set()
+        chosen = {cls.id for cls in ALL if (not only or cls.id in only) and cls.id not in without}
+        super().__init__(world, unclean, raises, history, chosen)
         self._dirty: dict[tuple[int, str], int] = {}
         self._keys: dict[str, Key] = {}
         self._steps = 0
-        self.keeper = Losses(self)
-        self.deleted: dict[Key, None] = {}
-        self.goals: list[tuple[str, Callable[[], bool]]] = []  # what else must come true after healing (I15)
-        self._chosen = {cls.id for cls in ALL if (not only or cls.id in only) and cls.id not in without}
         self.invariants: list[Invariant] = [cls(self) for cls in ALL if cls.id in self._chosen or cls is LogsMatch]
         self._sort_by_occasion()
         world.listeners.append(self._on_event)
@@ -69,40 +54,6 @@ class Watch:
         for invariant in self.invariants:
             for kind in invariant.events:
                 self._by_kind.setdefault(kind, []).append(invariant.on_event)
-
-    # --- findings -------------------------------------------------------------------------------------------------
-
-    def report(self, id: str, text: str, about: tuple[Any, ...] = ()) -> None:
-        """An invariant does not hold. The same about the same is told once."""
-        told = (id, *(about or (text,)))
-        if told in self._told or id not in self._chosen:
-            return
-        self._told.add(told)
-        violation = Violation(id, text, self.world.now())
-        self.violations.append(violation)
-        if self.raises:
-            raise violation
-
-    def permits(self, truth: Truth, end: int, why: str) -> bool:
-        """Where loss is permitted at all: take note that committed records from `end` on are gone."""
-        permitted = self.keeper.permitted(truth)
-        if permitted:
-            self.lose(truth, end, why)
-        return permitted
-
-    def lose(self, truth: Truth, end: int, why: str) -> None:
-        """Committed records from `end` on are gone, and that was permitted."""
-        if end >= truth.end:
-            return
-        text = f"{truth.name}: records {end} to {truth.end - 1} are lost: {why}"
-        self.losses.append(Loss(truth.name, end, truth.end, text, self.world.now()))
-        if self.history is not None:
-            self.history.fact("may-lose", topic=truth.key[0], partition=truth.key[1], why=text)
-            for concerned in excused_by_loss(truth, end):
-                self.history.fact("may-lose", **concerned, why=text)
-        truth.lower(end)
-        for tell in self._on_lost:
-            tell(truth)
 
     # --- occasions ------------------------------------------------------------------------------------------------
 
@@ -189,12 +140,6 @@ class Watch:
         for look in self._on_replica:
             look(seen, why)
 
-    def commit(self, truth: Truth, header: Any, raw: bytes) -> None:
-        """A leader has this batch, the next one, below its high watermark."""
-        truth.add(header, raw)
-        for tell in self._on_committed:
-            tell(truth, header, raw)
-
     # --- what is known ------------------------------------------------------------------------------------------------
 
     def _truth(self, key: Key, partition: Any) -> Truth:
@@ -212,44 +157,6 @@ class Watch:
         for node in self.cluster.nodes:
             self.seen.pop((node, key), None)
             self.ends.pop((node, key), None)
-
-    def replicas(self) -> list[Seen]:
-        """Every replica on a running broker."""
-        found = [seen for (node, key), seen in self.seen.items()
-                 if (b := self.cluster.running(node)) is not None and b.replicas.partitions.get(key) is seen.partition]
-        return [seen for seen in found if not seen.partition.failed]
-
-    def undamaged(self) -> list[Seen]:
-        """Those of them on disks in which the run has flipped no bit."""
-        return [seen for seen in self.replicas() if seen.node not in self.keeper.flipped]
-
-    def client_events(self) -> list[dict[str, Any]]:
-        """The clients' history so far."""
-        return self.history.events if self.history is not None else []
-
-    def acked(self, start: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """(invoke, ok with topic and value added) of each send with acks=all whose answer stands at `start` or later in
-        the history."""
-        events = self.client_events()
-        for event in events[start:]:
-            if event["type"] != "ok" or event["f"] != "send":
-                continue
-            sent = self._sent.get(event["op"])
-            while sent is None and self._read < len(events):
-                each = events[self._read]
-                self._read += 1
-                if each["type"] == "invoke" and each["f"] == "send":
-                    self._sent[each["op"]] = each
-                sent = self._sent.get(event["op"])
-            if sent is not None and sent.get("acks", -1) == -1 and event.get("offset", -1) >= 0:
-                yield sent, {**sent, **event}
-
-    async def wait(self, missing: Callable[[], list[str]], timeout: float) -> list[str]:
-        """Until nothing is missing; what still is after `timeout` seconds of virtual time."""
-        deadline = self.world.now() + timeout
-        while (left := missing()) and self.world.now() < deadline:
-            await self.world.sleep(LOOK_AGAIN)
-        return left
 
     def look_at_everything(self) -> None:
         """Every replica of every running broker, whether an event told of it or not."""

@@ -16,6 +16,7 @@ What is checked (the ids are those of the project's list):
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minikafka.broker.raft.messages import Ballot, Fetch, SnapshotId
@@ -23,7 +24,6 @@ from minikafka.sim.raft.disk import Entry
 
 if TYPE_CHECKING:
     from minikafka.sim.raft.node import RaftNode
-    from minikafka.sim.raft.world import RaftWorld
 
 
 class RaftViolation(AssertionError):
@@ -35,10 +35,10 @@ class RaftViolation(AssertionError):
 
 
 class RaftOracle:
-    """Of one world."""
+    """The judge of one world: its nodes by id, its voters, and a question for those that lead now."""
 
-    def __init__(self, world: RaftWorld) -> None:
-        self.world = world
+    def __init__(self, nodes: dict[int, RaftNode], voters: tuple[int, ...], leading: Callable[[], list[RaftNode]]) -> None:
+        self.nodes, self.voters, self.leading = nodes, voters, leading
         self.leaders: dict[int, int] = {}  # epoch -> who led it
         self.ballots: dict[int, Ballot] = {}  # node -> what its disk held last
         self.written: dict[tuple[int, int], tuple[int, int]] = {}  # (epoch, offset) -> (value, epoch of the one before)
@@ -118,13 +118,13 @@ class RaftOracle:
 
     def _newly_committed(self, node: RaftNode, known: int, now: int) -> None:
         fresh = node.disk.entries[known:now]
-        voters = [self.world.nodes[id] for id in self.world.voters]
+        voters = [self.nodes[id] for id in self.voters]
         if 2 * sum(voter.disk.durable[known:now] == fresh for voter in voters) <= len(voters):
             raise RaftViolation("I8", f"[{known}, {now}) is committed, and not on a majority of disks")
         self.committed += fresh
         assert node.core is not None
         self.committed_in += [node.core.epoch] * (now - known)
-        for other in self.world.leaders():
+        for other in self.leading():
             if other.core is not None and other.core.epoch > node.core.epoch:
                 self._has_committed(other, other.core.epoch)
 

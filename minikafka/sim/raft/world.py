@@ -47,7 +47,7 @@ class RaftWorld:
         ids = range(1, settings.voters + settings.observers + 1)
         self.nodes = {id: RaftNode(id, 1 + self.rng.uniform(-1, 1) * settings.drift) for id in ids}
         self.seed, self.now, self.times = seed, 0.0, times(settings.pace)
-        self.oracle = RaftOracle(self)
+        self.oracle = RaftOracle(self.nodes, self.voters, self.leaders)
         self.coverage: Counter[str] = Counter()
         self.listener: Callable[[float, int, str], None] | None = None
         self.retired: dict[int, None] = {}  # nodes that nobody starts any more

@@ -12,21 +12,32 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_request, decode_response, parse_header
-
-if TYPE_CHECKING:
-    from minikafka.sim.world.transport import SimTransport
 
 _REQUEST = struct.Struct(">ihhi")  # size, api key, version, correlation id
 _RESPONSE = struct.Struct(">ii")  # size, correlation id
 
 
+class End(Protocol):
+    """What a hold needs of one end of a connection (transport.py): whose it is, what it asked, and where frames wait."""
+
+    host: str
+    caller: bool  # it opened the connection, so that its frames are requests
+    asked: dict[int, tuple[int, int]]  # correlation id -> api key and version
+    dam: list[Any] | None
+
+    @property
+    def other(self) -> End: ...
+    def undam(self) -> None: ...
+    def broken(self) -> None: ...
+
+
 class Message:
     """A frame between two hosts. `src` and `dst` are node ids, or the name of a client's host."""
 
-    def __init__(self, transport: SimTransport, frame: bytes, api_key: int, version: int, correlation: int) -> None:
+    def __init__(self, transport: End, frame: bytes, api_key: int, version: int, correlation: int) -> None:
         self.transport, self.frame = transport, frame
         self.api_key, self.version, self.correlation = api_key, version, correlation
         self.is_response = not transport.caller
@@ -89,8 +100,8 @@ class Hold:
             transport.other.broken()
 
 
-def read_frame(transport: SimTransport, data: bytes) -> Message | None:
-    """What was written to a transport, if it is one whole frame; requests are kept in mind for their answers."""
+def read_frame(transport: End, data: bytes, watched: bool) -> Message | None:
+    """Note what a request asks, for its answer; return the message if `watched`, and if the bytes are one whole frame."""
     if transport.caller:
         if len(data) < _REQUEST.size:
             return None
@@ -106,9 +117,7 @@ def read_frame(transport: SimTransport, data: bytes) -> Message | None:
         if size != len(data) - 4 or asked is None:
             return None
         api_key, version = asked
-    if not (transport.net.taps or transport.net.holds):
-        return None
-    return Message(transport, data, api_key, version, correlation)
+    return Message(transport, data, api_key, version, correlation) if watched else None
 
 
 def _node(host: str) -> int | str:

@@ -88,7 +88,7 @@ class SimTransport:
 
     def _held(self, data: bytes) -> bool:
         """Note which request a frame is, or which it answers; whether somebody holds it."""
-        message = read_frame(self, data)
+        message = read_frame(self, data, watched=bool(self.net.taps or self.net.holds))
         if message is None:
             return False
         for tap in self.net.taps:

@@ -10,7 +10,7 @@ from kafka.protocol.admin import CreateTopicsRequest
 from minikafka.client import Client, Producer, Unsure
 from minikafka.history.history import History
 from minikafka.protocol.errors import KafkaError
-from minikafka.sim.invariants import Watch
+from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.world.world import World
 
 Story = Callable[["Kit"], Awaitable[None]]

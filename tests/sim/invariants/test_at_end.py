@@ -17,7 +17,7 @@ from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
 from minikafka.log import Log
 from minikafka.log.batch import Header, build, stamp
 from minikafka.log.markers import marker
-from minikafka.sim.invariants.history import OF_GROUPS, excused_by_loss
+from minikafka.sim.invariants.excuses import OF_GROUPS, excused_by_loss
 from minikafka.sim.invariants.replica import Truth
 from tests.sim.invariants.kit import Kit, Story
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.sim.invariants import Violation, Watch
+from minikafka.sim.invariants.violation import Violation
+from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.world.world import World
 from tests.sim.invariants.kit import Kit
 

@@ -17,7 +17,7 @@ from minikafka.client.admin.admin import Admin
 from minikafka.client.producer.producer import Producer
 from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
-from minikafka.sim.invariants import Watch
+from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.world.world import World
 
 ROUNDS, RATE = 6, 10.0  # records a second of each writer

@@ -16,7 +16,7 @@ from minikafka.broker.metadata.image import MetadataImage, Partition
 Key = tuple[str, int]  # topic, partition
 
 
-class Cluster:
+class ClusterView:
     """`states`: what the newest committed metadata says of each partition."""
 
     def __init__(self, world: Any) -> None:

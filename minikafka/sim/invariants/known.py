@@ -1,0 +1,125 @@
+"""What is known of one run while it is watched, for the invariants to ask and to report to.
+
+Owns: partitions and replicas as last seen, the violations and the permitted losses that were found. `Watch` (watch.py)
+is the one that looks: it fills in what is known here, and tells the invariants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from minikafka.log.batch import Header
+from minikafka.sim.invariants.cluster_view import ClusterView, Key
+from minikafka.sim.invariants.excuses import excused_by_loss
+from minikafka.sim.invariants.losses import Losses
+from minikafka.sim.invariants.replica import Seen, Truth
+from minikafka.sim.invariants.violation import Loss, Violation
+
+LOOK_AGAIN = 0.25  # seconds
+
+
+class Known:
+    """`chosen`: the ids of the invariants whose violations count. The rest as for `Watch`."""
+
+    def __init__(self, world: Any, unclean: bool, raises: bool, history: Any, chosen: set[str]) -> None:
+        self.world, self.unclean, self.raises, self.history = world, unclean, raises, history
+        self.violations: list[Violation] = []
+        self.losses: list[Loss] = []
+        self.cluster = ClusterView(world)
+        self.truths: dict[Key, Truth] = {}
+        self.seen: dict[tuple[int, Key], Seen] = {}
+        self.ends: dict[tuple[int, Key], int] = {}  # log end offsets, of dead brokers as last seen
+        self.keeper = Losses(self)
+        self.deleted: dict[Key, None] = {}
+        self.goals: list[tuple[str, Callable[[], bool]]] = []  # what else must come true after healing (I15)
+        self._chosen = chosen
+        self._sent: dict[int, dict[str, Any]] = {}  # the clients' sends by number, and how much of the history was read
+        self._read = 0
+        self._told: set[tuple[Any, ...]] = set()
+        self._on_committed: list[Callable[[Truth, Header, bytes], None]] = []
+        self._on_lost: list[Callable[[Truth], None]] = []
+
+    # --- findings -------------------------------------------------------------------------------------------------
+
+    def report(self, id: str, text: str, about: tuple[Any, ...] = ()) -> None:
+        """An invariant does not hold. The same about the same is told once."""
+        told = (id, *(about or (text,)))
+        if told in self._told or id not in self._chosen:
+            return
+        self._told.add(told)
+        violation = Violation(id, text, self.world.now())
+        self.violations.append(violation)
+        if self.raises:
+            raise violation
+
+    def permits(self, truth: Truth, end: int, why: str) -> bool:
+        """Where loss is permitted at all: take note that committed records from `end` on are gone."""
+        permitted = self.keeper.permitted(truth)
+        if permitted:
+            self.lose(truth, end, why)
+        return permitted
+
+    def lose(self, truth: Truth, end: int, why: str) -> None:
+        """Committed records from `end` on are gone, and that was permitted."""
+        if end >= truth.end:
+            return
+        text = f"{truth.name}: records {end} to {truth.end - 1} are lost: {why}"
+        self.losses.append(Loss(truth.name, end, truth.end, text, self.world.now()))
+        if self.history is not None:
+            self.history.fact("may-lose", topic=truth.key[0], partition=truth.key[1], why=text)
+            for concerned in excused_by_loss(truth, end):
+                self.history.fact("may-lose", **concerned, why=text)
+        truth.lower(end)
+        for tell in self._on_lost:
+            tell(truth)
+
+    def commit(self, truth: Truth, header: Header, raw: bytes) -> None:
+        """A leader has this batch, the next one, below its high watermark."""
+        truth.add(header, raw)
+        for tell in self._on_committed:
+            tell(truth, header, raw)
+
+    def look_at_everything(self) -> None:
+        """Look at every replica of every running broker."""
+        raise NotImplementedError("watch.py looks")
+
+    # --- what is known ------------------------------------------------------------------------------------------------
+
+    def replicas(self) -> list[Seen]:
+        """Every replica on a running broker."""
+        found = [seen for (node, key), seen in self.seen.items()
+                 if (b := self.cluster.running(node)) is not None and b.replicas.partitions.get(key) is seen.partition]
+        return [seen for seen in found if not seen.partition.failed]
+
+    def undamaged(self) -> list[Seen]:
+        """Those of them on disks in which the run has flipped no bit."""
+        return [seen for seen in self.replicas() if seen.node not in self.keeper.flipped]
+
+    def client_events(self) -> list[dict[str, Any]]:
+        """The clients' history so far."""
+        return self.history.events if self.history is not None else []
+
+    def acked(self, start: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """(invoke, ok with topic and value added) of each send with acks=all whose answer stands at `start` or later in
+        the history."""
+        events = self.client_events()
+        for event in events[start:]:
+            if event["type"] != "ok" or event["f"] != "send":
+                continue
+            sent = self._sent.get(event["op"])
+            while sent is None and self._read < len(events):
+                each = events[self._read]
+                self._read += 1
+                if each["type"] == "invoke" and each["f"] == "send":
+                    self._sent[each["op"]] = each
+                sent = self._sent.get(event["op"])
+            if sent is not None and sent.get("acks", -1) == -1 and event.get("offset", -1) >= 0:
+                yield sent, {**sent, **event}
+
+    async def wait(self, missing: Callable[[], list[str]], timeout: float) -> list[str]:
+        """Until nothing is missing; what still is after `timeout` seconds of virtual time."""
+        deadline = self.world.now() + timeout
+        while (left := missing()) and self.world.now() < deadline:
+            await self.world.sleep(LOOK_AGAIN)
+        return left
