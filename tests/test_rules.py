@@ -8,8 +8,9 @@ lines (`# ...`) of transcripts; strings and names in code are no citations.
     I-HW-2                                                           stated in the header of one module
     labs/WORDS.md                                                    a file whose path ends so; NN-title.md is a pattern
 
-A letter with one or two digits is such an id wherever it stands as a word of its own: a text that means something else by `A4` writes
-it otherwise. Numbers with D (demos) and B (the track record of tests/README.md) are looked up in their own tables.
+One of the letters A, F, I, K, S with one or two digits is such an id wherever it is a word of its own; a text that means
+something else writes it otherwise. Demos (D1) and the track record (B1, in tests/README.md) have tables of their own and
+are not looked up here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import tokenize
 from collections.abc import Iterator
 from functools import cache
@@ -31,37 +31,45 @@ from minikafka.sim.command import main as sim
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "minikafka" / "RULES.md"
 TEXT = RULES.read_text()
-CITING = ("minikafka", "tests", "tools", "solutions/source", "labs", "README.md", "solutions/README.md", "datasets")
+FOLDERS = ("datasets", "labs", "minikafka", "solutions", "tests", "tools")
 
-SECTION = re.compile(r"^### (Rule \d+|K\d+) · \S|^\| <a id=\"[a-z0-9-]+\"></a>((?:Law )?[A-Z]?\d+|Law \d+) \|", re.M)
+SECTION = re.compile(r"^### (Rule \d+|K\d+) · \S|^\| <a id=\"[a-z0-9-]+\"></a>(Law \d|[AFIS]\d+) \|", re.M)
 NUMBERS = re.compile(r"\b[Rr]ules?\s+(\d+(?:(?:\s*[,-]\s*|,?\s+(?:and|to)\s+)\d+)*)")
 ID = re.compile(r"(?<![\w.`/-])([AFIKS]\d{1,2})(?![\w/-]|\.\d)")
 LAW = re.compile(r"\b[Ll]aw\s+(\d+)")
 INVARIANT = re.compile(r"\bI-[A-Z][A-Z0-9]*-\d+\b")
 STATED = re.compile(r"(?:^\s*|\bInvariants?:?\s+|\.\s+)(I-[A-Z][A-Z0-9]*-\d+):?\s+\S", re.M)
 DOCUMENT = re.compile(r"(?<![\w*])((?:\.\./)*[\w./-]+\.md)\b(?!/)")
+COMMENTED = re.compile(r"#.*?(?:\b[Rr]ules?\b|\b[Ll]aw\b|\b[AFIKS]\d|\bI-[A-Z])")
 COMMAND = re.compile(r"`(?:\.venv/bin/python -m minikafka )?sim (tell|ablate) (?!NAME)(\w+)(?: --without (\w+))?`")
 
 
 @cache
-def tracked() -> list[str]:
-    """The files of the repository, new ones included."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+def files() -> list[str]:
+    """The files of the repository, by their paths from its root; not those that builds and tools leave there."""
+    found = [path for top in FOLDERS for path in (ROOT / top).rglob("*") if path.is_file()]
+    names = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *found]]
+    return sorted(str(name) for name in names if not any(part.startswith((".", "__pycache__")) for part in name.parts))
 
 
 def docstrings(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (doc := ast.get_docstring(node)):
-            yield doc
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def comments(source: str) -> list[str]:
+    if not any(form.search(source) for form in (COMMENTED, DOCUMENT)):  # most files: spares them the slow tokens
+        return []
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT]
 
 
 def prose(path: Path) -> str:
     """What a file says to its readers: comments and docstrings, a transcript's comments, or all of a Markdown file."""
     text = path.read_text()
     if path.suffix == ".py":
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        return "\n".join([*(token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT), *docstrings(text)])
+        return "\n".join([*comments(text), *docstrings(text)])
     if path.suffix == ".txt":
         return "\n".join(line.lstrip("# ") for line in text.splitlines() if line.startswith("#"))
     return re.sub(r"^```.*?^```", "", text, flags=re.M | re.S) if path.suffix == ".md" else ""
@@ -70,8 +78,7 @@ def prose(path: Path) -> str:
 @cache
 def citing() -> dict[str, str]:
     """The prose of every file that may cite."""
-    return {name: said for name in tracked() if name.startswith(CITING) and name.endswith((".py", ".md", ".txt"))
-            and (said := prose(ROOT / name))}
+    return {name: said for name in files() if name.endswith((".py", ".md", ".txt")) and (said := prose(ROOT / name))}
 
 
 def sections() -> set[str]:
@@ -124,7 +131,7 @@ def test_every_number_that_is_cited_has_a_text() -> None:
 
 def test_every_invariant_of_a_module_that_is_cited_is_stated() -> None:
     """Fails if no module of minikafka/ or tools/ states an I-AREA-n: the id and what it promises, not the id in brackets."""
-    stated = {one for name in tracked() if name.startswith(("minikafka/", "tools/")) and name.endswith(".py")
+    stated = {one for name in files() if name.startswith(("minikafka/", "tools/")) and name.endswith(".py")
               for doc in docstrings((ROOT / name).read_text()) for one in STATED.findall(doc)}
     missing = {name: sorted({*INVARIANT.findall(said)} - stated) for name, said in citing().items()}
     assert {name: lacking for name, lacking in missing.items() if lacking} == {}
@@ -132,7 +139,7 @@ def test_every_invariant_of_a_module_that_is_cited_is_stated() -> None:
 
 def test_every_document_that_is_cited_is_in_the_repository() -> None:
     """Fails if a text sends its reader to a document that only its author had."""
-    there = [f"/{name}" for name in tracked()]
+    there = [f"/{name}" for name in files()]
     missing = {name: [doc for doc in DOCUMENT.findall(said) if not doc.startswith("NN-") and "/NN-" not in doc
                       and not any(path.endswith("/" + doc.replace("../", "")) for path in there)]
                for name, said in citing().items()}
