@@ -29,7 +29,8 @@ def tool(cluster: Cluster, main: str, *arguments: str) -> str:
 
 
 def test_topics(cluster: Cluster, name: str) -> None:
-    """Fails if TopicCommand cannot create, grow or describe: null lists would end it (clients.md, CreateTopics, 75)."""
+    """Fails if TopicCommand cannot create, grow or describe: Java's tool fails on null where a list may be empty
+    (`configs` of CreateTopics, fields of DescribeTopicPartitions)."""
     tool(cluster, TOPICS, "--create", "--topic", name, "--replica-assignment", "1:2,2:3")
     tool(cluster, TOPICS, "--alter", "--topic", name, "--partitions", "3", "--replica-assignment", "1:2,2:3,3:1")
     cluster.wait(lambda: "PartitionCount: 3" in tool(cluster, TOPICS, "--describe", "--topic", name), timeout=60)

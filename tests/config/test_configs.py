@@ -105,7 +105,7 @@ def test_every_synonym_is_a_broker_configuration():
 
 
 def test_unknown_broker_names_are_refused_with_the_nearest():
-    """Fails if an unknown name is ignored, as Kafka does with a warning (design.md, law 7)."""
+    """Fails if an unknown name is ignored, as Kafka does with a warning (law 7)."""
     with pytest.raises(ConfigError, match=r"Unknown configuration 'replica.lag.time.ms'. "
                                           r"Did you mean 'replica.lag.time.max.ms'\?"):
         BrokerConfig({"replica.lag.time.ms": "1"})

@@ -140,7 +140,7 @@ def test_who_was_killed_is_no_eligible_leader_when_it_comes_back():
 
 
 def test_who_stopped_cleanly_is_elected_when_it_comes_back():
-    """Fails if a clean restart loses eligibility (kafka-4.3.md: stopped cleanly stays eligible)."""
+    """Fails if a replica that was stopped cleanly is no eligible leader any more (rule 33, K4)."""
     w = World()
     w.create("t", [1, 2], min_insync_replicas="2")
     epoch = w.image.brokers[2].epoch
@@ -223,7 +223,7 @@ def test_leadership_returns_to_the_preferred_replica_by_itself():
 
 
 def test_a_late_unclean_setting_takes_effect_at_the_next_look():
-    """Fails if leaderless partitions are only looked at when a broker comes (kafka-4.3.md)."""
+    """Fails if the controller looks at partitions without a leader only when a broker comes, and not at intervals (K5)."""
     from minikafka.broker.metadata.records import TOPIC_RESOURCE, ConfigRecord
     w = World(config={"unclean.leader.election.interval.ms": "20000"})
     w.create("t", [1, 2], min_insync_replicas="1")

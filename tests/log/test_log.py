@@ -291,7 +291,7 @@ def test_records_deleted_to_the_end_leave_the_active_segment() -> None:
 
 
 def test_retention_by_time_takes_the_active_segment_too() -> None:
-    """Fails if a log nobody writes to keeps its last segment for ever (kafka-4.3.md: old timestamps go at once)."""
+    """Fails if a log to which nothing is written keeps its last segment for ever: retention takes the active segment too (K6)."""
     log = open_log(MemFs(), replace(CONFIG, retention_ms=1000))
     fill(log, 20)
     assert log.delete_old_segments(NOW + 500, log.end_offset) == 0

@@ -1,8 +1,9 @@
 """Random schedules of one partition: whatever happens in whatever order, nothing committed is lost or contradicted.
 
 Messages are delayed and lost, brokers die, come back, come back with an empty disk, are fenced while they still believe
-to lead. After every step the invariants of `simulation.md` that one partition has are checked. And since a checker that
-finds nothing proves nothing, every rule is switched off in turn: the same schedules must then find a violation.
+to lead. After every step the invariants that one partition has are checked: I1 in part, I3, I4, I5, I6
+(minikafka/RULES.md). And since a checker that finds nothing proves nothing, every rule is switched off in turn: the same
+schedules must then find a violation.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class Replica:
             raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER if epoch == NO_EPOCH else Err.UNKNOWN_LEADER_EPOCH)
 
     def divergence(self, offset: int, last_epoch: int) -> EpochEnd | None:
-        """Where a log whose last record before `offset` is of `last_epoch` leaves ours; None if it does not (21)."""
+        """Where a log whose last record before `offset` is of `last_epoch` leaves ours; None if it does not (rule 21)."""
         if last_epoch == NO_EPOCH:
             return None
         end = EpochEnd(*self.log.epochs.end_offset_for(last_epoch, self.log.end_offset))
@@ -250,7 +250,10 @@ class Replica:
         return [ProposeIsr(self.isr.proposal)]
 
     def _known_epoch(self, member: int) -> int:
-        """-1 for a member that has not fetched yet: if it died meanwhile, the partition epoch gives us away (16)."""
+        """The broker epoch to propose for `member`; -1 if it has not fetched yet.
+
+        If the member died meanwhile, the partition epoch has grown, and the controller refuses the proposal (rule 16).
+        """
         if member == self.node_id:
             own = self.cluster.brokers.get(member)
             return own.epoch if own else -1

@@ -2,7 +2,7 @@
 
 Kafka mutes a connection while a request of it is being served, so answers leave in the order of the requests and a
 client cannot pile up work; so do we. A frame that makes no sense closes the connection without a byte, after everything
-good before it was answered (kafka-4.3.md, "Hostile framing").
+good before it was answered (K1).
 
 Owns: one socket, what was received and not served yet, and the request being served.
 Invariants: I-CONN-1 answers leave in the order of the requests; at most one request is being served.

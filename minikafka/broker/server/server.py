@@ -1,4 +1,4 @@
-"""A listener: who may connect, and how much memory all its connections together may cost (security.md).
+"""A listener: who may connect, and how much memory all its connections together may cost (limits S1 to S4).
 
 Owns: the connections of one listener and the limits on them; each connection is `connection.py`'s.
 Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats.

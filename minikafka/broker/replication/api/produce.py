@@ -7,8 +7,8 @@ Invariants
   I-PRO-3  a batch that begins a transaction in a log is appended only after the coordinator has said that the partition
            belongs to it (rule 52).
 What Kafka does differently: an internal topic can be written by a client that calls itself
-`__admin_client`. Where it answers strangely (kafka-4.3.md, "Produce") so do we: null records are never answered; of a
-partition named twice only the second batch counts.
+`__admin_client`. Where Kafka answers strangely, so do we: null records are never answered (K2); of a
+partition named twice only the second batch is written (K3).
 Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; KIP-467, KIP-516, KIP-951.
 """
 
