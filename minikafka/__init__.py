@@ -1,4 +1,9 @@
-"""A small Kafka: real brokers for real clients, small enough to read. `from minikafka import Cluster` starts one."""
+"""A small Kafka: real brokers for real clients, small enough to read. `from minikafka import Cluster` starts one.
+
+README.md in this folder says how to read the source. Beside the folders stand __main__.py (`python -m minikafka`), and what
+set-up needs: jars.py (which jars of Apache Kafka and Spark are fetched), download.py (how), trust.py (with which
+certificates), java.py (which Java runs them), files.py (small helpers for files).
+"""
 
 from __future__ import annotations
 
