@@ -58,12 +58,12 @@ class Broker:
                                           config["controller.quota.window.size.seconds"]))
         self.node = Node(self.node_id, self.cluster_id, env, config, self.image, self.quotas, self.peers)
         self.quorum = Quorum(self)
-        self.channel = Channel(self)
-        self.controller = ActiveController(self)
-        self.lifecycle = Lifecycle(self)
+        self.channel = Channel(self.node, self.quorum)
+        self.controller = ActiveController(self.node, self.quorum)
+        self.lifecycle = Lifecycle(self.node, self.quorum, self.advertised, lambda: self.replicas.dir.clean_epoch)
         self.replicas = ReplicaManager(self)
         self.groups = GroupCoordinator(self)
-        self.topic_creator = TopicCreator(self)
+        self.topic_creator = TopicCreator(self.node, self.channel)
         self.transactions = TransactionCoordinator(self)
         # what handlers may ask for, see registry.handles(needs=...)
         self.parts = {type(part): part for part in (
@@ -148,7 +148,7 @@ class Broker:
         if self.is_controller:
             self.controller.on_commit(records, offset, epoch)
         if self.is_broker:
-            self.lifecycle.on_metadata(self.image, changes)
+            self.lifecycle.on_metadata(self.image)
             self.replicas.apply_metadata(self.image, changes)
             self.groups.apply_metadata(self.image, changes)
 

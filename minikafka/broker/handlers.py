@@ -5,7 +5,8 @@ import minikafka.broker.compat.api.scram
 import minikafka.broker.compat.api.security_disabled
 import minikafka.broker.config.api.alter
 import minikafka.broker.config.api.describe
-import minikafka.broker.controller.api.features
+import minikafka.broker.controller.api.broker_requests
+import minikafka.broker.controller.api.cluster
 import minikafka.broker.controller.api.partitions
 import minikafka.broker.controller.api.topics
 import minikafka.broker.groups.api.admin

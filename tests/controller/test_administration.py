@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest
 
 from minikafka.broker.config.alter import APPEND, SET, Alteration, Op
-from minikafka.broker.controller.admin.create_partitions import create_partitions
-from minikafka.broker.controller.admin.create_topics import Creation
+from minikafka.broker.controller.admin.alter_reassignments import Reassignment
+from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
+from minikafka.broker.controller.admin.create_topics import CreateTopicsContext
+from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
+from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.controller.reassignment_steps import Assignment, completed, reverted, towards
 from minikafka.broker.metadata.image import Partition
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
 from minikafka.protocol.errors import Err, KafkaError
 from tests.controller.controller_world import World
 
-UNCLEAN, PREFERRED = 1, 0
+UNCLEAN, PREFERRED = Election.UNCLEAN, Election.PREFERRED
 
 
-def elect(w: World, kind: int, index: int = 0) -> Err:
-    partitions = [ElectLeadersRequest.TopicPartitions(topic="t", partitions=[index])]
-    request = ElectLeadersRequest(election_type=kind, topic_partitions=partitions, timeout_ms=1)
-    return Err(w.decide(w.core.elect_leaders(request)).replica_election_results[0].partition_result[0].error_code)
+def code(topics: TopicPartitionVerdicts) -> Err:
+    """The verdict on the only partition."""
+    ((_, (verdict,)),) = topics
+    return verdict.refusal.code if verdict.refusal else Err.NONE
+
+
+def elect(w: World, kind: Election, index: int = 0) -> Err:
+    return code(w.decide(w.core.elect_leaders(kind, [("t", [index])])))
 
 
 def move(w: World, replicas: list[int] | None, other_factor: bool = True) -> Err:
-    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
-    rows = [topic(name="t", partitions=[topic.ReassignablePartition(partition_index=0, replicas=replicas)])]
-    request = AlterPartitionReassignmentsRequest(timeout_ms=1, topics=rows,
-                                                 allow_replication_factor_change=other_factor)
-    return Err(w.decide(w.core.reassign(request)).responses[0].partitions[0].error_code)
+    wanted = Reassignment(0, None if replicas is None else tuple(replicas))
+    return code(w.decide(w.core.reassign([("t", [wanted])], other_factor)))
 
 
 def configure(w: World, kind: int, name: str, **values: str) -> None:
@@ -137,8 +139,7 @@ def test_a_move_ends_with_the_isr_that_has_the_new_replicas():
     assert state(w) == ((3, 4, 1, 2), (3, 4), (1, 2), (1, 2), 1, 0)
     w.alter([1, 2, 3])
     assert state(w) == ((3, 4, 1, 2), (3, 4), (1, 2), (1, 2, 3), 1, 0)
-    verdict = w.alter([1, 2, 3, 4])
-    assert Err(verdict.error_code) is Err.NEW_LEADER_ELECTED
+    assert w.alter([1, 2, 3, 4]) is Err.NEW_LEADER_ELECTED
     assert state(w) == ((3, 4), (), (), (3, 4), 3, 1)
 
 
@@ -147,7 +148,7 @@ def test_a_leader_that_stays_gets_a_new_epoch_when_others_go():
     w = World()
     w.create("t", [1, 2])
     assert move(w, [1, 3]) is Err.NONE
-    assert Err(w.alter([1, 2, 3]).error_code) is Err.NONE
+    assert w.alter([1, 2, 3]) == w.partition()
     assert state(w) == ((1, 3), (), (), (1, 3), 1, 1)
 
 
@@ -231,9 +232,8 @@ def test_new_partitions_follow_the_old_ones():
     """Fails if their numbers leave a gap or their replicas are another number."""
     w = World()
     w.create("t", [1, 2])
-    wanted = SimpleNamespace(name="t", count=4, assignments=None)
-    creation = Creation(w.image, w.config, random.Random(5), lambda: UUID(int=1))
-    w.decide(create_partitions(creation, SimpleNamespace(topics=[wanted], validate_only=False)))
+    ctx = CreateTopicsContext(w.image, w.config, random.Random(5), lambda: UUID(int=1))
+    w.decide(create_partitions(ctx, [NewPartitions("t", 4)]))
     assert list(w.image.topics["t"].partitions) == [0, 1, 2, 3]
     assert all(len(p.replicas) == 2 and p.isr == p.replicas for p in w.image.partitions())
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minikafka.broker.controller.leader_election import Election, Rules, change
+from minikafka.broker.controller.leader_election import Election, Rules, Target, change
 from minikafka.broker.metadata.image import Partition
 from minikafka.broker.metadata.records import RECOVERED, RECOVERING
 
@@ -32,30 +32,30 @@ def test_the_leader_stays_while_it_may():
 
 def test_a_lost_leader_is_followed_by_the_first_live_member_of_the_isr():
     """Fails if _elect() takes live replicas outside the ISR or ignores the order of assignment."""
-    p = after(part([3, 2], 3, replicas=(1, 2, 3)), change(part([3, 2], 3), rules(1, 2), isr=(2,)))
+    p = after(part([3, 2], 3, replicas=(1, 2, 3)), change(part([3, 2], 3), rules(1, 2), target=Target(isr=(2,))))
     assert (p.leader, p.isr, p.leader_epoch, p.partition_epoch) == (2, (2,), 8, 10)
 
 
 def test_an_isr_change_alone_keeps_the_leader_epoch():
     """Fails if every record names a leader (rule 28)."""
-    p = after(part([1, 2, 3], 1), change(part([1, 2, 3], 1), rules(1, 2), isr=(1, 2)))
+    p = after(part([1, 2, 3], 1), change(part([1, 2, 3], 1), rules(1, 2), target=Target(isr=(1, 2))))
     assert (p.leader, p.isr, p.leader_epoch, p.partition_epoch) == (1, (1, 2), 7, 10)
 
 
 def test_who_leaves_an_isr_below_the_minimum_is_an_eligible_leader():
     """Fails if _with_elr() drops the members that leave (I-ELR-1)."""
-    p = after(part([1, 2], 1), change(part([1, 2], 1), rules(1), isr=(1,)))
+    p = after(part([1, 2], 1), change(part([1, 2], 1), rules(1), target=Target(isr=(1,))))
     assert (p.isr, p.elr) == ((1,), (2,))
 
 
 def test_who_leaves_an_isr_that_stays_large_enough_is_not_eligible():
     """Fails if the ELR is kept at or above min.insync.replicas."""
-    assert after(part([1, 2, 3], 1), change(part([1, 2, 3], 1), rules(1, 2), isr=(1, 2))).elr == ()
+    assert after(part([1, 2, 3], 1), change(part([1, 2, 3], 1), rules(1, 2), target=Target(isr=(1, 2)))).elr == ()
 
 
 def test_the_last_member_may_leave_and_is_remembered():
     """Fails if the ISR cannot become empty with ELR, or the last leader is forgotten."""
-    p = after(part([1], 1, elr=[2]), change(part([1], 1, elr=[2]), rules(), isr=()))
+    p = after(part([1], 1, elr=[2]), change(part([1], 1, elr=[2]), rules(), target=Target(isr=())))
     assert (p.leader, p.isr, p.elr, p.last_known_elr) == (-1, (), (2, 1), (1,))
 
 
@@ -74,13 +74,13 @@ def test_an_eligible_replica_waits_while_the_isr_has_members():
 def test_an_unclean_restart_ends_eligibility():
     """Fails if unclean_shutdown is not kept out of the ELR (rule 33)."""
     p = part([1], 1, elr=[2])
-    assert after(p, change(p, rules(1), unclean_shutdown=2)).elr == ()
+    assert after(p, change(p, rules(1), target=Target(unclean_shutdown=2))).elr == ()
 
 
 def test_the_isr_back_at_the_minimum_clears_the_elr():
     """Fails if I-ELR-2 is not kept."""
     p = part([1], 1, elr=[2])
-    assert after(p, change(p, rules(1, 2, 3), isr=(1, 3))).elr == ()
+    assert after(p, change(p, rules(1, 2, 3), target=Target(isr=(1, 3)))).elr == ()
 
 
 def test_the_last_leader_may_lead_when_nobody_is_eligible():
@@ -106,7 +106,7 @@ def test_unclean_election_takes_any_live_replica():
 def test_a_clean_leader_is_preferred_even_if_unclean_ones_may_lead():
     """Fails if UNCLEAN looks at any live replica first."""
     p = part([1, 3], 1)
-    assert after(p, change(p, rules(2, 3), Election.UNCLEAN, isr=(3,))).leader == 3
+    assert after(p, change(p, rules(2, 3), Election.UNCLEAN, Target(isr=(3,)))).leader == 3
 
 
 def test_preferred_election_returns_to_the_first_replica():
@@ -118,14 +118,14 @@ def test_preferred_election_returns_to_the_first_replica():
 def test_without_elr_the_last_member_stays():
     """Fails if the ISR becomes empty without the feature (rule 27)."""
     p = part([1], 1)
-    p = after(p, change(p, rules(2, elr=False), isr=()))
+    p = after(p, change(p, rules(2, elr=False), target=Target(isr=())))
     assert (p.leader, p.isr, p.elr) == (-1, (1,), ())
 
 
 def test_a_recovered_leader_says_so():
     """Fails if the recovery state of a proposal is dropped (KIP-704)."""
     p = part([1], 1, recovering=True)
-    record = change(p, rules(1), isr=(1,), recovering=False)
+    record = change(p, rules(1), target=Target(isr=(1,), recovering=False))
     assert record is not None and record.leader_recovery_state == RECOVERED
 
 
@@ -140,7 +140,8 @@ def test_whatever_happens_the_partition_is_consistent(isr, elr, live, target, la
     target = tuple(r for r in target if r in live and r != gone)
     if p.leader in live and p.leader != gone and p.leader not in target:
         target += (p.leader,)           # a leader never leaves its own ISR, and proposals without it are refused
-    record = change(p, rules(*[r for r in live if r != gone], min_isr=min_isr), election, target, unclean_shutdown=gone)
+    record = change(p, rules(*[r for r in live if r != gone], min_isr=min_isr), election,
+                    Target(target, unclean_shutdown=gone))
     q = after(p, record)
     assert q.leader == -1 or (q.leader in q.isr and q.leader in live)
     assert not set(q.elr) & set(q.isr) and gone not in q.elr

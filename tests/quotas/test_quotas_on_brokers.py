@@ -16,9 +16,9 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka.broker.compat.scram import refuse_scram
+from minikafka.broker.compat.api.scram import refuse_scram
 from minikafka.broker.controller.shell.controller_channel import refused
-from minikafka.broker.quotas.limits import refuse_quotas
+from minikafka.broker.quotas.api import refuse_quotas
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
 from minikafka.protocol.errors import Err

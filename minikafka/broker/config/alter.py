@@ -22,9 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from kafka.protocol.admin import AlterConfigsRequest
+from typing import NamedTuple
 
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import (
@@ -74,14 +72,6 @@ class Alteration:
     name: str
     ops: tuple[Op, ...]
     whole: bool
-
-
-def alterations(request: Any) -> list[Alteration]:
-    """The decoded request of either kind."""
-    whole = request.API_KEY == AlterConfigsRequest.API_KEY
-    return [Alteration(r.resource_type, r.resource_name,
-                       tuple(Op(c.name, SET if whole else c.config_operation, c.value) for c in r.configs), whole)
-            for r in request.resources]
 
 
 # --- on the broker that was asked ------------------------------------------------------------------------------

@@ -1,15 +1,16 @@
 """The controller's decisions: brokers' lives, ISR changes, elections, producer ids.
 
-A decision reads the image and answers with the records that make it true; apply() replays them once they are in the
-quorum's log. The shell (shell/active_controller.py) takes one decision at a time and answers when its records are committed,
-so a controller that lost its quorum can decide what it likes: nobody will ever hear of it (rule 26).
+A decision reads the image and returns records, which make it true, and a verdict, from which api/ makes the response.
+apply() replays the records once they are in the quorum's log. The shell (shell/active_controller.py) takes one decision at
+a time and answers when its records are committed, so no client ever sees a decision of a controller that has lost its
+quorum (rule 26).
 
 Owns: the image that includes uncommitted records, the brokers' sessions, the times of the periodic checks.
 
 Invariants
   I-CTL-1  a decision touches no metadata: only apply() changes the image.
-  I-CTL-2  AlterPartition is checked in Kafka's order (rule 16), so that an old leader is told to look for a new
-           controller before it is told that it is wrong.
+  I-CTL-2  AlterPartition is checked in Kafka's order (rule 16): a leader with a newer epoch than this controller's must
+           look for a new controller before its proposal is judged.
   I-CTL-3  a new incarnation of a broker leaves every ISR and leadership before it is registered (rule 29).
   I-CTL-4  producer ids are handed out in blocks that never overlap (rule 47).
 
@@ -20,16 +21,23 @@ ProducerIdControlManager, ActivationRecordsGenerator; KIP-500, KIP-631, KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from uuid import UUID
 
 from minikafka.broker.config.alter import Alteration, alter_configs
 from minikafka.broker.config.effective import BrokerConfig, topic_value
-from minikafka.broker.controller.admin.alter_reassignments import Mover, alter_reassignments
+from minikafka.broker.controller.admin.alter_reassignments import (
+    Reassignment,
+    ReassignmentContext,
+    alter_reassignments,
+)
 from minikafka.broker.controller.admin.elect_leaders import elect_leaders
-from minikafka.broker.controller.alter_partition import alter_partition
-from minikafka.broker.controller.heartbeats import NEVER, Heartbeats, Life
-from minikafka.broker.controller.leader_election import Election, Rules, change
+from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
+from minikafka.broker.controller.alter_partition import Proposal, Verdict, alter_partition
+from minikafka.broker.controller.heartbeats import NEVER, Heartbeat, Heartbeats, HeartbeatVerdict, Life
+from minikafka.broker.controller.leader_election import Election, Rules, Target, change
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas
 from minikafka.broker.metadata.image import Broker, MetadataImage, Partition
 from minikafka.broker.metadata.records import (
@@ -47,8 +55,8 @@ from minikafka.broker.metadata.records import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
+    Uuid,
 )
-from minikafka.protocol.apis import AllocateProducerIdsResponse, BrokerHeartbeatResponse, BrokerRegistrationResponse
 from minikafka.protocol.errors import Err, KafkaError
 
 Records: TypeAlias = list[MetadataRecord]
@@ -56,6 +64,20 @@ PRODUCER_ID_BLOCK = 1000
 MAX_ELECTIONS = 1000                # of one periodic check
 ELR_FEATURE = "eligible.leader.replicas.version"
 BOOTSTRAP_FEATURES = {"metadata.version": 30, ELR_FEATURE: 1, "transaction.version": 2, "group.version": 1}   # 4.3-IV0
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """How a broker introduces itself; `previous_epoch` is its epoch before a clean shutdown, -1 after any other end."""
+
+    broker: int
+    cluster_id: str
+    incarnation: UUID
+    listeners: tuple[BrokerEndpoint, ...]
+    features: tuple[BrokerFeature, ...]
+    rack: str | None = None
+    log_dirs: tuple[UUID, ...] = ()
+    previous_epoch: int = -1
 
 
 class Controller:
@@ -87,26 +109,26 @@ class Controller:
 
     # --- a broker's life ---------------------------------------------------------------------------------------
 
-    def register_broker(self, request: Any, next_offset: int, now: float) -> tuple[Records, Any]:
-        """Decide on a BrokerRegistrationRequest; the broker epoch is the offset of its registration record."""
-        broker, known = request.broker_id, self.image.brokers.get(request.broker_id)
-        if request.cluster_id != self.image.cluster_id:
+    def register_broker(self, wanted: Registration, next_offset: int, now: float) -> tuple[Records, int]:
+        """Return the records and the broker epoch of a registration: the offset of its registration record."""
+        broker, known = wanted.broker, self.image.brokers.get(wanted.broker)
+        if wanted.cluster_id != self.image.cluster_id:
             raise KafkaError(Err.INCONSISTENT_CLUSTER_ID, f"Expected cluster ID {self.image.cluster_id}, "
-                             f"but got cluster ID {request.cluster_id}")
-        same = known is not None and known.incarnation == request.incarnation_id
+                             f"but got cluster ID {wanted.cluster_id}")
+        same = known is not None and known.incarnation == wanted.incarnation
         if not same and self.heartbeats.valid(broker, now):
             raise KafkaError(Err.DUPLICATE_BROKER_REGISTRATION, "Another broker is registered with that broker id.")
-        self._check_features(request)
+        self._check_features(wanted)
         records: Records = []
         if known is not None and not same:
-            records += self._leave(broker, clean=known.epoch == request.previous_broker_epoch)
+            records += self._leave(broker, clean=known.epoch == wanted.previous_epoch)
         epoch = known.epoch if same else next_offset + len(records)
-        records.append(_registration(request, epoch, known if same else None))
+        records.append(_registration(wanted, epoch, known if same else None))
         self.heartbeats.register(broker, known.fenced if same else True, now)
-        return records, BrokerRegistrationResponse(throttle_time_ms=0, error_code=0, broker_epoch=epoch)
+        return records, epoch
 
-    def _check_features(self, request: Any) -> None:
-        ranges = {f.name: (f.min_supported_version, f.max_supported_version) for f in request.features}
+    def _check_features(self, wanted: Registration) -> None:
+        ranges = {f.name: (f.min_supported_version, f.max_supported_version) for f in wanted.features}
         for name, level in self.image.features.items():
             low, high = ranges.get(name, (0, 0))
             if not low <= level <= high:
@@ -114,24 +136,20 @@ class Controller:
                                  f"finalized version {level} of {name}. The broker wants a version between {low} and "
                                  f"{high}, inclusive.")
 
-    def heartbeat(self, request: Any, next_offset: int, now: float) -> tuple[Records, Any]:
-        """Decide on a BrokerHeartbeatRequest: fence, unfence, move leaders away, or let it go."""
-        broker = self.check_epoch(request.broker_id, request.broker_epoch)
-        caught_up = request.current_metadata_offset >= broker.registration_offset
-        session = self.heartbeats.sessions[broker.id]
-        before = session.state
-        after = self.heartbeats.next_state(broker.id, caught_up, request.want_fence, request.want_shut_down,
-                                           self._leads(broker.id))
+    def heartbeat(self, heard: Heartbeat, next_offset: int, now: float) -> tuple[Records, HeartbeatVerdict]:
+        """Return what a heartbeat changes: the broker is fenced or unfenced, its leaders move away, or it may exit."""
+        broker = self.check_epoch(heard.broker, heard.broker_epoch)
+        caught_up = heard.metadata_offset >= broker.registration_offset
+        before = self.heartbeats.sessions[broker.id].state
+        after = self.heartbeats.next_state(heard, caught_up, self._leads(broker.id))
         records = self._enter(broker, after) if after is not before else []
-        self.heartbeats.touch(broker.id, after.fenced, request.current_metadata_offset, now)
+        self.heartbeats.touch(broker.id, after.fenced, heard.metadata_offset, now)
         if after is Life.CONTROLLED_SHUTDOWN:
             self.heartbeats.start_shutdown(broker.id, next_offset + len(records) - 1)
-        return records, BrokerHeartbeatResponse(
-            throttle_time_ms=0, error_code=0, is_caught_up=caught_up, is_fenced=after.fenced,
-            should_shut_down=after is Life.SHUTDOWN_NOW)
+        return records, HeartbeatVerdict(caught_up, after.fenced, should_shut_down=after is Life.SHUTDOWN_NOW)
 
     def check_epoch(self, broker_id: int, epoch: int) -> Broker:
-        """The registration a request claims to come from; STALE_BROKER_EPOCH if it is not the present one (rule 31)."""
+        """Return a broker's registration; KafkaError STALE_BROKER_EPOCH if the request comes from an older one (rule 31)."""
         broker = self.image.brokers.get(broker_id)
         if broker is None:
             raise KafkaError(Err.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
@@ -141,7 +159,7 @@ class Controller:
         return broker
 
     def unregister_broker(self, broker_id: int) -> Records:
-        """A broker is gone for good; it holds no leadership, ISR seat or eligibility any more."""
+        """Return the records that take a broker out of every leadership, ISR and ELR, and out of the cluster."""
         broker = self.image.brokers.get(broker_id)
         if broker is None:
             raise KafkaError(Err.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
@@ -180,8 +198,8 @@ class Controller:
         records: Records = []
         for partition in partitions:
             isr = tuple(r for r in partition.isr if r != leaving)
-            record = change(partition, self._rules(partition, may_lead), self._election(partition.topic), isr,
-                            unclean_shutdown=unclean_shutdown)
+            record = change(partition, self._rules(partition, may_lead), self._election(partition.topic),
+                            Target(isr, unclean_shutdown=unclean_shutdown))
             records += [record] if record else []
         return records
 
@@ -190,14 +208,15 @@ class Controller:
 
     # --- partitions --------------------------------------------------------------------------------------------
 
-    def alter_partition(self, request: Any) -> tuple[Records, Any]:
-        """Decide on an AlterPartitionRequest (rule 16)."""
-        self.check_epoch(request.broker_id, request.broker_epoch)
-        return alter_partition(self.image, request, self._altered)
+    def alter_partition(self, broker: int, epoch: int, proposals: Sequence[tuple[Uuid, Sequence[Proposal]]],
+                        ) -> tuple[Records, list[tuple[Uuid, list[Verdict]]]]:
+        """Return the records of the ISR changes that are accepted, and a verdict for each proposal (rule 16)."""
+        self.check_epoch(broker, epoch)
+        return alter_partition(self.image, broker, proposals, self._altered)
 
-    def _altered(self, partition: Partition, isr: tuple[int, ...], recovering: bool) -> PartitionChangeRecord | None:
+    def _altered(self, partition: Partition, isr: Replicas, recovering: bool) -> PartitionChangeRecord | None:
         rules = self._rules(partition, self.image.is_active)
-        return change(partition, rules, self._election(partition.topic), isr, recovering)
+        return change(partition, rules, self._election(partition.topic), Target(isr, recovering=recovering))
 
     def _rules(self, partition: Partition, may_lead: Callable[[int], bool]) -> Rules:
         minimum = topic_value(self.image, self.config, partition.topic, "min.insync.replicas")
@@ -215,47 +234,48 @@ class Controller:
         return bool(topic_value(self.image, self.config, topic, "unclean.leader.election.enable"))
 
     def elect_leader(self, partition: Partition, election: Election) -> PartitionChangeRecord | None:
-        """The record of an election that somebody asked for; None if there is nobody (else) to elect."""
+        """Return the record of an election that was requested; None if no other replica can be elected."""
         return change(partition, self._rules(partition, self.image.is_active), election)
 
     # --- administration ----------------------------------------------------------------------------------------
 
-    def elect_leaders(self, request: Any) -> tuple[Records, Any]:
-        """Decide on an ElectLeadersRequest."""
-        return elect_leaders(self.image, request, self.elect_leader)
+    def elect_leaders(self, kind: Election, requested: Sequence[tuple[str, Sequence[int]]] | None,
+                      ) -> tuple[Records, TopicPartitionVerdicts]:
+        """Return the records of the elections requested, and a verdict for each partition (admin/elect_leaders.py)."""
+        return elect_leaders(self.image, kind, requested, self.elect_leader)
 
-    def reassign(self, request: Any) -> tuple[Records, Any]:
-        """Decide on an AlterPartitionReassignmentsRequest."""
-        return alter_reassignments(Mover(self.image, self._moved, self._unclean), request)
+    def reassign(self, requested: Sequence[tuple[str, Sequence[Reassignment]]], allow_replication_factor_change: bool,
+                 ) -> tuple[Records, TopicPartitionVerdicts]:
+        """Return the records of the reassignments requested, and a verdict for each partition."""
+        ctx = ReassignmentContext(self.image, self._reassigned, self._unclean)
+        return alter_reassignments(ctx, requested, allow_replication_factor_change)
 
-    def _moved(self, partition: Partition, assignment: Assignment,
-               isr: Replicas | None) -> PartitionChangeRecord | None:
-        return change(partition, self._rules(partition, self.image.is_active), self._election(partition.topic), isr,
-                      assignment=assignment)
+    def _reassigned(self, partition: Partition, assignment: Assignment,
+                    isr: Replicas | None) -> PartitionChangeRecord | None:
+        return change(partition, self._rules(partition, self.image.is_active), self._election(partition.topic),
+                      Target(isr, assignment))
 
     def alter_configs(self, wanted: list[Alteration]) -> tuple[Records, list[KafkaError | None]]:
-        """The records of what may be altered, and for each resource why not."""
+        """Return the records of the alterations that are allowed, and a refusal or None for each of `wanted`."""
         return alter_configs(self.image, self.config, wanted, self.elr)
 
     # --- producer ids ------------------------------------------------------------------------------------------
 
-    def allocate_producer_ids(self, request: Any) -> tuple[Records, Any]:
-        """The next block of producer ids for a broker."""
-        self.check_epoch(request.broker_id, request.broker_epoch)
+    def allocate_producer_ids(self, broker: int, epoch: int) -> tuple[Records, range]:
+        """Return the next block of producer ids, which is this broker's from now on (I-CTL-4)."""
+        self.check_epoch(broker, epoch)
         first = self.image.next_producer_id
-        record = ProducerIdsRecord(request.broker_id, request.broker_epoch, first + PRODUCER_ID_BLOCK)
-        return [record], AllocateProducerIdsResponse(throttle_time_ms=0, error_code=0, producer_id_start=first,
-                                                     producer_id_len=PRODUCER_ID_BLOCK)
+        return [ProducerIdsRecord(broker, epoch, first + PRODUCER_ID_BLOCK)], range(first, first + PRODUCER_ID_BLOCK)
 
     # --- time --------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float:
-        """When tick() has something to do, if nothing happens before."""
+        """Return the time of the next tick() that has something to do, if no request comes before."""
         return min(self.heartbeats.next_deadline(), self._next_balance, self._next_unclean)
 
     def tick(self, now: float) -> Records:
-        """What is due: one silent broker fenced, or preferred leaders back, or an unclean election. Apply its records
-        and call again until nothing comes."""
+        """Return the records of one thing that is due: a silent broker is fenced, preferred leaders come back, or an
+        unclean election is held. The caller applies them and calls again, until nothing is due."""
         silent = self.heartbeats.stale(now)
         if silent is not None:
             self.heartbeats.fence(silent)
@@ -278,11 +298,8 @@ class Controller:
         return records
 
 
-def _registration(request: Any, epoch: int, amended: Broker | None) -> RegisterBrokerRecord:
-    """`amended`: the same incarnation registers again and stays as fenced as it is."""
+def _registration(wanted: Registration, epoch: int, amended: Broker | None) -> RegisterBrokerRecord:
+    """Return the record. `amended`: the same incarnation registers again and stays as fenced as it is."""
     return RegisterBrokerRecord(
-        request.broker_id, False, request.incarnation_id, epoch,
-        tuple(BrokerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in request.listeners),
-        tuple(BrokerFeature(f.name, f.min_supported_version, f.max_supported_version) for f in request.features),
-        request.rack, amended.fenced if amended else True, amended.in_controlled_shutdown if amended else False,
-        tuple(request.log_dirs or ()))
+        wanted.broker, False, wanted.incarnation, epoch, wanted.listeners, wanted.features, wanted.rack,
+        amended.fenced if amended else True, amended.in_controlled_shutdown if amended else False, wanted.log_dirs)

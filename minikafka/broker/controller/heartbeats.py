@@ -1,4 +1,4 @@
-"""Who is alive: the controller's memory of heartbeats, and the four states of a broker's life.
+"""Which brokers are alive: the controller's memory of heartbeats, and the four states of a broker's life.
 
             wants to unfence, caught up            leads something, wants to stop
    FENCED ------------------------> UNFENCED ------------------------> CONTROLLED_SHUTDOWN
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 NEVER = float("inf")
 
@@ -33,9 +34,28 @@ class Life(Enum):
         return self in (Life.FENCED, Life.SHUTDOWN_NOW)
 
 
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A sign of life of a broker, and what the broker wants."""
+
+    broker: int
+    broker_epoch: int
+    metadata_offset: int                # how far it has replayed the metadata
+    want_fence: bool = False
+    want_shut_down: bool = False
+
+
+class HeartbeatVerdict(NamedTuple):
+    """What the controller answers to a heartbeat."""
+
+    caught_up: bool                     # the broker has replayed its own registration
+    fenced: bool
+    should_shut_down: bool              # the broker may exit now
+
+
 @dataclass
 class Session:
-    """What one broker last told us."""
+    """What the last heartbeat of one broker said."""
 
     last_contact: float
     fenced: bool
@@ -57,57 +77,58 @@ class Heartbeats:
         self.sessions: dict[int, Session] = {}
 
     def register(self, broker: int, fenced: bool, now: float) -> None:
-        """A registration, or a registration that a new controller found in the log."""
+        """Begin a broker's session: it has registered, or a new controller found its registration in the log."""
         self.sessions[broker] = Session(now, fenced)
 
     def remove(self, broker: int) -> None:
         self.sessions.pop(broker, None)
 
     def touch(self, broker: int, fenced: bool, metadata_offset: int, now: float) -> None:
-        """A heartbeat was decided on: the broker is in contact, and fenced or not from now on."""
+        """Note a heartbeat that was decided on: the broker is in contact, and fenced or not from now on."""
         session = self.sessions[broker]
         session.last_contact, session.fenced, session.metadata_offset = now, fenced, metadata_offset
         if fenced:
             session.shutdown_offset = -1
 
     def fence(self, broker: int) -> None:
-        """The session timed out."""
+        """Note that the broker's session timed out."""
         self.sessions[broker].fenced, self.sessions[broker].shutdown_offset = True, -1
 
     def start_shutdown(self, broker: int, offset: int) -> None:
-        """The broker may exit once every active broker has reached `offset`."""
+        """Note that the broker may exit once every active broker has replayed the metadata up to `offset`."""
         if self.sessions[broker].shutdown_offset < 0:
             self.sessions[broker].shutdown_offset = offset
 
     def valid(self, broker: int, now: float) -> bool:
-        """Whether a broker is unfenced and its session has not timed out: at `next_deadline` it has, or a timer spins."""
+        """Return whether a broker is unfenced and its session has not timed out. At next_deadline() it has timed out:
+        otherwise the timer of that moment would find nothing to do and be set again at once."""
         session = self.sessions.get(broker)
         return session is not None and not session.fenced and now < session.last_contact + self.timeout
 
     def stale(self, now: float) -> int | None:
-        """One broker whose session timed out, the longest silent first."""
+        """Return one broker whose session timed out, the longest silent first; None if there is none."""
         silent = [(s.last_contact, b) for b, s in self.sessions.items() if not s.fenced and not self.valid(b, now)]
         return min(silent)[1] if silent else None
 
     def next_deadline(self) -> float:
-        """When the next session times out if nothing is heard."""
+        """Return the time at which the next session times out if no heartbeat comes."""
         return min((s.last_contact + self.timeout for s in self.sessions.values() if not s.fenced), default=NEVER)
 
-    def next_state(self, broker: int, caught_up: bool, want_fence: bool, want_shutdown: bool, leads: bool) -> Life:
-        """What becomes of a broker with this heartbeat; `leads`: whether it leads any partition."""
-        session = self.sessions[broker]
+    def next_state(self, heard: Heartbeat, caught_up: bool, leads: bool) -> Life:
+        """Return the state of the broker after this heartbeat; `leads`: it leads at least one partition."""
+        session = self.sessions[heard.broker]
         if session.state is Life.CONTROLLED_SHUTDOWN:
             done = not leads and session.shutdown_offset <= self.lowest_active_offset()
             return Life.SHUTDOWN_NOW if done else Life.CONTROLLED_SHUTDOWN
         if session.state is Life.FENCED:
-            if want_shutdown:
+            if heard.want_shut_down:
                 return Life.SHUTDOWN_NOW
-            return Life.UNFENCED if caught_up and not want_fence else Life.FENCED
-        if want_shutdown:
-            return Life.CONTROLLED_SHUTDOWN if leads and not want_fence else Life.SHUTDOWN_NOW
-        return Life.FENCED if want_fence else Life.UNFENCED
+            return Life.UNFENCED if caught_up and not heard.want_fence else Life.FENCED
+        if heard.want_shut_down:
+            return Life.CONTROLLED_SHUTDOWN if leads and not heard.want_fence else Life.SHUTDOWN_NOW
+        return Life.FENCED if heard.want_fence else Life.UNFENCED
 
     def lowest_active_offset(self) -> float:
-        """How far the slowest unfenced broker that is not stopping has replayed the metadata."""
+        """Return the offset up to which the slowest unfenced broker that is not stopping has replayed the metadata."""
         active = (s.metadata_offset for s in self.sessions.values() if s.state is Life.UNFENCED)
         return min(active, default=NEVER)

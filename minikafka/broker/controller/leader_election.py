@@ -28,7 +28,6 @@ from minikafka.broker.controller.reassignment_steps import Assignment, Replicas,
 from minikafka.broker.metadata.image import Partition
 from minikafka.broker.metadata.records import (
     NO_LEADER,
-    NO_LEADER_CHANGE,
     RECOVERED,
     RECOVERING,
     ZERO_UUID,
@@ -57,61 +56,76 @@ class Rules:
 
 @dataclass(frozen=True)
 class Target:
-    """The wished state of a partition before an election looked at it."""
+    """The state that a partition is to have, before an election looks at it; None leaves a part of it as it is."""
 
+    isr: Replicas | None = None
+    assignment: Assignment | None = None
+    recovering: bool | None = None
+    unclean_shutdown: int | None = None         # a broker that came back without its data: it is kept out of the ELR
+
+
+@dataclass(frozen=True)
+class Elected:
+    """The outcome of an election: the leader or NO_LEADER, and the ISR and ELR that the partition has with it."""
+
+    leader: int
     isr: Replicas
     elr: Replicas
-    assignment: Assignment
+    unclean: bool = False
 
 
-def change(partition: Partition, rules: Rules, election: Election = Election.ONLINE, isr: Replicas | None = None,
-           recovering: bool | None = None, unclean_shutdown: int | None = None,
-           assignment: Assignment | None = None) -> PartitionChangeRecord | None:
-    """The record that gives `partition` the ISR `isr` and the `assignment` (None: the present one) and, if it needs
-    one, a leader. A reassignment that this ISR completes ends with the same record.
-
-    `unclean_shutdown` is a broker that came back without what it had: it is kept out of the ELR.
-    None means that nothing changes.
+def change(partition: Partition, rules: Rules, election: Election = Election.ONLINE,
+           target: Target | None = None) -> PartitionChangeRecord | None:
+    """Return the record that brings `partition` to `target` and, if it needs one, gives it a leader; None if nothing
+    changes. A reassignment that the target's ISR completes ends with the same record.
     """
-    wished, isr = completed(assignment or Assignment.of(partition), partition.isr if isr is None else isr)
-    target = _with_elr(partition, rules, wished, isr, unclean_shutdown)
-    leader, unclean = _elect(partition, rules, target, election)
-    if leader != partition.leader and leader in target.elr:
-        others = tuple(r for r in target.elr if r != leader)
-        target = Target((leader,), others if rules.min_isr > 1 else (), wished)
-    elif unclean:
-        target = Target((leader,), (), wished)
-    fields = _changed_fields(partition, rules, target, leader) | _reassigned_fields(partition, rules, wished)
-    if not set(partition.replicas) <= set(wished.replicas):
-        fields["leader"] = leader                       # named even if it stays: that makes a new leader epoch
-    state = _recovery(partition, unclean, recovering)
+    target = target or Target()
+    assignment, isr = completed(target.assignment or Assignment.of(partition),
+                                partition.isr if target.isr is None else target.isr)
+    elr = _with_elr(partition, rules, assignment, isr, target.unclean_shutdown)
+    elected = _elect(partition, rules, assignment.replicas, isr, elr, election)
+    fields = _changed_fields(partition, rules, elected) | _reassigned_fields(partition, rules, assignment)
+    if not set(partition.replicas) <= set(assignment.replicas):
+        fields["leader"] = elected.leader               # named even if it stays: that makes a new leader epoch
+    state = _recovery(partition, elected.unclean, target.recovering)
     if state is not None:
         fields["leader_recovery_state"] = state
     return PartitionChangeRecord(partition.index, partition.topic_id, **fields) if fields else None
 
 
-def _with_elr(partition: Partition, rules: Rules, wished: Assignment, isr: Replicas,
-              unclean_shutdown: int | None) -> Target:
+def _with_elr(partition: Partition, rules: Rules, assignment: Assignment, isr: Replicas,
+              unclean_shutdown: int | None) -> Replicas:
+    """Return the ELR that goes with this ISR (I-ELR-1, I-ELR-2)."""
     if not rules.elr or len(isr) >= rules.min_isr:
-        return Target(isr, (), wished)
+        return ()
     once = dict.fromkeys(partition.elr + partition.isr)
-    eligible = (r for r in once if r in wished.replicas and r not in isr and r != unclean_shutdown)
-    return Target(isr, tuple(eligible), wished)
+    return tuple(r for r in once if r in assignment.replicas and r not in isr and r != unclean_shutdown)
 
 
-def _elect(partition: Partition, rules: Rules, target: Target, election: Election) -> tuple[int, bool]:
-    """(leader or NO_LEADER, whether the election is unclean)."""
+def _elect(partition: Partition, rules: Rules, replicas: Replicas, isr: Replicas, elr: Replicas,
+           election: Election) -> Elected:
+    leader, unclean = _choose(partition, rules, replicas, isr, elr, election)
+    if leader != partition.leader and leader in elr:            # from the ELR: it becomes the whole ISR
+        others = tuple(r for r in elr if r != leader)
+        return Elected(leader, (leader,), others if rules.min_isr > 1 else (), unclean)
+    if unclean:                                                 # only what it has counts from now on (I-ELECT-3)
+        return Elected(leader, (leader,), (), unclean)
+    return Elected(leader, isr, elr)
+
+
+def _choose(partition: Partition, rules: Rules, replicas: Replicas, isr: Replicas, elr: Replicas,
+            election: Election) -> tuple[int, bool]:
+    """Return the leader or NO_LEADER, and whether this election is unclean."""
     def clean(replica: int) -> bool:
-        return (replica in target.isr or (not target.isr and replica in target.elr)) and rules.may_lead(replica)
+        return (replica in isr or (not isr and replica in elr)) and rules.may_lead(replica)
 
-    replicas = target.assignment.replicas
-    order = (partition.leader, *replicas)
+    order = (partition.leader, *replicas)                       # the present leader first (I-ELECT-2)
     if election is Election.PREFERRED:
         order = (replicas[0], *order)
     for replica in order:
         if clean(replica):
             return replica, False
-    if _last_known_leader_may_lead(partition, rules, target):
+    if not isr and not elr and _last_known_leader_may_lead(partition, rules):
         return partition.last_known_elr[0], True
     if election is Election.UNCLEAN:
         for replica in replicas:
@@ -120,37 +134,36 @@ def _elect(partition: Partition, rules: Rules, target: Target, election: Electio
     return NO_LEADER, False
 
 
-def _last_known_leader_may_lead(partition: Partition, rules: Rules, target: Target) -> bool:
-    # Nobody is left who surely has everything; the last leader has the most, so it may lead without a setting.
-    return (rules.elr and not target.isr and not target.elr and len(partition.last_known_elr) == 1
-            and rules.may_lead(partition.last_known_elr[0]))
+def _last_known_leader_may_lead(partition: Partition, rules: Rules) -> bool:
+    # No replica is left that surely has every record; the last leader has the most, so it may lead without a setting.
+    return rules.elr and len(partition.last_known_elr) == 1 and rules.may_lead(partition.last_known_elr[0])
 
 
-def _changed_fields(partition: Partition, rules: Rules, target: Target, leader: int) -> dict[str, Any]:
+def _changed_fields(partition: Partition, rules: Rules, elected: Elected) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    if leader != partition.leader:
-        fields["leader"] = leader
-    if target.elr != partition.elr:
-        fields["eligible_leader_replicas"] = target.elr
-    if target.isr != partition.isr and (target.isr or rules.elr):   # without ELR the last member of an ISR stays
-        fields["isr"] = target.isr
+    if elected.leader != partition.leader:
+        fields["leader"] = elected.leader
+    if elected.elr != partition.elr:
+        fields["eligible_leader_replicas"] = elected.elr
+    if elected.isr != partition.isr and (elected.isr or rules.elr):     # without ELR the last member of an ISR stays
+        fields["isr"] = elected.isr
     if rules.elr:
         if fields.get("isr") == () and partition.last_known_elr != (partition.leader,):
             fields["last_known_elr"] = (partition.leader,)
-        elif leader != NO_LEADER and partition.last_known_elr:
+        elif elected.leader != NO_LEADER and partition.last_known_elr:
             fields["last_known_elr"] = ()
     return fields
 
 
-def _reassigned_fields(partition: Partition, rules: Rules, wished: Assignment) -> dict[str, Any]:
+def _reassigned_fields(partition: Partition, rules: Rules, assignment: Assignment) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    if wished.replicas != partition.replicas:
-        fields["replicas"] = wished.replicas
-        fields["directories"] = tuple(rules.directory(r) for r in wished.replicas)
-    if wished.removing != partition.removing:
-        fields["removing_replicas"] = wished.removing
-    if wished.adding != partition.adding:
-        fields["adding_replicas"] = wished.adding
+    if assignment.replicas != partition.replicas:
+        fields["replicas"] = assignment.replicas
+        fields["directories"] = tuple(rules.directory(r) for r in assignment.replicas)
+    if assignment.removing != partition.removing:
+        fields["removing_replicas"] = assignment.removing
+    if assignment.adding != partition.adding:
+        fields["adding_replicas"] = assignment.adding
     return fields
 
 
@@ -160,6 +173,3 @@ def _recovery(partition: Partition, unclean: bool, recovering: bool | None) -> i
     if recovering is None or recovering == partition.recovering:
         return None
     return RECOVERING if recovering else RECOVERED
-
-
-assert NO_LEADER_CHANGE != NO_LEADER        # `leader` left out and "no leader" are told apart on the wire

@@ -13,7 +13,8 @@ from minikafka.protocol.errors import Err, KafkaError
 
 MAX_LENGTH = 249
 METADATA_TOPIC = "__cluster_metadata"
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+OFFSETS_TOPIC, TRANSACTION_TOPIC = "__consumer_offsets", "__transaction_state"
+INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTION_TOPIC, "__share_group_state")  # clients may not write to them
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 

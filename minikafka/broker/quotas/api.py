@@ -1,22 +1,76 @@
-"""AlterClientQuotas, decided by the controller, and DescribeClientQuotas, answered by any broker from what it has replayed.
+"""AlterClientQuotas, decided by the controller, and DescribeClientQuotas, answered by any broker from its own image.
 
-Owns: the registration of the two. Source: KafkaApis.handleDescribeClientQuotasRequest, ControllerApis; KIP-546.
+Owns: the way between the wire and broker/quotas/limits.py.
+Source: KafkaApis.handleDescribeClientQuotasRequest, ControllerApis; KIP-546.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 
 from minikafka.broker.controller.api.forwarding import forwarded
-from minikafka.broker.quotas.limits import alter_quotas, describe_quotas, refuse_quotas
+from minikafka.broker.controller.controller import Controller, Records
+from minikafka.broker.metadata.image import QuotaEntity, quota_entity
+from minikafka.broker.quotas.limits import (
+    FilterComponent,
+    QuotaAlteration,
+    Verdicts,
+    alter_quotas,
+    describe_quotas,
+)
 from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import Err, KafkaError
 
-forwarded(AlterClientQuotasRequest, lambda ctx, core, request: alter_quotas(core.image, request), refuse_quotas)
+AlteredRow, DescribedRow = AlterClientQuotasResponse.EntryData, DescribeClientQuotasResponse.EntryData
+
+
+def _alter(ctx: Context, controller: Controller,
+           request: AlterClientQuotasRequest) -> tuple[Records, AlterClientQuotasResponse]:
+    requested = [QuotaAlteration(_entity(entry), tuple((op.key, None if op.remove else op.value) for op in entry.ops))
+                 for entry in request.entries]
+    records, verdicts = alter_quotas(controller.image, requested)
+    return [] if request.validate_only else records, _altered(verdicts)
+
+
+def refuse_quotas(request: AlterClientQuotasRequest, code: Err) -> AlterClientQuotasResponse:
+    """Return the response that has one error for every entity."""
+    return _altered({_entity(entry): KafkaError(code) for entry in request.entries})
+
+
+def _entity(entry: AlterClientQuotasRequest.EntryData) -> QuotaEntity:
+    return quota_entity((part.entity_type, part.entity_name) for part in entry.entity)
+
+
+def _altered(verdicts: Verdicts) -> AlterClientQuotasResponse:
+    return AlterClientQuotasResponse(throttle_time_ms=0, entries=[
+        AlteredRow(error_code=int(refusal.code) if refusal else 0, error_message=refusal.message if refusal else None,
+                   entity=_parts(AlteredRow, entity)) for entity, refusal in verdicts.items()])
+
+
+def _parts(row: Any, entity: QuotaEntity) -> list[Any]:
+    return [row.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+
+
+forwarded(AlterClientQuotasRequest, _alter, refuse_quotas)
 
 
 @handles(DescribeClientQuotasRequest)
-def describe_client_quotas(ctx: Context, request: Any) -> DescribeClientQuotasResponse:
-    """What this broker knows of."""
-    return describe_quotas(ctx.broker.image, request)
+def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+    """Describe the quotas that this broker has replayed; if the filter is refused, the entries are null."""
+    components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
+    try:
+        found = describe_quotas(ctx.node.image, components, request.strict)
+    except KafkaError as refusal:
+        return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=int(refusal.code),
+                                            error_message=refusal.message, entries=None)
+    return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=0, error_message="", entries=[
+        DescribedRow(entity=_parts(DescribedRow, entity),
+                     values=[DescribedRow.ValueData(key=key, value=value) for key, value in quotas.items()])
+        for entity, quotas in found])

@@ -1,30 +1,24 @@
-"""AlterClientQuotas and DescribeClientQuotas: what may be promised to whom, and who was promised what.
+"""AlterClientQuotas and DescribeClientQuotas: which entity may have which quota, and which quotas are set.
 
-A quota belongs to an entity: a user, a client id, both, or an IP address; a name of None is the default of its type,
-which counts for everybody without a quota of their own. Which one counts for a client is broker/quotas/throttling.py's.
+A quota belongs to an entity: a user, a client id, both, or an IP address; a name of None is the default of its type, which
+counts for every entity of this type that has no quota of its own. broker/quotas/throttling.py finds the one that counts for
+a client.
 
 Owns: alter_quotas(), describe_quotas(). They read the image; the first makes records, neither changes anything.
-Invariants: I-QUOTA-1 an entity is answered once; what is wrong with one is no matter of the others.
+Invariants: I-QUOTA-1 each entity is answered once; a refusal of one entity does not touch the others.
 What Kafka does differently: an ip may be any name that its resolver knows, where here it is an address or `localhost`;
-answers come in the order of a hash table. Like Kafka's, an entity that is named twice is refused only from the second
-time on: what was asked for it first is done.
+answers come in the order of a hash table. As in Kafka, an entity that is named twice is refused only from the second time
+on: its first alteration is done.
 Source: ClientQuotaControlManager, ClientQuotasImage, QuotaConfig; KIP-546, KIP-599, KIP-612.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
 
-from kafka.protocol.admin import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
-)
-
-from minikafka.broker.metadata.image import MetadataImage, QuotaEntity, quota_entity
+from minikafka.broker.metadata.image import MetadataImage, QuotaEntity
 from minikafka.broker.metadata.records import ClientQuotaRecord, MetadataRecord, QuotaEntityData
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -43,41 +37,32 @@ EXACT, DEFAULT, SPECIFIED = 0, 1, 2         # match types of a filter
 # --- altering -----------------------------------------------------------------------------------------------------
 
 
-def alter_quotas(image: MetadataImage,
-                 request: AlterClientQuotasRequest) -> tuple[list[MetadataRecord], AlterClientQuotasResponse]:
-    """Decide on a decoded AlterClientQuotasRequest: the records to commit, and the answer for afterwards."""
-    verdicts: dict[QuotaEntity, KafkaError | None] = {}
+@dataclass(frozen=True, slots=True)
+class QuotaAlteration:
+    """The new quotas of one entity, as (name, value); None removes the quota."""
+
+    entity: QuotaEntity
+    quotas: tuple[tuple[str, float | None], ...]
+
+
+Verdicts = dict[QuotaEntity, KafkaError | None]             # None: done
+
+
+def alter_quotas(image: MetadataImage, requested: Sequence[QuotaAlteration]) -> tuple[list[MetadataRecord], Verdicts]:
+    """Return the records of the quotas that change, and a verdict for each entity."""
+    verdicts: Verdicts = {}
     records: list[MetadataRecord] = []
-    for entry in request.entries:
-        entity = entity_of(entry)
-        keys = [op.key for op in entry.ops]
-        if entity in verdicts or len(set(keys)) < len(keys):
-            verdicts[entity] = _invalid(f"Ignoring duplicate entity {_shown(entity)}")
+    for wanted in requested:
+        quotas = dict(wanted.quotas)
+        if wanted.entity in verdicts or len(quotas) < len(wanted.quotas):
+            verdicts[wanted.entity] = _invalid(f"Ignoring duplicate entity {_shown(wanted.entity)}")
             continue
         try:
-            records += _alter(image, entity, {op.key: None if op.remove else op.value for op in entry.ops})
-            verdicts[entity] = None
-        except KafkaError as refused:
-            verdicts[entity] = refused
-    return [] if request.validate_only else records, _response(verdicts)
-
-
-def refuse_quotas(request: AlterClientQuotasRequest, code: Err) -> AlterClientQuotasResponse:
-    """One error for every entity."""
-    return _response({entity_of(entry): KafkaError(code) for entry in request.entries})
-
-
-def entity_of(entry: Any) -> QuotaEntity:
-    """The entity of one entry of a request."""
-    return quota_entity((part.entity_type, part.entity_name) for part in entry.entity)
-
-
-def _response(verdicts: Mapping[QuotaEntity, KafkaError | None]) -> AlterClientQuotasResponse:
-    row = AlterClientQuotasResponse.EntryData
-    return AlterClientQuotasResponse(throttle_time_ms=0, entries=[
-        row(error_code=int(refused.code) if refused else 0, error_message=refused.message if refused else None,
-            entity=[row.EntityData(entity_type=kind, entity_name=name) for kind, name in entity])
-        for entity, refused in verdicts.items()])
+            records += _alter(image, wanted.entity, quotas)
+            verdicts[wanted.entity] = None
+        except KafkaError as refusal:
+            verdicts[wanted.entity] = refusal
+    return records, verdicts
 
 
 def _shown(entity: QuotaEntity) -> str:
@@ -86,7 +71,7 @@ def _shown(entity: QuotaEntity) -> str:
 
 
 def _alter(image: MetadataImage, entity: QuotaEntity, wanted: dict[str, float | None]) -> list[MetadataRecord]:
-    """The records of what changes; raises KafkaError in Kafka's words."""
+    """Return the records of the quotas that change; KafkaError in Kafka's words if one is refused."""
     allowed = _keys_for(entity)
     present = image.client_quotas.get(entity, {})
     parts = tuple(QuotaEntityData(kind, name) for kind, name in entity)
@@ -102,7 +87,7 @@ def _alter(image: MetadataImage, entity: QuotaEntity, wanted: dict[str, float | 
 
 
 def _keys_for(entity: QuotaEntity) -> tuple[str, ...]:
-    """The quotas that this entity may have."""
+    """Return the names of the quotas that this entity may have; KafkaError if there is no such entity."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
     for kind, name in entity:
@@ -121,7 +106,7 @@ def _keys_for(entity: QuotaEntity) -> tuple[str, ...]:
 
 
 def is_address(name: str | None) -> bool:
-    """Whether a quota can be given to this host; None is the default of all."""
+    """Return whether this IP address can have a quota; None is the default of all addresses."""
     try:
         return name in (None, "localhost") or ip_address(str(name)) is not None
     except ValueError:
@@ -149,38 +134,42 @@ def _invalid(text: str) -> KafkaError:
 # --- describing ---------------------------------------------------------------------------------------------------
 
 
-def describe_quotas(image: MetadataImage, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
-    """The entities that a filter finds; no entries at all (null) if the filter is refused."""
-    try:
-        exact, specified = _filter(request.components)
-    except KafkaError as refused:
-        return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=int(refused.code),
-                                            error_message=refused.message, entries=None)
-    row = DescribeClientQuotasResponse.EntryData
-    return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=0, error_message="", entries=[
-        row(entity=[row.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
-            values=[row.ValueData(key=key, value=value) for key, value in quotas.items()])
-        for entity, quotas in image.client_quotas.items()
-        if _matches(dict(entity), exact, specified, request.strict)])
+@dataclass(frozen=True, slots=True)
+class FilterComponent:
+    """What an entity must have to be found: a part of type `kind` whose name is EXACT, the DEFAULT, or any (SPECIFIED)."""
+
+    kind: str
+    match_type: int
+    match: str | None
 
 
-def _filter(components: list[Any]) -> tuple[dict[str, str | None], set[str]]:
-    """(types with the name they must have, types that must be there whatever their name)."""
+def describe_quotas(image: MetadataImage, components: Sequence[FilterComponent],
+                    strict: bool) -> list[tuple[QuotaEntity, dict[str, float]]]:
+    """Return the entities that a filter finds, with their quotas; KafkaError if the filter is refused.
+
+    `strict`: an entity with parts that the filter does not name is not found.
+    """
+    exact, specified = _filter(components)
+    return [(entity, quotas) for entity, quotas in image.client_quotas.items()
+            if _matches(dict(entity), exact, specified, strict)]
+
+
+def _filter(components: Sequence[FilterComponent]) -> tuple[dict[str, str | None], set[str]]:
+    """Return (types with the name they must have, types that must be there whatever their name)."""
     exact: dict[str, str | None] = {}
     specified: set[str] = set()
     for c in components:
-        kind = c.entity_type
-        if not kind:
+        if not c.kind:
             raise _invalid("Invalid empty entity type.")
-        if kind in exact or kind in specified:
-            raise _invalid(f"Entity type {kind} cannot appear more than once in the filter.")
-        if kind not in (USER, CLIENT_ID, IP):
-            raise KafkaError(Err.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
+        if c.kind in exact or c.kind in specified:
+            raise _invalid(f"Entity type {c.kind} cannot appear more than once in the filter.")
+        if c.kind not in (USER, CLIENT_ID, IP):
+            raise KafkaError(Err.UNSUPPORTED_VERSION, f"Unsupported entity type {c.kind}")
         _check_match(c.match_type, c.match)
         if c.match_type == SPECIFIED:
-            specified.add(kind)
+            specified.add(c.kind)
         else:
-            exact[kind] = c.match
+            exact[c.kind] = c.match
     if IP in (types := {*exact, *specified}) and len(types) > 1:
         raise _invalid("Invalid entity filter component combination. IP filter component should not be used with user "
                        "or clientId filter component.")

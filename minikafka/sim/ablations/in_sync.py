@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any
+from dataclasses import replace
 
 from minikafka.broker.controller import alter_partition
+from minikafka.broker.controller.alter_partition import Member, Proposal
 from minikafka.broker.controller.controller import Controller
 from minikafka.broker.controller.shell.active_controller import ActiveController
-from minikafka.broker.metadata.image import Broker, MetadataImage
+from minikafka.broker.metadata.image import Broker, MetadataImage, Partition
 from minikafka.broker.replication import replica
 from minikafka.broker.replication.effects import Effect
 from minikafka.broker.replication.isr import Follower
@@ -51,8 +52,8 @@ def expands_below_epoch_start() -> AbstractContextManager[object]:
 @ablation("15, 16", "a member of a proposed ISR is known by its id alone (before KIP-903)",
           falls="I2 I3 I4 lost-write", script="a7_empty_disk_rejoins")
 def ignores_broker_epochs() -> AbstractContextManager[object]:
-    def eligible(image: MetadataImage, member: Any) -> bool:
-        broker = image.brokers.get(member.broker_id)
+    def eligible(image: MetadataImage, member: Member) -> bool:
+        broker = image.brokers.get(member.broker)
         return broker is not None and broker.active
 
     return replaced(alter_partition, "_eligible", eligible)
@@ -79,9 +80,9 @@ def counts_on_leaving_brokers() -> AbstractContextManager[object]:
 def ignores_partition_epochs() -> AbstractContextManager[object]:
     validate = alter_partition._validate
 
-    def blind(image: MetadataImage, broker: int, partition: Any, proposal: Any) -> Err:
+    def blind(image: MetadataImage, broker: int, partition: Partition | None, proposal: Proposal) -> Err:
         if partition is not None:
-            proposal.partition_epoch = partition.partition_epoch
+            proposal = replace(proposal, partition_epoch=partition.partition_epoch)
         return validate(image, broker, partition, proposal)
 
     return replaced(alter_partition, "_validate", blind)

@@ -1,26 +1,65 @@
 """AlterUserScramCredentials, decided by the controller, and DescribeUserScramCredentials, answered by any broker.
 
-Owns: the registration of the two. Source: KafkaApis.handleDescribeUserScramCredentialsRequest, ControllerApis; KIP-554.
+Owns: the way between the wire and broker/compat/scram.py.
+Source: KafkaApis.handleDescribeUserScramCredentialsRequest, ControllerApis; KIP-554.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.admin import (
     AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
 
-from minikafka.broker.compat.scram import alter_scram, describe_scram, refuse_scram
+from minikafka.broker.compat.scram import ScramDeletion, ScramUpsertion, Verdicts, alter_scram, describe_scram
 from minikafka.broker.controller.api.forwarding import forwarded
+from minikafka.broker.controller.controller import Controller, Records
+from minikafka.broker.metadata.records import UserScramCredentialRecord
 from minikafka.broker.server.registry import Context, handles
+from minikafka.protocol.errors import Err, KafkaError
 
-forwarded(AlterUserScramCredentialsRequest, lambda ctx, core, request: alter_scram(core.image, request), refuse_scram)
+AlteredRow = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
+DescribedRow = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
+
+
+def _alter(ctx: Context, controller: Controller,
+           request: AlterUserScramCredentialsRequest) -> tuple[Records, AlterUserScramCredentialsResponse]:
+    records, verdicts = alter_scram(
+        controller.image, [ScramDeletion(d.name, d.mechanism) for d in request.deletions],
+        [ScramUpsertion(u.name, u.mechanism, u.iterations, bytes(u.salt), bytes(u.salted_password))
+         for u in request.upsertions])
+    return records, _altered(verdicts)
+
+
+def refuse_scram(request: AlterUserScramCredentialsRequest, code: Err) -> AlterUserScramCredentialsResponse:
+    """Return the response that has one error for every user."""
+    return _altered({one.name: KafkaError(code) for one in [*request.deletions, *request.upsertions]})
+
+
+def _altered(verdicts: Verdicts) -> AlterUserScramCredentialsResponse:
+    return AlterUserScramCredentialsResponse(throttle_time_ms=0, results=[
+        AlteredRow(user=name, error_code=int(refusal.code) if refusal else 0,
+                   error_message=refusal.message if refusal and refusal.code is not Err.UNKNOWN_SERVER_ERROR else None)
+        for name, refusal in verdicts.items()])
+
+
+forwarded(AlterUserScramCredentialsRequest, _alter, refuse_scram)
 
 
 @handles(DescribeUserScramCredentialsRequest)
-def describe_user_scram_credentials(ctx: Context, request: Any) -> DescribeUserScramCredentialsResponse:
-    """What this broker knows of."""
-    return describe_scram(ctx.broker.image, request)
+def describe_user_scram_credentials(
+        ctx: Context, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
+    """Describe the credentials that this broker has replayed: mechanisms and iterations only (I-SCRAM-2)."""
+    users = describe_scram(ctx.node.image, [user.name for user in request.users or []])
+    return DescribeUserScramCredentialsResponse(throttle_time_ms=0, error_code=0, error_message="", results=[
+        _described(name, credentials) for name, credentials in users])
+
+
+def _described(name: str, credentials: list[UserScramCredentialRecord] | KafkaError) -> DescribedRow:
+    if isinstance(credentials, KafkaError):
+        return DescribedRow(user=name, error_code=int(credentials.code), error_message=credentials.message,
+                            credential_infos=[])
+    infos = [DescribedRow.CredentialInfo(mechanism=c.mechanism, iterations=c.iterations) for c in credentials]
+    return DescribedRow(user=name, error_code=0, error_message="", credential_infos=infos)

@@ -1,8 +1,8 @@
-"""Access lists, SASL and delegation tokens on a cluster that has none of them: every question is answered, with a no.
+"""Access lists, SASL and delegation tokens on a cluster that has none of them: every request is answered, with a refusal.
 
-A client that asks hears that there is no authorizer (SECURITY_DISABLED), or that this listener wants no handshake
-(ILLEGAL_SASL_STATE), or that who has not logged in can have no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED); were the
-APIs not served, it could only guess why the connection closed.
+The client learns that there is no authorizer (SECURITY_DISABLED), that this listener takes no handshake
+(ILLEGAL_SASL_STATE), or that a client which has not logged in gets no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED). If the
+APIs were not served, the client would only see that the connection closes.
 
 Owns: nothing. Invariants: I-OFF-SEC-1 nothing here changes anything.
 What Kafka does differently: nothing, as long as it has no authorizer and the listener is PLAINTEXT.
@@ -13,7 +13,6 @@ KIP-48, KIP-140, KIP-152.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kafka.protocol.admin import (
     CreateAclsRequest,
@@ -46,17 +45,17 @@ from minikafka.protocol.errors import Err
 
 NO = {"error_code": int(Err.SECURITY_DISABLED), "error_message": "No Authorizer is configured."}
 NO_TOKEN = int(Err.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-UNKNOWN = 0         # in every one of the enumerations of access lists
+UNKNOWN = 0         # in each enumeration of access lists
 
 
 def _refuse_unknown(kinds: Iterable[int]) -> None:
-    """Kafka cannot even read a request for what it calls unknown itself, and hangs up."""
+    """Close the connection if an enumeration has the value UNKNOWN: Kafka cannot parse such a request, and closes it too."""
     if UNKNOWN in kinds:
         raise CloseConnection("an access list with UNKNOWN elements")
 
 
 @handles(DescribeAclsRequest)
-def describe_acls(ctx: Context, request: Any) -> DescribeAclsResponse:
+def describe_acls(ctx: Context, request: DescribeAclsRequest) -> DescribeAclsResponse:
     _refuse_unknown([request.resource_type_filter, request.pattern_type_filter, request.operation,
                      request.permission_type])
     return DescribeAclsResponse(throttle_time_ms=0, error_code=NO["error_code"], resources=[],
@@ -64,7 +63,7 @@ def describe_acls(ctx: Context, request: Any) -> DescribeAclsResponse:
 
 
 @handles(CreateAclsRequest)
-def create_acls(ctx: Context, request: Any) -> CreateAclsResponse:
+def create_acls(ctx: Context, request: CreateAclsRequest) -> CreateAclsResponse:
     for acl in request.creations:
         _refuse_unknown([acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type])
     return CreateAclsResponse(throttle_time_ms=0, results=[
@@ -72,7 +71,7 @@ def create_acls(ctx: Context, request: Any) -> CreateAclsResponse:
 
 
 @handles(DeleteAclsRequest)
-def delete_acls(ctx: Context, request: Any) -> DeleteAclsResponse:
+def delete_acls(ctx: Context, request: DeleteAclsRequest) -> DeleteAclsResponse:
     for one in request.filters:
         _refuse_unknown([one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type])
     return DeleteAclsResponse(throttle_time_ms=0, filter_results=[
@@ -80,20 +79,20 @@ def delete_acls(ctx: Context, request: Any) -> DeleteAclsResponse:
 
 
 @handles(SaslHandshakeRequest)
-def sasl_handshake(ctx: Context, request: Any) -> SaslHandshakeResponse:
+def sasl_handshake(ctx: Context, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     return SaslHandshakeResponse(error_code=int(Err.ILLEGAL_SASL_STATE), mechanisms=[])
 
 
 @handles(SaslAuthenticateRequest)
-def sasl_authenticate(ctx: Context, request: Any) -> SaslAuthenticateResponse:
+def sasl_authenticate(ctx: Context, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
         error_code=int(Err.ILLEGAL_SASL_STATE), auth_bytes=b"", session_lifetime_ms=0,
         error_message="SaslAuthenticate request received after successful authentication")
 
 
 @handles(CreateDelegationTokenRequest)
-def create_delegation_token(ctx: Context, request: Any) -> CreateDelegationTokenResponse:
-    """In the name of whom it was asked for, or of the asker."""
+def create_delegation_token(ctx: Context, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
+    """Refuse a token; the response names the owner that the request names, or the client's own principal."""
     kind, name, code = request.owner_principal_type, request.owner_principal_name, NO_TOKEN
     if not name or kind is None:
         kind, name, code = "User", ANONYMOUS, int(Err.UNKNOWN_SERVER_ERROR) if name else NO_TOKEN
@@ -104,15 +103,15 @@ def create_delegation_token(ctx: Context, request: Any) -> CreateDelegationToken
 
 
 @handles(RenewDelegationTokenRequest)
-def renew_delegation_token(ctx: Context, request: Any) -> RenewDelegationTokenResponse:
+def renew_delegation_token(ctx: Context, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
     return RenewDelegationTokenResponse(error_code=NO_TOKEN, expiry_timestamp_ms=-1, throttle_time_ms=0)
 
 
 @handles(ExpireDelegationTokenRequest)
-def expire_delegation_token(ctx: Context, request: Any) -> ExpireDelegationTokenResponse:
+def expire_delegation_token(ctx: Context, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
     return ExpireDelegationTokenResponse(error_code=NO_TOKEN, expiry_timestamp_ms=-1, throttle_time_ms=0)
 
 
 @handles(DescribeDelegationTokenRequest)
-def describe_delegation_token(ctx: Context, request: Any) -> DescribeDelegationTokenResponse:
+def describe_delegation_token(ctx: Context, request: DescribeDelegationTokenRequest) -> DescribeDelegationTokenResponse:
     return DescribeDelegationTokenResponse(error_code=NO_TOKEN, tokens=[], throttle_time_ms=0)

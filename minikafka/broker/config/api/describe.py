@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 
-from minikafka.broker.config.definition import TYPE_IDS, Config, to_text
+from minikafka.broker.config.definition import TYPE_IDS, Config, Value, to_text
 from minikafka.broker.config.effective import (
     DEFAULT,
     DYNAMIC_BROKER,
@@ -39,8 +38,8 @@ Synonym = Row.DescribeConfigsSynonym
 
 
 @handles(DescribeConfigsRequest)
-def describe_configs(ctx: Context, request: Any) -> DescribeConfigsResponse:
-    """Each resource's configurations, or its error, one by one; a kind that nobody knows spoils the request."""
+def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """Return the configurations or the error of each resource; one resource of an unknown type fails the whole request."""
     if any(resource.resource_type not in _RESOURCES for resource in request.resources):
         results = [Result(error_code=int(Err.INVALID_REQUEST), error_message=TEXTS[Err.INVALID_REQUEST], configs=[],
                           resource_type=r.resource_type, resource_name=r.resource_name)
@@ -50,7 +49,8 @@ def describe_configs(ctx: Context, request: Any) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 
-def _describe(ctx: Context, resource: Any, request: Any) -> Any:
+def _describe(ctx: Context, resource: DescribeConfigsRequest.DescribeConfigsResource,
+              request: DescribeConfigsRequest) -> Result:
     code, text, rows = Err.NONE, "", []
     try:
         found = _RESOURCES[resource.resource_type](ctx, resource.resource_name)
@@ -65,19 +65,19 @@ def _describe(ctx: Context, resource: Any, request: Any) -> Any:
                   resource_name=resource.resource_name, configs=rows)
 
 
-Found = tuple[Config, Any, list[Entry], bool]       # configuration, typed value, where from, read-only
+Found = tuple[Config, Value, list[Entry], bool]     # configuration, typed value, the places that give one, read-only
 
 
 def _topic(ctx: Context, name: str) -> list[Found]:
     check_name(name)
-    image, broker = ctx.broker.image, ctx.broker.config
+    image, broker = ctx.node.image, ctx.node.config
     if name not in image.topics:
         raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
     found: list[Found] = []
     for config in TOPIC_CONFIGS.values():
         entries = resolve_topic(image, broker, name, config)
         value = effective(config, entries)
-        if entries and entries[0].source == DYNAMIC_TOPIC:      # shown as it is understood, not as it was typed
+        if entries and entries[0].source == DYNAMIC_TOPIC:      # shown as parsed, not as the client wrote it
             entries[0] = entries[0]._replace(value=to_text(value))
         if entries or not config.internal:
             found.append((config, value, entries, False))
@@ -87,7 +87,7 @@ def _topic(ctx: Context, name: str) -> list[Found]:
 def _group(ctx: Context, name: str) -> list[Found]:
     if not name:
         raise KafkaError(Err.INVALID_REQUEST, "Group name must not be empty")
-    image, broker = ctx.broker.image, ctx.broker.config
+    image, broker = ctx.node.image, ctx.node.config
     return [_given(config, image.configs.get((GROUP, name), {}), DYNAMIC_GROUP,
                    resolve_topic(image, broker, None, config) or [Entry(config.name, config.default_text, DEFAULT)])
             for config in GROUP_CONFIGS.values()]
@@ -96,12 +96,12 @@ def _group(ctx: Context, name: str) -> list[Found]:
 def _metrics(ctx: Context, name: str) -> list[Found]:
     if not name:
         raise KafkaError(Err.INVALID_REQUEST, "Client metrics subscription name must not be empty")
-    own = ctx.broker.image.configs.get((CLIENT_METRICS, name), {})
+    own = ctx.node.image.configs.get((CLIENT_METRICS, name), {})
     return [_given(config, own, DYNAMIC_METRICS, []) for config in METRICS_CONFIGS.values()]
 
 
 def _given(config: Config, own: dict[str, str], source: int, otherwise: list[Entry]) -> Found:
-    """What was set on the resource itself, as it is understood, before what it is otherwise."""
+    """Return a configuration with the value set on the resource itself, as parsed, before the entries of other places."""
     if config.name not in own:
         return config, effective(config, otherwise), otherwise, False
     value = config.parse(own[config.name])
@@ -109,7 +109,7 @@ def _given(config: Config, own: dict[str, str], source: int, otherwise: list[Ent
 
 
 def _broker(ctx: Context, name: str) -> list[Found]:
-    image, broker = ctx.broker.image, ctx.broker.config
+    image, broker = ctx.node.image, ctx.node.config
     if not name:
         return [_known(key, value, DYNAMIC_DEFAULT_BROKER) for key, value in image.broker_configs(None).items()]
     _check_broker(ctx, name, " or empty string,")
@@ -124,7 +124,7 @@ def _broker(ctx: Context, name: str) -> list[Found]:
 
 
 def _known(name: str, value: str, source: int) -> Found:
-    """A configuration as it was set; what nobody knows is shown without its value, for it may be a secret."""
+    """Return a configuration as it was set. An unknown one is shown without its value, which may be a secret."""
     config = BROKER_CONFIGS.get(name) or Config(name, "UNKNOWN", None, "")
     return config, value, [Entry(name, value, source)], name not in BROKER_CONFIGS
 
@@ -132,8 +132,8 @@ def _known(name: str, value: str, source: int) -> Found:
 def _check_broker(ctx: Context, name: str, alternative: str = "") -> None:
     if not re.fullmatch(r"[+-]?\d+", name):
         raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != ctx.broker.node_id:
-        raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.broker.node_id}{alternative} but "
+    if int(name) != ctx.node.node_id:
+        raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node.node_id}{alternative} but "
                          f"received {name}")
 
 
@@ -148,7 +148,7 @@ _RESOURCES: dict[int, Callable[[Context, str], list[Found]]] = {
     TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker, BROKER_LOGGER: _loggers, CLIENT_METRICS: _metrics, GROUP: _group}
 
 
-def _row(config: Config, value: Any, entries: list[Entry], request: Any, read_only: bool) -> Any:
+def _row(config: Config, value: Value, entries: list[Entry], request: DescribeConfigsRequest, read_only: bool) -> Row:
     synonyms = [Synonym(name=e.name, value=None if config.sensitive else e.value, source=e.source) for e in entries]
     return Row(name=config.name, value=None if config.sensitive else to_text(value), read_only=read_only,
                config_source=entries[0].source if entries else DEFAULT, is_sensitive=config.sensitive,

@@ -1,32 +1,27 @@
 """AlterPartitionReassignments and ListPartitionReassignments: what is checked, in which order, in which words.
 
-Owns: the answers to both. How a reassignment runs is in broker/controller/reassignment_steps.py.
+Owns: the verdicts on both. How a reassignment runs is in broker/controller/reassignment_steps.py.
 Invariants: I-MOVE-3 partitions of a request are answered one by one, each as the image was before the request.
 Source: ReplicationControlManager.alterPartitionReassignments, listPartitionReassignments; KIP-455, KIP-860 (version 1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ListPartitionReassignmentsResponse
 
 from minikafka.broker.controller.admin.create_topics import check_assignment
+from minikafka.broker.controller.admin.verdicts import PartitionVerdict, TopicPartitionVerdicts
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas, reverted, towards
 from minikafka.broker.metadata.image import MetadataImage, Partition
 from minikafka.broker.metadata.records import MetadataRecord, PartitionChangeRecord
 from minikafka.protocol.errors import Err, KafkaError
 
-TopicResult = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
-Result = TopicResult.ReassignablePartitionResponse
-Ongoing = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 Change = Callable[[Partition, Assignment, Replicas | None], PartitionChangeRecord | None]
 
 
 @dataclass(frozen=True)
-class Mover:
+class ReassignmentContext:
     """What a reassignment needs of the controller: its image, records, and a setting of the topic."""
 
     image: MetadataImage
@@ -34,87 +29,71 @@ class Mover:
     unclean_allowed: Callable[[str], bool]
 
 
-def alter_reassignments(mover: Mover, request: Any) -> tuple[list[MetadataRecord], AlterPartitionReassignmentsResponse]:
-    """Decide on a decoded AlterPartitionReassignmentsRequest; null replicas cancel."""
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """The replicas that a partition is to have; None cancels the reassignment that is under way."""
+
+    partition: int
+    replicas: Replicas | None
+
+
+def alter_reassignments(
+        ctx: ReassignmentContext, requested: Sequence[tuple[str, Sequence[Reassignment]]],
+        allow_replication_factor_change: bool) -> tuple[list[MetadataRecord], TopicPartitionVerdicts]:
+    """Return the records that begin or cancel reassignments, and a verdict for each partition requested, by topic."""
     records: list[MetadataRecord] = []
     topics = []
-    for topic in request.topics:
-        results = []
-        for wanted in topic.partitions:
+    for topic, reassignments in requested:
+        verdicts = []
+        for wanted in reassignments:
             try:
-                record = _alter(mover, topic.name, wanted, request.allow_replication_factor_change)
-            except KafkaError as refused:
-                results.append(_result(wanted, refused.code, refused.message))
+                record = _alter(ctx, topic, wanted, allow_replication_factor_change)
+            except KafkaError as refusal:
+                verdicts.append(PartitionVerdict(wanted.partition, refusal))
             else:
                 records += [record] if record else []
-                results.append(_result(wanted, Err.NONE, None))
-        topics.append(TopicResult(name=topic.name, partitions=results))
-    return records, AlterPartitionReassignmentsResponse(
-        throttle_time_ms=0, error_code=0, responses=topics, error_message=None if request.topics else "",
-        allow_replication_factor_change=request.allow_replication_factor_change or not request.topics)
+                verdicts.append(PartitionVerdict(wanted.partition))
+        topics.append((topic, verdicts))
+    return records, topics
 
 
-def refuse_reassignments(request: Any, code: Err) -> AlterPartitionReassignmentsResponse:
-    """One error, without a text, for everything that was asked."""
-    topics = [TopicResult(name=t.name, partitions=[_result(p, code, None) for p in t.partitions])
-              for t in request.topics]
-    return AlterPartitionReassignmentsResponse(throttle_time_ms=0, error_code=int(code), error_message=None,
-                                               responses=topics, allow_replication_factor_change=True)
-
-
-def _result(wanted: Any, code: Err, text: str | None) -> Any:
-    if code is Err.NO_REASSIGNMENT_IN_PROGRESS:
-        text = None                             # the one refusal whose text is lost on the way in Kafka too
-    return Result(partition_index=wanted.partition_index, error_code=int(code), error_message=text)
-
-
-def _alter(mover: Mover, topic: str, wanted: Any, other_factor: bool) -> PartitionChangeRecord | None:
-    if topic not in mover.image.topics:
+def _alter(ctx: ReassignmentContext, topic: str, wanted: Reassignment,
+           other_factor: bool) -> PartitionChangeRecord | None:
+    if topic not in ctx.image.topics:
         raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
-    partition = mover.image.partition(topic, wanted.partition_index)
+    partition = ctx.image.partition(topic, wanted.partition)
     if partition is None:
-        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION,
-                         f"Unable to find partition {topic}:{wanted.partition_index}.")
+        raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{wanted.partition}.")
     if wanted.replicas is None:
-        return _cancel(mover, partition)
-    replicas = tuple(wanted.replicas)
-    check_assignment(mover.image, list(replicas), None)
+        return _cancel(ctx, partition)
+    check_assignment(ctx.image, wanted.replicas, None)
     factor = len(set(partition.replicas + partition.adding) - set(partition.removing))
-    if not other_factor and len(replicas) != factor:
+    if not other_factor and len(wanted.replicas) != factor:
         raise KafkaError(Err.INVALID_REPLICATION_FACTOR,
-                         f"The replication factor is changed from {factor} to {len(replicas)}")
-    return mover.change(partition, towards(partition, replicas), None)
+                         f"The replication factor is changed from {factor} to {len(wanted.replicas)}")
+    return ctx.change(partition, towards(partition, wanted.replicas), None)
 
 
-def _cancel(mover: Mover, partition: Partition) -> PartitionChangeRecord | None:
+def _cancel(ctx: ReassignmentContext, partition: Partition) -> PartitionChangeRecord | None:
     if not Assignment.of(partition).in_progress:
         raise KafkaError(Err.NO_REASSIGNMENT_IN_PROGRESS)
     assignment, isr, unclean = reverted(partition)
-    if unclean and not mover.unclean_allowed(partition.topic):
+    if unclean and not ctx.unclean_allowed(partition.topic):
         raise KafkaError(Err.INVALID_REPLICA_ASSIGNMENT,
                          f"Unable to revert partition assignment for {partition.topic}:{partition.index} because it "
                          "would require an unclean leader election.")
-    return mover.change(partition, assignment, isr)
+    return ctx.change(partition, assignment, isr)
 
 
-# --- ListPartitionReassignments --------------------------------------------------------------------------------
-
-def list_reassignments(image: MetadataImage, request: Any) -> ListPartitionReassignmentsResponse:
-    """What is under way, of everything (null topics) or of the partitions named; the others are left out."""
-    if request.topics is None:
-        asked = [(topic.name, list(topic.partitions)) for topic in image.topics.values()]
-    else:
-        asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    topics = []
-    for name, indexes in asked:
+def list_reassignments(image: MetadataImage, requested: Sequence[tuple[str, Sequence[int]]] | None,
+                       ) -> list[tuple[str, list[Partition]]]:
+    """Return the partitions that are being reassigned, by topic: of those in `requested`, or of all (None)."""
+    if requested is None:
+        requested = [(topic.name, list(topic.partitions)) for topic in image.topics.values()]
+    ongoing = []
+    for name, indexes in requested:
         found = [p for p in (image.partition(name, index) for index in indexes)
                  if p is not None and Assignment.of(p).in_progress]
         if found:
-            topics.append(Ongoing(name=name, partitions=[_ongoing(p) for p in found]))
-    return ListPartitionReassignmentsResponse(throttle_time_ms=0, error_code=0, error_message=None, topics=topics)
-
-
-def _ongoing(partition: Partition) -> Any:
-    return Ongoing.OngoingPartitionReassignment(
-        partition_index=partition.index, replicas=list(partition.replicas), adding_replicas=list(partition.adding),
-        removing_replicas=list(partition.removing))
+            ongoing.append((name, found))
+    return ongoing

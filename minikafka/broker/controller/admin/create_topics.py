@@ -14,11 +14,9 @@ Source: ControllerApis.createTopics, ReplicationControlManager.createTopics; KIP
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from kafka.protocol.admin import CreateTopicsResponse
+from typing import NamedTuple
 
 from minikafka.broker.config.definition import ConfigError, to_text
 from minikafka.broker.config.effective import (
@@ -34,7 +32,6 @@ from minikafka.broker.controller.placement import Random, place
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import (
     TOPIC_RESOURCE,
-    ZERO_UUID,
     ConfigRecord,
     MetadataRecord,
     PartitionRecord,
@@ -46,76 +43,94 @@ from minikafka.protocol.errors import Err, KafkaError
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 MAX_RECORDS = 10_000                    # written at once, topics and their configurations included
-SILENT = (Err.REQUEST_TIMED_OUT, Err.THROTTLING_QUOTA_EXCEEDED)         # refused without words, as in Kafka
-Result = CreateTopicsResponse.CreatableTopicResult
 
 
 @dataclass(frozen=True)
-class Creation:
-    """What creating topics needs to know and to draw: `new_id` makes topic ids, `rng` shuffles the placement."""
+class CreateTopicsContext:
+    """What creating topics needs of the controller. `new_id` makes topic ids; `rng` shuffles the placement; `charge` takes
+    a number of new partitions and raises KafkaError if the client's quota of changes is used up."""
 
     image: MetadataImage
     config: BrokerConfig
     rng: Random
     new_id: Callable[[], Uuid]
-    charge: Callable[[int], None] = lambda partitions: None     # raises where a quota of changes is used up
+    charge: Callable[[int], None] = lambda partitions: None
 
 
-def create_topics(ctx: Creation, request: Any) -> tuple[list[MetadataRecord], CreateTopicsResponse]:
-    """Decide on a decoded CreateTopicsRequest: the records to commit, and the answer for afterwards."""
-    counts = Counter(t.name for t in request.topics)
-    wanted = [t for t in request.topics if counts[t.name] == 1 and t.name != METADATA_TOPIC]
-    partitions = sum(_partitions_asked_for(ctx, t) for t in wanted)
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic as the client requests it; -1 stands for the default number of partitions or replicas."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    assignments: Sequence[tuple[int, Sequence[int]]] = ()       # (partition, brokers); empty: the controller places them
+    configs: Sequence[tuple[str, str | None]] = ()
+
+
+class ShownConfig(NamedTuple):
+    """One configuration of a new topic: its effective value, and the source of that value (a number of the wire)."""
+
+    name: str
+    value: str | None
+    source: int
+    sensitive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """A topic that is created once its records are committed."""
+
+    topic_id: Uuid
+    partitions: int
+    replication_factor: int
+    configs: list[ShownConfig]
+
+
+Verdicts = list[tuple[str, CreatedTopic | KafkaError]]          # by topic name
+
+
+def create_topics(ctx: CreateTopicsContext, requested: Sequence[NewTopic],
+                  validate_only: bool = False) -> tuple[list[MetadataRecord], Verdicts]:
+    """Return the records of the new topics, and a verdict for each name; no records if `validate_only` (I-TOPIC-3)."""
+    counts = Counter(topic.name for topic in requested)
+    wanted = [topic for topic in requested if counts[topic.name] == 1 and topic.name != METADATA_TOPIC]
+    partitions = sum(_requested_partitions(ctx, topic) for topic in wanted)
     if partitions > MAX_PARTITIONS_PER_REQUEST:
-        return [], _too_large(request, "Excessively large number of partitions per request.")
-    if partitions + sum(1 + len({c.name for c in t.configs}) for t in wanted) > MAX_RECORDS:
-        return [], _too_large(request, "Unable to perform excessively large batch operation.")
+        return [], _too_large(requested, "Excessively large number of partitions per request.")
+    if partitions + sum(1 + len({name for name, _ in topic.configs}) for topic in wanted) > MAX_RECORDS:
+        return [], _too_large(requested, "Unable to perform excessively large batch operation.")
     records: list[MetadataRecord] = []
-    results = []
+    verdicts: Verdicts = []
     for topic in wanted:
         try:
-            made, result = _create(ctx, topic)
-        except KafkaError as error:
-            results.append(_refusal(topic.name, error))
+            made, created = _create(ctx, topic)
+        except KafkaError as refusal:
+            verdicts.append((topic.name, refusal))
         else:
             records += made
-            results.append(result)
+            verdicts.append((topic.name, created))
     for name, count in counts.items():
         if count > 1:
-            results.append(_refusal(name, KafkaError(Err.INVALID_REQUEST, "Duplicate topic name.")))
+            verdicts.append((name, KafkaError(Err.INVALID_REQUEST, "Duplicate topic name.")))
         elif name == METADATA_TOPIC:
             text = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-            results.append(_refusal(name, KafkaError(Err.INVALID_REQUEST, text)))
-    return ([] if request.validate_only else records), _response(results)
+            verdicts.append((name, KafkaError(Err.INVALID_REQUEST, text)))
+    return ([] if validate_only else records), verdicts
 
 
-def _response(results: list[Any]) -> CreateTopicsResponse:
-    return CreateTopicsResponse(throttle_time_ms=0, topics=results)
+def _too_large(requested: Sequence[NewTopic], text: str) -> Verdicts:
+    return [(topic.name, KafkaError(Err.POLICY_VIOLATION, text)) for topic in requested]
 
 
-def _too_large(request: Any, text: str) -> CreateTopicsResponse:
-    return _response([_refusal(t.name, KafkaError(Err.POLICY_VIOLATION, text)) for t in request.topics])
-
-
-def _refusal(name: str, error: KafkaError) -> Any:
-    text = None if error.code in SILENT else error.message
-    return Result(name=name, topic_id=ZERO_UUID, error_code=int(error.code), error_message=text,
-                  topic_config_error_code=0, num_partitions=-1, replication_factor=-1, configs=[])
-
-
-def timed_out(request: Any) -> CreateTopicsResponse:
-    """The answer when the time was over before the records were committed."""
-    return _response([_refusal(t.name, KafkaError(Err.REQUEST_TIMED_OUT)) for t in request.topics])
-
-
-def _partitions_asked_for(ctx: Creation, topic: Any) -> int:
+def _requested_partitions(ctx: CreateTopicsContext, topic: NewTopic) -> int:
     if topic.assignments:
         return len(topic.assignments)
-    return topic.num_partitions if topic.num_partitions > 0 else ctx.config["num.partitions"]
+    return topic.partitions if topic.partitions > 0 else ctx.config["num.partitions"]
 
 
-def _create(ctx: Creation, topic: Any) -> tuple[list[MetadataRecord], Any]:
-    """The records and result of one topic; raises KafkaError in Kafka's words."""
+def _create(ctx: CreateTopicsContext, topic: NewTopic) -> tuple[list[MetadataRecord], CreatedTopic]:
+    """Return the records and the verdict of one topic; KafkaError in Kafka's words if it is refused."""
     _check_new_name(ctx.image, topic.name)
     configs = _checked_configs(ctx, topic)
     assignment = _manual(ctx.image, topic) if topic.assignments else _automatic(ctx, topic)
@@ -124,9 +139,7 @@ def _create(ctx: Creation, topic: Any) -> tuple[list[MetadataRecord], Any]:
     records: list[MetadataRecord] = [TopicRecord(topic.name, topic_id)]
     records += [ConfigRecord(TOPIC_RESOURCE, topic.name, name, value) for name, value in configs.items()]
     records += [new_partition(ctx.image, topic_id, index, replicas) for index, replicas in enumerate(assignment)]
-    return records, Result(
-        name=topic.name, topic_id=topic_id, error_code=0, error_message=None, topic_config_error_code=0,
-        num_partitions=len(assignment), replication_factor=len(assignment[0]), configs=_shown_configs(ctx, configs))
+    return records, CreatedTopic(topic_id, len(assignment), len(assignment[0]), _shown_configs(ctx, configs))
 
 
 def _check_new_name(image: MetadataImage, name: str) -> None:
@@ -139,11 +152,11 @@ def _check_new_name(image: MetadataImage, name: str) -> None:
 
 # --- configuration ---------------------------------------------------------------------------------------------
 
-def _checked_configs(ctx: Creation, topic: Any) -> dict[str, str]:
-    nulls = [c.name for c in topic.configs if c.value is None]
+def _checked_configs(ctx: CreateTopicsContext, topic: NewTopic) -> dict[str, str]:
+    nulls = [name for name, value in topic.configs if value is None]
     if nulls:
         raise KafkaError(Err.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
-    configs = {c.name: c.value for c in topic.configs}          # the last of a repeated name wins
+    configs = {name: value for name, value in topic.configs if value is not None}    # the last of a repeated name wins
     try:
         validate_topic_configs(configs, ctx.config)
     except ConfigError as error:
@@ -151,7 +164,7 @@ def _checked_configs(ctx: Creation, topic: Any) -> dict[str, str]:
     return configs
 
 
-def _shown_configs(ctx: Creation, configs: dict[str, str]) -> list[Any]:
+def _shown_configs(ctx: CreateTopicsContext, configs: dict[str, str]) -> list[ShownConfig]:
     shown = []
     for name in sorted(TOPIC_CONFIGS):
         config = TOPIC_CONFIGS[name]
@@ -161,22 +174,21 @@ def _shown_configs(ctx: Creation, configs: dict[str, str]) -> list[Any]:
         value, source = to_text(effective(config, entries)), entries[0].source if entries else DEFAULT
         if name in configs:
             value, source = configs[name], DYNAMIC_TOPIC
-        shown.append(Result.CreatableTopicConfigs(name=name, value=value, read_only=False, config_source=source,
-                                                  is_sensitive=config.sensitive))
+        shown.append(ShownConfig(name, value, source, config.sensitive))
     return shown
 
 
 # --- replicas --------------------------------------------------------------------------------------------------
 
-def new_partition(image: MetadataImage, topic_id: Uuid, index: int, replicas: list[int]) -> PartitionRecord:
-    """The record of a new partition; some replica must be active."""
+def new_partition(image: MetadataImage, topic_id: Uuid, index: int, replicas: Sequence[int]) -> PartitionRecord:
+    """Return the record of a new partition; some replica must be active."""
     isr = tuple(r for r in replicas if image.is_active(r))
     directories = tuple(image.new_directory(r) for r in replicas)
     return PartitionRecord(index, topic_id, tuple(replicas), isr, leader=isr[0], directories=directories)
 
 
-def _automatic(ctx: Creation, topic: Any) -> list[list[int]]:
-    factor, count = topic.replication_factor, topic.num_partitions
+def _automatic(ctx: CreateTopicsContext, topic: NewTopic) -> list[list[int]]:
+    factor, count = topic.replication_factor, topic.partitions
     if factor < -1 or factor == 0:
         raise KafkaError(Err.INVALID_REPLICATION_FACTOR,
                          "Replication factor must be larger than 0, or -1 to use the default value.")
@@ -188,7 +200,8 @@ def _automatic(ctx: Creation, topic: Any) -> list[list[int]]:
 
 
 def place_active(image: MetadataImage, count: int, factor: int, rng: Random) -> list[list[int]]:
-    """Replicas of `count` partitions, each with a live one; INVALID_REPLICATION_FACTOR in Kafka's words."""
+    """Return the replicas of `count` new partitions, an active one in each; KafkaError INVALID_REPLICATION_FACTOR if
+    there are too few brokers."""
     prefix = f"Unable to replicate the partition {factor} time(s): "
     try:
         assignment = place([image.brokers[b] for b in sorted(image.brokers)], count, factor, rng)
@@ -200,15 +213,14 @@ def place_active(image: MetadataImage, count: int, factor: int, rng: Random) -> 
     return assignment
 
 
-def _manual(image: MetadataImage, topic: Any) -> list[list[int]]:
-    for number, name in ((topic.replication_factor, "replication factor"), (topic.num_partitions, "numPartitions")):
+def _manual(image: MetadataImage, topic: NewTopic) -> list[Sequence[int]]:
+    for number, name in ((topic.replication_factor, "replication factor"), (topic.partitions, "numPartitions")):
         if number != -1:
             raise KafkaError(Err.INVALID_REQUEST,
                              f"A manual partition assignment was specified, but {name} was not set to -1.")
-    given: dict[int, list[int]] = {}
+    given: dict[int, Sequence[int]] = {}
     factor: int | None = None
-    for part in topic.assignments:
-        index, replicas = part.partition_index, list(part.broker_ids)
+    for index, replicas in topic.assignments:
         if index in given:
             raise _bad_assignment(f"Found multiple manual partition assignments for partition {index}")
         check_assignment(image, replicas, factor)
@@ -222,8 +234,9 @@ def _manual(image: MetadataImage, topic: Any) -> list[list[int]]:
     return [given[index] for index in range(len(given))]
 
 
-def check_assignment(image: MetadataImage, replicas: list[int], factor: int | None) -> None:
-    """Refuse a hand-made list of replicas; `factor` is that of the partitions before it."""
+def check_assignment(image: MetadataImage, replicas: Sequence[int], factor: int | None) -> None:
+    """Raise INVALID_REPLICA_ASSIGNMENT if a manual list of replicas is wrong; `factor`: the number of replicas of the
+    partitions before it, None for the first."""
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     previous = None

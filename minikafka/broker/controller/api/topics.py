@@ -1,12 +1,16 @@
 """CreateTopics, DeleteTopics and CreatePartitions: forwarded to the active controller, decided in controller/admin/.
 
 They are forwarded in the client's version: it says whether a client understands that a quota refuses it, and up to
-version 5 the names of topics to delete are in a field of their own.
-Source: ControllerApis; KIP-4, KIP-195, KIP-599.
+version 5 the names of topics to delete are in a field of their own. On the controller the client's quota of changes pays
+for the partitions that are created or deleted; the response says for how long the client is throttled.
+
+Owns: the way between the wire and the decisions.
+Source: ControllerApis; KIP-4, KIP-195, KIP-516, KIP-599.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -18,64 +22,196 @@ from kafka.protocol.admin import (
     DeleteTopicsResponse,
 )
 
-from minikafka.broker.controller.admin.create_partitions import refuse_partitions
-from minikafka.broker.controller.admin.create_topics import timed_out
-from minikafka.broker.controller.admin.delete_topics import refuse_all
+from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
+from minikafka.broker.controller.admin.create_topics import CreatedTopic, CreateTopicsContext, NewTopic, create_topics
+from minikafka.broker.controller.admin.delete_topics import Deletion, delete_topics
+from minikafka.broker.controller.admin.verdicts import TopicVerdict
 from minikafka.broker.controller.api.forwarding import forward
-from minikafka.broker.controller.shell.active_controller import (
-    controlled_create_partitions,
-    controlled_create_topics,
-    controlled_delete_topics,
-)
+from minikafka.broker.controller.controller import Controller, Records
+from minikafka.broker.controller.shell.active_controller import ActiveController
+from minikafka.broker.controller.shell.controller_channel import Channel
+from minikafka.broker.metadata.records import ZERO_UUID, Uuid
+from minikafka.broker.quotas.throttling import FREE, Charge
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.protocol.errors import Err, KafkaError
 
+CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these versions no change above the quota is made
+WITHOUT_TEXT = (Err.REQUEST_TIMED_OUT, Err.THROTTLING_QUOTA_EXCEEDED)       # refused without a text, as in Kafka
+WITHOUT_TEXT_FOR_PARTITIONS = (*WITHOUT_TEXT, Err.UNKNOWN_TOPIC_OR_PARTITION, Err.NOT_CONTROLLER,
+                               Err.UNKNOWN_SERVER_ERROR)
 
-@handles(CreateTopicsRequest, on=(CLIENTS,))
-async def create_topics(ctx: Context, request: Any) -> CreateTopicsResponse:
-    """Create topics, or only check (validate_only); the answer comes when the controller has committed them."""
+
+async def _charged(ctx: Context, active: ActiveController, strict_since: int,
+                   decide: Callable[[Controller, Charge], tuple[Records, Any]]) -> Any:
+    """Take a decision that the client's quota of changes pays for; return the response, which says how long to wait."""
+    def decision(controller: Controller, now: float) -> tuple[Records, Any]:
+        internal = ctx.client_id is None        # a broker's own request has no quota
+        charge = FREE if internal else ctx.node.quotas.charge(ctx.client_id, ctx.version >= strict_since, now)
+        records, response = decide(controller, charge)
+        response.throttle_time_ms = charge.wait_ms
+        return records, response
+
+    return await active.decide(decision)
+
+
+def _context(ctx: Context, controller: Controller, charge: Charge) -> CreateTopicsContext:
+    env = ctx.node.env
+    return CreateTopicsContext(controller.image, controller.config, env.rng("placement"), env.uuid, charge)
+
+
+# --- CreateTopics ----------------------------------------------------------------------------------------------
+
+CreatedRow = CreateTopicsResponse.CreatableTopicResult
+
+
+@handles(CreateTopicsRequest, on=(CLIENTS,), needs=(Channel,))
+async def create_topics_from_client(ctx: Context, request: CreateTopicsRequest, channel: Channel) -> CreateTopicsResponse:
+    """Create topics, or only check (validate_only); the response comes when the controller has committed them."""
     if not request.topics:
         return CreateTopicsResponse(throttle_time_ms=0, topics=[])
-    return await forward(ctx, request, ctx.version) or timed_out(request)
+    return await forward(ctx, channel, request, ctx.version) or _refuse_creation(request, Err.REQUEST_TIMED_OUT)
 
 
-@handles(DeleteTopicsRequest, on=(CLIENTS,))
-async def delete_topics(ctx: Context, request: Any) -> DeleteTopicsResponse:
-    """Delete topics by name or id; the files go later, broker by broker."""
-    return await forward(ctx, request, ctx.version) or refuse_all(request, KafkaError(Err.REQUEST_TIMED_OUT))
+@handles(CreateTopicsRequest, on=(INTERNAL,), needs=(ActiveController,))
+async def create_topics_on_controller(ctx: Context, request: CreateTopicsRequest,
+                                      active: ActiveController) -> CreateTopicsResponse:
+    """Create topics if this node is the active controller."""
+    requested = [_new_topic(topic) for topic in request.topics]
 
+    def decide(controller: Controller, charge: Charge) -> tuple[Records, CreateTopicsResponse]:
+        records, verdicts = create_topics(_context(ctx, controller, charge), requested, request.validate_only)
+        return records, CreateTopicsResponse(throttle_time_ms=0, topics=[
+            _created(name, verdict) if isinstance(verdict, CreatedTopic) else _not_created(name, verdict.code, verdict.message)
+            for name, verdict in verdicts])
 
-@handles(CreatePartitionsRequest, on=(CLIENTS,))
-async def create_partitions(ctx: Context, request: Any) -> CreatePartitionsResponse:
-    """More partitions for topics that there are."""
-    return await forward(ctx, request, ctx.version) or refuse_partitions(request, Err.REQUEST_TIMED_OUT)
-
-
-@handles(CreateTopicsRequest, on=(INTERNAL,))
-async def create_topics_on_controller(ctx: Context, request: Any) -> CreateTopicsResponse:
-    """Decide, if we are the active controller."""
     try:
-        return await controlled_create_topics(ctx, request)
+        return await _charged(ctx, active, CREATES_STRICTLY, decide)
     except KafkaError as error:
-        answer = timed_out(request)
-        for topic in answer.topics:
-            topic.error_code = int(error.code)
-        return answer
+        return _refuse_creation(request, error.code)
 
 
-@handles(DeleteTopicsRequest, on=(INTERNAL,))
-async def delete_topics_on_controller(ctx: Context, request: Any) -> DeleteTopicsResponse:
-    """Decide, if we are the active controller."""
+def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
+    return NewTopic(topic.name, topic.num_partitions, topic.replication_factor,
+                    [(a.partition_index, list(a.broker_ids)) for a in topic.assignments],
+                    [(c.name, c.value) for c in topic.configs])
+
+
+def _created(name: str, topic: CreatedTopic) -> CreatedRow:
+    configs = [CreatedRow.CreatableTopicConfigs(name=c.name, value=c.value, read_only=False, config_source=c.source,
+                                                is_sensitive=c.sensitive) for c in topic.configs]
+    return CreatedRow(name=name, topic_id=topic.topic_id, error_code=0, error_message=None, topic_config_error_code=0,
+                      num_partitions=topic.partitions, replication_factor=topic.replication_factor, configs=configs)
+
+
+def _not_created(name: str, code: Err, text: str | None) -> CreatedRow:
+    return CreatedRow(name=name, topic_id=ZERO_UUID, error_code=int(code),
+                      error_message=None if code in WITHOUT_TEXT else text, topic_config_error_code=0, num_partitions=-1,
+                      replication_factor=-1, configs=[])
+
+
+def _refuse_creation(request: CreateTopicsRequest, code: Err) -> CreateTopicsResponse:
+    return CreateTopicsResponse(throttle_time_ms=0, topics=[_not_created(t.name, code, None) for t in request.topics])
+
+
+# --- DeleteTopics ----------------------------------------------------------------------------------------------
+
+@handles(DeleteTopicsRequest, on=(CLIENTS,), needs=(Channel,))
+async def delete_topics_from_client(ctx: Context, request: DeleteTopicsRequest, channel: Channel) -> DeleteTopicsResponse:
+    """Delete topics by name or id; each broker deletes their files later."""
+    return await forward(ctx, channel, request, ctx.version) or _refuse_deletion(
+        request, KafkaError(Err.REQUEST_TIMED_OUT))
+
+
+@handles(DeleteTopicsRequest, on=(INTERNAL,), needs=(ActiveController,))
+async def delete_topics_on_controller(ctx: Context, request: DeleteTopicsRequest,
+                                      active: ActiveController) -> DeleteTopicsResponse:
+    """Delete topics if this node is the active controller."""
+    def decide(controller: Controller, charge: Charge) -> tuple[Records, DeleteTopicsResponse]:
+        if not controller.config["delete.topic.enable"]:
+            return [], _refuse_deletion(request, _deletion_disabled(ctx.version))
+        names, ids, malformed = _split(request)
+        records, verdicts = delete_topics(controller.image, names, ids, charge)
+        return records, _deleted([*malformed, *verdicts])
+
     try:
-        return await controlled_delete_topics(ctx, request)
+        return await _charged(ctx, active, DELETES_STRICTLY, decide)
     except KafkaError as error:
-        return refuse_all(request, error)
+        return _refuse_deletion(request, error)
 
 
-@handles(CreatePartitionsRequest, on=(INTERNAL,))
-async def create_partitions_on_controller(ctx: Context, request: Any) -> CreatePartitionsResponse:
-    """Decide, if we are the active controller."""
+def _split(request: DeleteTopicsRequest) -> tuple[list[str], list[Uuid], list[Deletion]]:
+    """Return the names, the ids and the refusals of malformed entries of a request of any version."""
+    names: list[str] = list(request.topic_names or [])
+    ids: list[Uuid] = []
+    malformed = []
+    for state in request.topics or []:
+        if state.name is None and state.topic_id is None:
+            malformed.append(Deletion(None, None, KafkaError(
+                Err.INVALID_REQUEST, "Neither topic name nor id were specified.")))
+        elif state.name is not None and state.topic_id is not None:
+            malformed.append(Deletion(state.name, state.topic_id, KafkaError(
+                Err.INVALID_REQUEST, "You may not specify both topic name and topic id.")))
+        elif state.name is None:
+            ids.append(state.topic_id)
+        else:
+            names.append(state.name)
+    return names, ids, malformed
+
+
+def _deletion_disabled(version: int) -> KafkaError:
+    if version < 3:                             # the code came with KIP-322
+        return KafkaError(Err.INVALID_REQUEST, "Topic deletion is disabled.")
+    return KafkaError(Err.TOPIC_DELETION_DISABLED)
+
+
+def _refuse_deletion(request: DeleteTopicsRequest, refusal: KafkaError) -> DeleteTopicsResponse:
+    names, ids, malformed = _split(request)
+    return _deleted([*(Deletion(name, None, refusal) for name in names), *(Deletion(None, i, refusal) for i in ids),
+                     *malformed])
+
+
+def _deleted(verdicts: Iterable[Deletion]) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(throttle_time_ms=0, responses=[
+        DeleteTopicsResponse.DeletableTopicResult(
+            name=name, topic_id=topic_id, error_code=int(refusal.code) if refusal else 0,
+            error_message=refusal.message if refusal and refusal.code not in WITHOUT_TEXT else None)
+        for name, topic_id, refusal in verdicts])
+
+
+# --- CreatePartitions ------------------------------------------------------------------------------------------
+
+@handles(CreatePartitionsRequest, on=(CLIENTS,), needs=(Channel,))
+async def create_partitions_from_client(ctx: Context, request: CreatePartitionsRequest,
+                                        channel: Channel) -> CreatePartitionsResponse:
+    """Add partitions to existing topics."""
+    return await forward(ctx, channel, request, ctx.version) or _refuse_partitions(request, Err.REQUEST_TIMED_OUT)
+
+
+@handles(CreatePartitionsRequest, on=(INTERNAL,), needs=(ActiveController,))
+async def create_partitions_on_controller(ctx: Context, request: CreatePartitionsRequest,
+                                          active: ActiveController) -> CreatePartitionsResponse:
+    """Add partitions if this node is the active controller."""
+    requested = [NewPartitions(t.name, t.count, None if t.assignments is None else [list(a.broker_ids) for a in t.assignments])
+                 for t in request.topics]
+
+    def decide(controller: Controller, charge: Charge) -> tuple[Records, CreatePartitionsResponse]:
+        records, verdicts = create_partitions(_context(ctx, controller, charge), requested, request.validate_only)
+        return records, _grown(verdicts)
+
     try:
-        return await controlled_create_partitions(ctx, request)
+        return await _charged(ctx, active, GROWS_STRICTLY, decide)
     except KafkaError as error:
-        return refuse_partitions(request, error.code)
+        return _refuse_partitions(request, error.code)
+
+
+def _refuse_partitions(request: CreatePartitionsRequest, code: Err) -> CreatePartitionsResponse:
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return _grown([TopicVerdict(name, KafkaError(code)) for name in names])
+
+
+def _grown(verdicts: Iterable[TopicVerdict]) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(throttle_time_ms=0, results=[
+        CreatePartitionsResponse.CreatePartitionsTopicResult(
+            name=name, error_code=int(refusal.code) if refusal else 0,
+            error_message=refusal.message if refusal and refusal.code not in WITHOUT_TEXT_FOR_PARTITIONS else None)
+        for name, refusal in verdicts])

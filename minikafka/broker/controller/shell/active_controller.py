@@ -1,12 +1,14 @@
 """The active controller's shell: one decision at a time, into the quorum's log, answered when committed.
 
-Owns: the core while this node leads the quorum, the answers that wait for a commit, the timer of the core's deadlines.
+Owns: the controller's state machine while this node leads the quorum, the answers that wait for a commit, and the timer of
+the state machine's deadlines.
 
 Invariants
   I-CTL-5  a decision, its append and its replay into the controller's own image happen without an await between them,
            so the next decision sees it.
-  I-CTL-6  nothing is answered before everything it rests on is committed, reads included.
-  I-CTL-7  a node that stops leading the quorum forgets the uncommitted image and fails what waits with NOT_CONTROLLER.
+  I-CTL-6  no request is answered before every record that the answer rests on is committed; reads included.
+  I-CTL-7  a node that stops leading the quorum forgets the uncommitted image and fails the requests that wait with
+           NOT_CONTROLLER.
 
 What Kafka does differently: one thread with an event queue. Source: QuorumController; KIP-500, KIP-631.
 """
@@ -17,11 +19,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TypeAlias, TypeVar
 
-from minikafka.broker.controller.admin.create_partitions import create_partitions
-from minikafka.broker.controller.admin.create_topics import Creation, create_topics
-from minikafka.broker.controller.admin.delete_topics import delete_topics, refuse_all, split
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.heartbeats import NEVER
 from minikafka.broker.metadata.records import (
@@ -30,34 +29,22 @@ from minikafka.broker.metadata.records import (
     PartitionRecord,
     RegisterBrokerRecord,
 )
-from minikafka.broker.quotas.throttling import FREE, Charge
+from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.server.env import Timer
-from minikafka.broker.server.registry import INTERNAL, Context, handles
-from minikafka.protocol.apis import (
-    AllocateProducerIdsRequest,
-    AllocateProducerIdsResponse,
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
+from minikafka.broker.server.node import Node
 from minikafka.protocol.errors import Err, KafkaError
 
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-
 log = logging.getLogger("minikafka.controller")
-Decision = Callable[[Controller, float], tuple[Records, Any]]
+Answer = TypeVar("Answer")
+Decision: TypeAlias = Callable[[Controller, float], tuple[Records, Answer]]     # of the state machine and the time
 
 
 class ActiveController:
-    """On every voter; `core` is there only while this node leads the quorum."""
+    """The controller of this node; `controller` is None while this node does not lead the quorum."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker, self.env = broker, broker.env
-        self.core: Controller | None = None
+    def __init__(self, node: Node, quorum: Quorum) -> None:
+        self.node, self.quorum, self.env = node, quorum, node.env
+        self.controller: Controller | None = None
         self.epoch = -1
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()    # (metadata offset, answer), ascending
         self._timer: Timer | None = None
@@ -65,25 +52,25 @@ class ActiveController:
     # --- called by the quorum ----------------------------------------------------------------------------------
 
     def on_leadership(self, is_leader: bool, epoch: int) -> None:
-        """This node leads the quorum and has replayed the whole log, or leads it no longer."""
+        """Begin to decide: this node leads the quorum and has replayed the whole log. Or stop: it leads no longer."""
         self._resign()
         if not is_leader:
             return
-        log.info("node %d is the active controller of epoch %d", self.broker.node_id, epoch)
+        log.info("node %d is the active controller of epoch %d", self.node.node_id, epoch)
         self.epoch = epoch
-        self.core = Controller(self.broker.image.copy(), self.broker.config, self.env.now())
-        self._append(self.core.bootstrap())
+        self.controller = Controller(self.node.image.copy(), self.node.config, self.env.now())
+        self._append(self.controller.bootstrap())
         self._arm()
 
     def on_commit(self, records: Records, last_offset: int, epoch: int) -> None:
-        """Committed records: the answers that rest on them may go."""
-        if self.core is not None:
+        """Send the answers that waited for these records to be committed."""
+        if self.controller is not None:
             self._trace(records)
         while self._waiting and self._waiting[0][0] <= last_offset:
             self._finish(self._waiting.popleft()[1], None)
 
     def _resign(self) -> None:
-        self.core = None
+        self.controller = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -101,31 +88,32 @@ class ActiveController:
 
     # --- decisions ---------------------------------------------------------------------------------------------
 
-    async def decide(self, decision: Decision) -> Any:
-        """Take one decision and return its answer once it is committed; KafkaError NOT_CONTROLLER if that is not us."""
-        if self.core is None:
+    async def decide(self, decision: Decision[Answer]) -> Answer:
+        """Take one decision and return its answer once its records are committed. KafkaError NOT_CONTROLLER if this node is
+        not the active controller."""
+        if self.controller is None:
             raise KafkaError(Err.NOT_CONTROLLER)
-        records, answer = decision(self.core, self.env.now())
+        records, answer = decision(self.controller, self.env.now())
         self._append(records)
         self._arm()
         await self._committed()
         return answer
 
     def next_offset(self) -> int:
-        """The metadata offset that the next record will get."""
-        return self.broker.quorum.next_offset
+        """Return the metadata offset that the next record will get."""
+        return self.quorum.next_offset
 
     def _append(self, records: Records) -> None:
-        if records and self.core is not None:
-            last = self.broker.quorum.append(records)
-            self.core.apply(records, last, self.epoch)
+        if records and self.controller is not None:
+            last = self.quorum.append(records)
+            self.controller.apply(records, last, self.epoch)
 
     async def _committed(self) -> None:
-        """Wait until all that was decided so far is committed."""
-        assert self.core is not None
-        if self.core.image.offset > self.broker.image.offset:
+        """Wait until every decision taken so far is committed."""
+        assert self.controller is not None
+        if self.controller.image.offset > self.node.image.offset:
             waiting: asyncio.Future[None] = self.env.future()
-            self._waiting.append((self.core.image.offset, waiting))
+            self._waiting.append((self.controller.image.offset, waiting))
             await waiting
 
     # --- time --------------------------------------------------------------------------------------------------
@@ -134,12 +122,12 @@ class ActiveController:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.core is not None and (deadline := self.core.next_deadline()) < NEVER:
+        if self.controller is not None and (deadline := self.controller.next_deadline()) < NEVER:
             self._timer = self.env.later(max(0.0, deadline - self.env.now()), self._tick)
 
     def _tick(self) -> None:
         try:
-            while self.core is not None and (records := self.core.tick(self.env.now())):
+            while self.controller is not None and (records := self.controller.tick(self.env.now())):
                 self._append(records)
         except KafkaError as error:         # the quorum has another leader; on_leadership() follows
             log.info("the controller's tick was refused: %s", error)
@@ -156,98 +144,10 @@ class ActiveController:
                 self._trace_partition(record)
 
     def _trace_partition(self, record: PartitionRecord | PartitionChangeRecord) -> None:
-        topic = self.broker.image.topic_by_id(record.topic_id)
+        topic = self.node.image.topic_by_id(record.topic_id)
         state = topic.partitions.get(record.partition_id) if topic is not None else None
         if state is not None:
             self.env.trace("partition", tp=f"{state.topic}-{state.index}", leader=state.leader, epoch=state.leader_epoch,
                            partition_epoch=state.partition_epoch, isr=list(state.isr), replicas=list(state.replicas),
                            elr=list(state.elr))
 
-
-# --- handlers: requests of brokers to the active controller --------------------------------------------------------
-
-
-@handles(BrokerRegistrationRequest, on=(INTERNAL,))
-async def broker_registration(ctx: Context, request: Any) -> Any:
-    shell = ctx.broker.controller
-    try:
-        return await shell.decide(lambda core, now: core.register_broker(request, shell.next_offset(), now))
-    except KafkaError as error:
-        log.info("broker %d cannot register: %s", request.broker_id, error)
-        return BrokerRegistrationResponse(throttle_time_ms=0, error_code=int(error.code), broker_epoch=-1)
-
-
-@handles(BrokerHeartbeatRequest, on=(INTERNAL,))
-async def broker_heartbeat(ctx: Context, request: Any) -> Any:
-    shell = ctx.broker.controller
-    try:
-        return await shell.decide(lambda core, now: core.heartbeat(request, shell.next_offset(), now))
-    except KafkaError as error:
-        return BrokerHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code), is_caught_up=False,
-                                       is_fenced=True, should_shut_down=False)
-
-
-@handles(AlterPartitionRequest, on=(INTERNAL,))
-async def alter_partition(ctx: Context, request: Any) -> Any:
-    try:
-        return await ctx.broker.controller.decide(lambda core, now: core.alter_partition(request))
-    except KafkaError as error:
-        return AlterPartitionResponse(throttle_time_ms=0, error_code=int(error.code), topics=[])
-
-
-@handles(AllocateProducerIdsRequest, on=(INTERNAL,))
-async def allocate_producer_ids(ctx: Context, request: Any) -> Any:
-    try:
-        return await ctx.broker.controller.decide(lambda core, now: core.allocate_producer_ids(request))
-    except KafkaError as error:
-        return AllocateProducerIdsResponse(throttle_time_ms=0, error_code=int(error.code), producer_id_start=-1,
-                                           producer_id_len=0)
-
-
-# --- handlers: requests of clients, forwarded by brokers (registered in controller/api/topics.py) ------------------------
-
-
-CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these versions no change above the quota is made
-
-
-async def controlled_create_topics(ctx: Context, request: Any) -> Any:
-    """CreateTopics on the active controller; NOT_CONTROLLER for every topic if that is not us."""
-    return await _charged(ctx, CREATES_STRICTLY, lambda core, pay: create_topics(_creation(ctx, core, pay), request))
-
-
-async def controlled_create_partitions(ctx: Context, request: Any) -> Any:
-    """CreatePartitions on the active controller."""
-    return await _charged(ctx, GROWS_STRICTLY, lambda core, pay: create_partitions(_creation(ctx, core, pay), request))
-
-
-async def controlled_delete_topics(ctx: Context, request: Any) -> Any:
-    """DeleteTopics on the active controller."""
-    def decision(core: Controller, pay: Charge) -> tuple[Records, Any]:
-        if not core.config["delete.topic.enable"]:
-            return [], refuse_all(request, _deletion_disabled(ctx.version))
-        return delete_topics(core.image, *split(request), pay)
-
-    return await _charged(ctx, DELETES_STRICTLY, decision)
-
-
-async def _charged(ctx: Context, strict_since: int, decide: Callable[[Controller, Charge], tuple[Records, Any]]) -> Any:
-    """A decision that the client's quota of changes pays for; the answer says how long the client must wait."""
-    def decision(core: Controller, now: float) -> tuple[Records, Any]:
-        quotas, own = ctx.broker.quotas, ctx.client_id is None      # of a broker: nobody's quota
-        charge = FREE if own else quotas.charge(ctx.client_id, ctx.version >= strict_since, now)
-        records, answer = decide(core, charge)
-        answer.throttle_time_ms = charge.wait_ms
-        return records, answer
-
-    return await ctx.broker.controller.decide(decision)
-
-
-def _creation(ctx: Context, core: Controller, charge: Charge) -> Creation:
-    """What creating topics and partitions needs."""
-    return Creation(core.image, core.config, ctx.broker.env.rng("placement"), ctx.broker.env.uuid, charge)
-
-
-def _deletion_disabled(version: int) -> KafkaError:
-    if version < 3:
-        return KafkaError(Err.INVALID_REQUEST, "Topic deletion is disabled.")
-    return KafkaError(Err.TOPIC_DELETION_DISABLED)

@@ -1,46 +1,45 @@
-"""Topics that come into being because a client asked for them (auto.create.topics.enable).
+"""Topics that are created because a client asked for their metadata or needs them (auto.create.topics.enable).
 
-Owns: the names that are on their way, so that many clients asking at once make one request.
-Invariants: I-AUTO-1 a topic is asked of the controller at most once at a time by one broker.
+Owns: the names that are being created, so that many clients which ask at once cause one request.
+Invariants: I-AUTO-1 one broker has at most one request under way for a topic.
 What Kafka does differently: it forwards the creation under the client's principal. Source: AutoTopicCreationManager.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.admin import CreateTopicsRequest
 
+from minikafka.broker.controller.shell.controller_channel import Channel
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from minikafka.broker.server.node import Node
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
 
 log = logging.getLogger("minikafka.topics")
 TIMEOUT_MS = 30_000
-INTERNAL_TOPICS = {"__consumer_offsets": "offsets.topic", "__transaction_state": "transaction.state.log"}
+CONFIGURED_BY = {OFFSETS_TOPIC: "offsets.topic", TRANSACTION_TOPIC: "transaction.state.log"}  # prefix of their configurations
 
 
 class TopicCreator:
-    """Creates topics in the background; who asked looks again."""
+    """Creates topics in the background; the client that caused it asks again until the topic is there."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, node: Node, channel: Channel) -> None:
+        self.node, self.channel = node, channel
         self._under_way: set[str] = set()
 
     def create(self, names: list[str]) -> None:
-        """Ask the controller for those of `names` that are not on their way yet."""
+        """Ask the controller for the topics of `names` that are not being created yet."""
         fresh = [name for name in names if name not in self._under_way]
         if fresh:
             self._under_way.update(fresh)
-            self.broker.env.spawn(self._create(fresh), "create topics on demand")
+            self.node.env.spawn(self._create(fresh), "create topics on demand")
 
     async def _create(self, names: list[str]) -> None:
         topics = [self._wanted(name) for name in names]
         request = CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=False)
         try:
-            answer = await self.broker.channel.request(request, CreateTopicsRequest.max_version, TIMEOUT_MS / 1000)
+            answer = await self.channel.request(request, CreateTopicsRequest.max_version, TIMEOUT_MS / 1000)
             for topic in answer.topics:
                 if topic.error_code not in (Err.NONE, Err.TOPIC_ALREADY_EXISTS):
                     log.warning("topic %r was not created on demand: %s", topic.name, topic.error_message)
@@ -49,16 +48,17 @@ class TopicCreator:
         finally:
             self._under_way.difference_update(names)
 
-    def _wanted(self, name: str) -> Any:
-        config = self.broker.config
+    def _wanted(self, name: str) -> CreateTopicsRequest.CreatableTopic:
+        config = self.node.config
         count, factor = config["num.partitions"], config["default.replication.factor"]
         settings: dict[str, str] = {}
-        if name in INTERNAL_TOPICS:
-            count, factor = (config[f"{INTERNAL_TOPICS[name]}.{what}"] for what in ("num.partitions", "replication.factor"))
-            settings = {"cleanup.policy": "compact", "segment.bytes": str(config[f"{INTERNAL_TOPICS[name]}.segment.bytes"])}
-        if name == "__consumer_offsets":
+        if name in CONFIGURED_BY:
+            prefix = CONFIGURED_BY[name]
+            count, factor = config[f"{prefix}.num.partitions"], config[f"{prefix}.replication.factor"]
+            settings = {"cleanup.policy": "compact", "segment.bytes": str(config[f"{prefix}.segment.bytes"])}
+        if name == OFFSETS_TOPIC:
             settings["compression.type"] = "producer"
-        elif name == "__transaction_state":
+        elif name == TRANSACTION_TOPIC:
             settings |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false",
                          "min.insync.replicas": str(config["transaction.state.log.min.isr"])}
         topic = CreateTopicsRequest.CreatableTopic

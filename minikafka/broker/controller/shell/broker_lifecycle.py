@@ -6,7 +6,7 @@ Owns: incarnation id, broker epoch, the heartbeats.
 Invariants: I-LIFE-1 the broker epoch is the metadata offset of this incarnation's registration (rule 29); every request
               to the controller carries it, and a wrong one gets STALE_BROKER_EPOCH (rule 31).
             I-LIFE-2 a broker is unfenced only after it has replayed its own registration (rule 30).
-            I-LIFE-3 a broker that stops cleanly leads nothing any more when it goes, and the others know it (rule 32).
+            I-LIFE-3 a broker that stops cleanly leads no partition when it exits, and the other brokers know that (rule 32).
 What Kafka does differently: it listens for clients before it is unfenced; several log directories.
 Source: kafka.server.BrokerLifecycleManager; KIP-631, KIP-841 (fencing), KIP-966 (previous broker epoch).
 """
@@ -15,21 +15,21 @@ from __future__ import annotations
 
 import logging
 from asyncio import Future
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
 
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.features import SUPPORTED
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.raft.shell.quorum import Quorum
+from minikafka.broker.server.node import Node
 from minikafka.protocol.apis import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
 
 log = logging.getLogger("minikafka.lifecycle")
 
 RETRY_S = 0.1
 SHUTDOWN_TIMEOUT_S = 15.0
-# The controller does not know us as we are: a new controller without our record, or our session ran out unnoticed.
+# The controller has no registration of this epoch: it is new and has not our record, or our session ran out unnoticed.
 UNKNOWN_TO_CONTROLLER = (Err.STALE_BROKER_EPOCH, Err.BROKER_ID_NOT_REGISTERED)
 FATAL = (Err.INCONSISTENT_CLUSTER_ID, Err.UNSUPPORTED_VERSION, Err.INVALID_REGISTRATION)
 
@@ -37,28 +37,32 @@ FATAL = (Err.INCONSISTENT_CLUSTER_ID, Err.UNSUPPORTED_VERSION, Err.INVALID_REGIS
 class Lifecycle:
     """Registration and heartbeats of one process."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker, self.env = broker, broker.env
+    def __init__(self, node: Node, quorum: Quorum, advertised: Mapping[str, tuple[str, int]],
+                 clean_epoch: Callable[[], int | None]) -> None:
+        """`advertised`: host and port by the name of each listener. `clean_epoch` returns this broker's epoch before its
+        last shutdown if that was clean, else None."""
+        self.node, self.env = node, node.env
+        self._advertised, self._clean_epoch = advertised, clean_epoch
         self.incarnation = self.env.uuid()
         self.broker_epoch = -1
         self._registered = False
         self.state = "starting"  # starting, fenced, unfenced, shutdown (asked for), stopped
-        self.channel = Channel(broker)  # its own: heartbeats wait for nothing
+        self.channel = Channel(node, quorum)  # its own: heartbeats wait for no other request
         self._unfenced: Future[None] = self.env.future()
         self._may_stop: Future[None] = self.env.future()
         self._nudge: Future[None] | None = None
         self._hurried = False
-        config = broker.config
+        config = node.config
         self._interval = config["broker.heartbeat.interval.ms"] / 1000
         self._session = config["broker.session.timeout.ms"] / 1000
 
     async def start(self) -> None:
-        """Register, and return when this broker is unfenced in its own image."""
+        """Register; return when this broker is unfenced in its own image."""
         self.env.spawn(self._live(), "lifecycle")
         await self._unfenced
 
     async def shutdown(self) -> None:
-        """Ask the controller to move our leaders away; returns when it lets us go, or cannot be asked."""
+        """Ask the controller to move our leaders away; return when it allows the exit, or does not answer in time."""
         if self.broker_epoch < 0:
             self._enter("stopped")
             return
@@ -71,9 +75,9 @@ class Lifecycle:
         self._hurry()
         self.channel.close()
 
-    def on_metadata(self, image: Any, changes: Any) -> None:
-        """Our own registration in the image: what state we are in, and whether it is time to speak up."""
-        own = image.brokers.get(self.broker.node_id)
+    def on_metadata(self, image: MetadataImage) -> None:
+        """Take over the state that our own registration has in `image`; send a heartbeat now if the controller must know."""
+        own = image.brokers.get(self.node.node_id)
         if own is None or own.incarnation != self.incarnation:
             return
         if self.state in ("fenced", "unfenced"):
@@ -83,7 +87,7 @@ class Lifecycle:
         elif not self._unfenced.done():
             self._unfenced.set_result(None)
 
-    # --- the conversation ------------------------------------------------------------------------------------------
+    # --- registration and heartbeats ------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
         while self.state != "stopped":
@@ -94,7 +98,7 @@ class Lifecycle:
             await self._pause(pause)
 
     async def _register(self) -> float:
-        """Introduce ourselves; returns the seconds to wait before the next message."""
+        """Register at the controller; return the seconds to wait before the next message."""
         message, version = self._registration(), BrokerRegistrationRequest.max_version
         try:
             answer = await self.channel.request(message, version, self._session)
@@ -109,14 +113,14 @@ class Lifecycle:
         self.broker_epoch, self._registered = answer.broker_epoch, True
         if self.state == "starting":
             self._enter("fenced")
-        self.on_metadata(self.broker.image, None)
+        self.on_metadata(self.node.image)
         return 0.0
 
     async def _heartbeat(self) -> float:
-        """Say that we are alive; returns the seconds to wait before the next time."""
+        """Send one heartbeat; return the seconds to wait before the next message."""
         message = BrokerHeartbeatRequest(
-            broker_id=self.broker.node_id, broker_epoch=self.broker_epoch,
-            current_metadata_offset=self.broker.image.offset, want_fence=False,
+            broker_id=self.node.node_id, broker_epoch=self.broker_epoch,
+            current_metadata_offset=self.node.image.offset, want_fence=False,
             want_shut_down=self.state == "shutdown", offline_log_dirs=[])
         try:
             answer = await self.channel.request(message, BrokerHeartbeatRequest.max_version, self._session)
@@ -133,16 +137,16 @@ class Lifecycle:
             self._may_stop.set_result(None)
         return RETRY_S if self.state == "shutdown" else self._interval
 
-    def _registration(self) -> Any:
+    def _registration(self) -> BrokerRegistrationRequest:
         cls = BrokerRegistrationRequest
         listeners = [cls.Listener(name=name, host=host, port=port, security_protocol=0)
-                     for name, (host, port) in self.broker.advertised.items()]
+                     for name, (host, port) in self._advertised.items()]
         features = [cls.Feature(name=name, min_supported_version=low, max_supported_version=high)
                     for name, (low, high) in SUPPORTED.items()]
-        clean = self.broker.replicas.dir.clean_epoch  # a clean shutdown lets us stay an eligible leader (rule 33)
+        clean = self._clean_epoch()  # a clean shutdown lets us stay an eligible leader (rule 33)
         return cls(
-            broker_id=self.broker.node_id, cluster_id=self.broker.cluster_id, incarnation_id=self.incarnation,
-            listeners=listeners, features=features, rack=self.broker.config["broker.rack"],
+            broker_id=self.node.node_id, cluster_id=self.node.cluster_id, incarnation_id=self.incarnation,
+            listeners=listeners, features=features, rack=self.node.config["broker.rack"],
             is_migrating_zk_broker=False, log_dirs=[], previous_broker_epoch=-1 if clean is None else clean)
 
     # --- small things ----------------------------------------------------------------------------------------------
@@ -150,7 +154,7 @@ class Lifecycle:
     def _enter(self, state: str) -> None:
         if state != self.state:
             self.state = state
-            self.env.trace("broker", id=self.broker.node_id, state=state)
+            self.env.trace("broker", id=self.node.node_id, state=state)
 
     def _give_up(self) -> None:
         if not self._may_stop.done():
@@ -158,7 +162,7 @@ class Lifecycle:
             self._may_stop.set_result(None)
 
     def _hurry(self) -> None:
-        """There is something new to say: do not wait for the next heartbeat's time."""
+        """Send the next heartbeat now: there is news for the controller."""
         self._hurried = True
         if self._nudge is not None and not self._nudge.done():
             self._nudge.set_result(None)

@@ -1,23 +1,24 @@
-"""Requests to the active controller, wherever it is just now.
+"""Requests to the active controller, whichever node it is.
 
-Owns: one connection to the controller, and the patience to find the next one when it moves.
+Owns: one connection to the controller; the search for the next controller when it moves.
 Invariants: I-CHN-1 a request ends with an answer of an active controller, or with TimeoutError; until then it is sent
               again after every NOT_CONTROLLER and every broken connection. It may have taken effect more than once, so
-              requests carry epochs, or say what is there already.
-            I-CHN-2 when another controller is known, nothing goes on waiting for the old one.
+              each request carries an epoch, or its second execution is refused (TOPIC_ALREADY_EXISTS, for example).
+            I-CHN-2 when another controller is known, no request goes on waiting for the old one.
 What Kafka does differently: brokers forward client requests in an envelope with the client's principal (KIP-590).
 Source: kafka.server.NodeToControllerChannelManager.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kafka.protocol.api_message import ApiMessage
+
+from minikafka.broker.raft.shell.quorum import Quorum
+from minikafka.broker.server.node import Node
 from minikafka.broker.server.peer import Peer
 from minikafka.protocol.errors import Err
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
 
 DEFAULT_TIMEOUT_S = 30.0
 RETRY_S = 0.05
@@ -26,18 +27,20 @@ RETRY_S = 0.05
 class Channel:
     """One stream of requests to the controller; on one channel they are answered in order."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker, self.env = broker, broker.env
+    def __init__(self, node: Node, quorum: Quorum) -> None:
+        self.node, self.quorum, self.env = node, quorum, node.env
         self._peer: Peer | None = None
-        broker.quorum.leader_listeners.append(self._leader_changed)
+        quorum.leader_listeners.append(self._leader_changed)
 
-    async def request(self, message: Any, version: int, timeout: float | None = None,
+    async def request(self, message: ApiMessage, version: int, timeout: float | None = None,
                       client_id: str | None = None) -> Any:
-        """Send `message` to the active controller; raises TimeoutError after `timeout` seconds. `client_id` is that of
-        the client for whom it is sent; a broker's own requests have none, and no quota."""
+        """Send `message` to the active controller and return its response; TimeoutError after `timeout` seconds.
+
+        `client_id` is the id of the client for whom the request is sent; a broker's own requests have none, and no quota.
+        """
         deadline = self.env.now() + (DEFAULT_TIMEOUT_S if timeout is None else timeout)
         while (left := deadline - self.env.now()) > 0:
-            leader = self.broker.quorum.leader_id
+            leader = self.quorum.leader_id
             if leader >= 0:
                 try:
                     answer = await self._to(leader).request(message, version, left, client_id)
@@ -55,7 +58,7 @@ class Channel:
     def _to(self, leader: int) -> Peer:
         if self._peer is None or self._peer.node_id != leader:
             self.close()
-            self._peer = self.broker.new_peer(leader, None)
+            self._peer = self.node.peers.private(leader, None)
         return self._peer
 
     def _leader_changed(self, leader: int) -> None:
@@ -64,7 +67,7 @@ class Channel:
 
 
 def refused(answer: Any) -> bool:
-    """Whether the answer only says that the node is not the active controller, at the top or in its first item."""
+    """Return whether the response only says that the node is not the active controller, at the top or in its first item."""
     codes = (Err.NOT_CONTROLLER, Err.NOT_LEADER_OR_FOLLOWER)
     if getattr(answer, "error_code", Err.NONE) in codes:
         return True

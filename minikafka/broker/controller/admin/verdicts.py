@@ -1,0 +1,30 @@
+"""What a decision on an administrator's request says of each topic and partition in it: None for done, or the refusal.
+
+A decision returns verdicts and records. The wire response is made from the verdicts in controller/api/, which knows the
+response's classes; the decision knows Kafka's codes and words only.
+
+Owns: the two types. Invariants: a KafkaError in a verdict means that no record was made for that topic or partition.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from minikafka.protocol.errors import KafkaError
+
+
+class PartitionVerdict(NamedTuple):
+    """Whether the request was granted for one partition."""
+
+    partition: int
+    refusal: KafkaError | None = None
+
+
+class TopicVerdict(NamedTuple):
+    """Whether the request was granted for one topic."""
+
+    topic: str
+    refusal: KafkaError | None = None
+
+
+TopicPartitionVerdicts = list[tuple[str, list[PartitionVerdict]]]  # (topic, its partitions), in the order of the request
