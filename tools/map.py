@@ -84,9 +84,9 @@ def row(path: Path) -> str:
 
 def section(folder: Path) -> str:
     inside = folder.relative_to(SOURCE).as_posix()
-    title = first_sentence(docstring(folder / "__init__.py")) if (folder / "__init__.py").exists() else ""
+    title = first_sentence(docstring(init)) + ". " if (init := folder / "__init__.py").exists() and docstring(init) else ""
     lines = sum(map(code_lines, modules(folder)))
-    return (f"## {'minikafka' if inside == '.' else inside}/\n\n{title + ". " if title else ""}{lines:,} lines of code.\n\n"
+    return (f"## {'minikafka' if inside == '.' else inside}/\n\n{title}{lines:,} lines of code.\n\n"
             "| file | code | what it is | owns | invariants | KIPs |\n|---|---|---|---|---|---|\n"
             + "\n".join(map(row, modules(folder))) + "\n")
 
