@@ -10,6 +10,23 @@
 
 With LAB_STRICT=1 in the environment (the solved notebooks, in tests) a verdict that is not PASS raises instead.
 
+The files, in reading order:
+
+    what a cell calls    exercise.py    `todo` and `check`, and the list of checks that the labs fill
+                         verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
+                         hints.py       the three hints of an exercise
+                         prediction.py  `predict` and `reveal`
+    what is kept         record.py      the student's own file
+                         report.py      `progress()`, one page made from that file and the notebooks
+    what starts it       __main__.py    opens JupyterLab on a lab (its settings: jupyter/)
+    the folders          labs/          of each lab its checks, experiments and wrong solutions
+                         picture/       the picture of a cluster: facts from the trace, sentences, drawing
+                         view/          that picture, live in a notebook
+                         demos/         failure demos for a class, without a notebook
+
+picture/ reads traces only; view/ draws with picture/; labs/ and demos/ use all of it, and the simulator. Outside the lab
+only `Cluster.view` and the commands `picture` and `demos` know it.
+
 Invariants
   I-LAB-1  a notebook with unsolved exercises runs from top to bottom: no function here raises unless LAB_STRICT is set
   I-LAB-2  what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell

@@ -4,7 +4,6 @@ from __future__ import annotations
 import pytest
 
 from minikafka.broker.server.live import LiveFs
-from minikafka.lab.labs.lab02.hexview import COLOURS, Dump, fields
 from minikafka.lab.labs.lab02.experiment import (
     HOUR_MS,
     START_MS,
@@ -17,6 +16,7 @@ from minikafka.lab.labs.lab02.experiment import (
     reading_from_the_start,
     tear,
 )
+from minikafka.lab.labs.lab02.hexview import COLOURS, Dump, fields
 from minikafka.log import Log, LogConfig, build
 
 ROW = (b"truck-1", b"Front Street 1", [("by", b"dispatch")], 0)

@@ -7,16 +7,14 @@ from functools import partial
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
-from minikafka.lab.labs.lab05.checks import POLICIES, sums
 from minikafka.lab.demos import Scene, d7
 from minikafka.lab.demos.runner import record
-from minikafka.lab.labs.lab05 import (
-    experiment as lab05,
-    late as lab05_late,
-    paper as lab05_paper,
-    stage as lab05_stage,
-)
+from minikafka.lab.labs.lab05 import experiment as lab05
+from minikafka.lab.labs.lab05 import late as lab05_late
+from minikafka.lab.labs.lab05 import paper as lab05_paper
+from minikafka.lab.labs.lab05 import stage as lab05_stage
 from minikafka.lab.labs.lab05.chart import Bars
+from minikafka.lab.labs.lab05.checks import POLICIES, sums
 from minikafka.lab.labs.lab05.member import Member
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 import pytest
 
 from minikafka.broker.config.effective import BrokerConfig
-from minikafka.lab.labs.lab08 import checks
 from minikafka.lab.demos import d5
 from minikafka.lab.demos.demo import Stage
 from minikafka.lab.demos.facts import Facts
-from minikafka.lab.labs.lab08 import experiment as lab08, unclean as lab08_unclean
-from minikafka.lab.labs.lab08.experiment import TOPIC, A, C, D, Pace, Room, records_a_fetch
+from minikafka.lab.labs.lab08 import checks
+from minikafka.lab.labs.lab08 import experiment as lab08
+from minikafka.lab.labs.lab08 import unclean as lab08_unclean
 from minikafka.lab.labs.lab08.chart import twins
+from minikafka.lab.labs.lab08.experiment import TOPIC, A, C, D, Pace, Room, records_a_fetch
 from minikafka.lab.labs.lab08.traces import cases, members, tell
 from minikafka.lab.labs.lab08.unclean import alone, disaster, marks, one_try
 from minikafka.lab.picture.facts.run import Run

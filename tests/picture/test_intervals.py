@@ -4,7 +4,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minikafka.lab.picture.draw.intervals import Intervals
+from minikafka.lab.picture.facts.intervals import Intervals
 
 RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 8)), max_size=40)
 

@@ -3,8 +3,12 @@
     python -m minikafka demos D1            a page on this machine's loopback: ask, vote, run, freeze, explain, reset
     python -m minikafka demos --all --check every demo without a screen; asserts what the class must see
 
-A demo is a module `dN.py` here that ends in `DEMO = Demo(...)`. Its story runs on `Cluster(engine="sim")`, so that the
+A demo is a module here that ends in `DEMO = Demo(...)`. Its story runs on `Cluster(engine="sim")`, so that the
 surprise comes at the same moment in every class; the recording is played, stepped and rewound at will.
+
+demo.py says what a demo is made of; d1.py (the leader dies), d5.py (refusal), d6.py (unclean election) and d7.py (a consumer
+crashes) are the demos. runner.py records and checks them, facts.py answers what "must see" lines ask of a recording, page.py
+serves them to a browser (page.html), command.py reads the options.
 
 Invariants
   I-STAGE-1  a demo's recording is a function of its story and its seed

@@ -1,1 +1,6 @@
-"""The longer experiments of the labs, one module a lab: a student may open, read and change them."""
+"""The labs, a folder each: lab00/ is the code behind labs/00-first-cluster.ipynb, and so on.
+
+In each folder: checks.py (the exercises' checks and hints), experiment.py and the files beside it (experiments that are too
+long for a cell; a student may open, read and change them) and wrong.py (wrong solutions that the checks must refuse).
+For all labs: steady.py, a writer and a reader that work by themselves while a notebook does something else.
+"""

@@ -4,11 +4,18 @@
     frame = run.at(31.4, "flights-2")
     svg, text = to_svg(frame), to_text(frame)
 
-Invariants: I-PICTURE-1 no broker is ever asked, so a dead one cannot blank the picture.
-            I-PICTURE-2 what the trace does not tell is drawn as unknown, never as 0.
+No broker is ever asked: a dead one cannot blank the picture (I-PICTURE-1), and what the trace does not tell is drawn
+as unknown, never as 0 (I-PICTURE-2).
 
-From events to a frame: `run.py` (moments, checkpoints) folds events into `state.py` (fold_cluster, fold_replicas,
-fold_clients; the facts in partitions, logs, quorum, clients, conditions, ledger), `scene.py` is a moment of it, `sentence.py`
-(say_cluster, say_replicas) says what holds things up, `marks.py` finds the moments worth a jump, `compose.py` makes the frame
-(`frame.py`), `recording.py` keeps a run in a file. From a frame to a picture: `svg.py`, `text.py` and what they draw with.
+The way from a trace to a picture; what draws never looks at the trace:
+
+    facts/       events of the trace -> the state of the cluster at a moment (state.py)
+    scene.py     one moment to be looked at: the state, the clock, the chosen partition
+    sentences/   that moment -> the sentence that says what holds things up
+    compose.py   that moment -> a frame; frame.py says what a frame holds, flows.py finds the traffic in it
+    draw/        a frame -> SVG (svg.py) or text (text.py)
+
+facts/run.py goes this way up to the frame (`Run.at`); notebooks, the view and the demos start there.
+
+command.py is `python -m minikafka picture`; showcase.py records the run that the README's picture shows.
 """

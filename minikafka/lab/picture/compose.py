@@ -7,10 +7,10 @@ Invariants
 from __future__ import annotations
 
 from minikafka.lab.picture import frame as f
-from minikafka.lab.picture.draw.flows import flows, rates
 from minikafka.lab.picture.facts.clients import Group
 from minikafka.lab.picture.facts.partitions import NOBODY, Partition, Replica
 from minikafka.lab.picture.facts.quorum import METADATA
+from minikafka.lab.picture.flows import flows, rates
 from minikafka.lab.picture.scene import Scene, names
 from minikafka.lab.picture.sentences.sentence import sentence
 

@@ -2,9 +2,14 @@
 
     view = cluster.view()        # or show(Run.open("run.mk"))
 
-`view.py` is the view; `painter.py` its thread, `cursor.py` where it stands in time, `orders.py` what the control bar does,
-`film.py` the run and its pictures, `front.py` the notebook, `registry.py` who lives, `widget.py`, `view.js` and `view.css` the
-page.
+    view.py        a view, and what each part of it does to the others
+    film.py        the run and how it is drawn: the one door to lab/picture
+    cursor.py      where the viewer stands in time
+    painter.py     the thread that draws, at most ten frames a second
+    orders.py      what the control bar does to the cluster
+    front.py       where a view is shown: a page with widgets, still pictures, or nowhere
+    widget.py      what travels between kernel and page; view.js and view.css are the page
+    registry.py    the views that live, so that a cell that runs twice leaves one
 """
 from minikafka.lab.view.registry import living
 from minikafka.lab.view.view import View, show, view_of

@@ -112,7 +112,8 @@ def group_life(rng: random.Random, length: int = 14) -> list[Event]:
 hints("5.7", "What did the coordinator know at the moment when the commit arrived?",
       "Two things must fit: the sender is a member now, and the generation it names is the one of now. Walk through the events "
       "once and remember the last generation.",
-      "minikafka/broker/groups/shell/coordinator.py: check_commit; minikafka/broker/groups/classic/group.py has the same two questions")
+      "minikafka/broker/groups/shell/coordinator.py: check_commit; minikafka/broker/groups/classic/group.py has the same two "
+      "questions")
 
 
 @checks("5.7", matters="A stale commit that is accepted moves the group of somebody else: losses without an error anywhere.")

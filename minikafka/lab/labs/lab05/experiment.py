@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.lab.labs.lab05.stage import TOPIC, TP, Stage
 from minikafka.client import Consumer
+from minikafka.lab.labs.lab05.stage import TOPIC, TP, Stage
 
 WORK = 0.1 + 1e-6             # seconds for a record; no real sleep ever ends early
 INTERVAL = 5.0                # auto.commit.interval.ms, Kafka's default
@@ -113,9 +113,9 @@ class Aftermath:
 
 def picture(after: Aftermath, at: float | None = None) -> Any:
     """The cluster at a moment (None: when C1 dies): a still picture of `rides-0`, with the fingers of C1 and of the group."""
-    from minikafka.lab.picture.facts.run import Run
     from minikafka.lab.picture.draw.svg import to_svg
     from minikafka.lab.picture.draw.text import to_text
+    from minikafka.lab.picture.facts.run import Run
     from minikafka.lab.view.front import Still
     run = Run.of(after.stage.cluster)
     began = run.events[0]["t"]

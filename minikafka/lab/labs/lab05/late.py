@@ -10,10 +10,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from minikafka.client import Consumer
 from minikafka.lab.labs.lab05.experiment import INTERVAL, WORK, Aftermath, Work, work_until
 from minikafka.lab.labs.lab05.stage import BATCH, TP, Stage
 from minikafka.protocol.errors import KafkaError
-from minikafka.client import Consumer
 
 # --- the pool --------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,3 @@
+"""Lab 6, replication: checks.py, wrong.py; experiment.py (log ends and high watermark, readable records, placement of
+replicas, elections).
+"""

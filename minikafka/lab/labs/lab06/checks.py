@@ -55,7 +55,8 @@ def _lanes(ends: Ends, isr: Sequence[int]) -> list[str]:
 hints("6.6", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. If broker 1 dies, who leads the two of them?",
       "Leaders take turns: partition p is led by broker p modulo n. In every further round of n partitions, start counting the "
       "followers one place further, or the same broker will inherit everything.",
-      "minikafka/broker/controller/placement.py: rings of brokers, started one further each round, shuffled when all have led once")
+      "minikafka/broker/controller/placement.py: rings of brokers, started one further each round, shuffled when all have led "
+      "once")
 
 SIZES = [(3, 6, 3), (3, 1, 3), (3, 12, 2), (4, 12, 3), (5, 20, 3), (5, 7, 2), (6, 30, 4), (4, 5, 1), (1, 3, 1)]
 
@@ -130,7 +131,8 @@ class State:
 
 hints("6.8", "Which of the four can be the reason: nobody to ask, deleted, not written, not yet on every replica in sync?",
       "A consumer asks the leader, and gets the offsets from the log start up to, not including, the high watermark.",
-      "minikafka/broker/replication/api/fetch.py: what a fetch by a consumer may see; minikafka/broker/replication/replica.py for the mark itself")
+      "minikafka/broker/replication/api/fetch.py: what a fetch by a consumer may see; minikafka/broker/replication/replica.py "
+      "for the mark itself")
 
 
 @checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.")

@@ -26,12 +26,12 @@ import pandas as pd
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
-from minikafka.broker.metadata.image import Broker
 from minikafka.broker.controller.placement import place
+from minikafka.broker.metadata.image import Broker
 from minikafka.lab.labs.steady import Reader, Writer, read_all
-from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view.front import Still
 from minikafka.protocol.errors import KafkaError
 

@@ -62,7 +62,8 @@ hints("8.2", "Three questions for each cell. May C acknowledge anything while it
       "min.insync.replicas decides the first. For the second: a member of the ISR may lead; so may a replica that left an ISR "
       "which was too small afterwards, for nothing was acknowledged without it; and, with unclean election, anybody alive. "
       "Lost is what C acknowledged and its successor has not.",
-      "minikafka/broker/controller/leader_election.py, `_with_elr` and `_elect`: who is written down when the ISR gets too small, and who may lead")
+      "minikafka/broker/controller/leader_election.py, `_with_elr` and `_elect`: who is written down when the ISR gets too "
+      "small, and who may lead")
 
 
 @functools.cache

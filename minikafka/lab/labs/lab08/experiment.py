@@ -24,12 +24,12 @@ from typing import Any
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
-from minikafka.cluster.settings import PRESETS
 from minikafka.broker.config.effective import BrokerConfig
+from minikafka.cluster.settings import PRESETS
 from minikafka.lab.labs.steady import Writer
-from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view.front import Still
 from minikafka.log.batch import build
 from minikafka.protocol.errors import KafkaError

@@ -22,13 +22,13 @@ from typing import Any
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
+from minikafka.client.client import Client
+from minikafka.client.retry import OPEN_OUTCOME
 from minikafka.cluster.settings import PRESETS
 from minikafka.lab.labs.lab08.experiment import NAMES, TOPIC, TP, A, C, D, called, names
 from minikafka.lab.labs.steady import read_all
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.client.client import Client
-from minikafka.client.retry import OPEN_OUTCOME
 from minikafka.sim.engine.watched import Told
 
 PRODUCE_VERSION = 9

@@ -1,0 +1,11 @@
+"""From a frame to SVG or text; nothing here looks at the trace, except charts.py.
+
+    svg.py         the whole picture, top to bottom: head.py (the sentence, the brokers), strip.py (a tile for each partition),
+                   lanes.py (the chosen partition), cards.py (clients, controllers, ledger), timeline.py
+    lanes.py       a lane for each replica: axis.py (where an offset stands), cells.py (records), bracket.py (the ISR), lines.py
+                   (high watermark and others), footing.py (ruler, epochs, positions of consumers)
+    the means      paper.py (SVG elements and labels), packing.py (labels that do not touch), shapes.py, theme.py (colours,
+                   sizes)
+    text.py        the same frame in words
+    charts.py      curves over the events of a whole run; charts_still.py draws them where plotly cannot
+"""

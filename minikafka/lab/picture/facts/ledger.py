@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minikafka.lab.picture.draw.intervals import Intervals
+from minikafka.lab.picture.facts.intervals import Intervals
 from minikafka.lab.picture.facts.logs import Log
 
 Epoch = int | None
