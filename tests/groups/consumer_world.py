@@ -9,12 +9,12 @@ from uuid import UUID
 
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import (
-    Beat,
     ConsumerEffect,
+    GroupContext,
     Heartbeat,
-    Moment,
-    Out,
-    Resolve,
+    HeartbeatResponse,
+    RemoveMembers,
+    ResolveRegexes,
     Settings,
     Write,
 )
@@ -53,8 +53,8 @@ class World:
         self.group.topics_changed = True
 
     @property
-    def moment(self) -> Moment:
-        return Moment(self.image, self.settings, self.now, 1_000_000 + round(self.now * 1000), self.topics_since)
+    def context(self) -> GroupContext:
+        return GroupContext(self.image, self.settings, self.now, 1_000_000 + round(self.now * 1000), self.topics_since)
 
     def partitions(self, *names: str) -> set[Partition]:
         """Of "t-0": the topic's id and 0."""
@@ -66,27 +66,27 @@ class World:
 
     # --- what happens -------------------------------------------------------------------------------------------
 
-    def carry_out(self, effects: list[ConsumerEffect]) -> Beat | None:
+    def carry_out(self, effects: list[ConsumerEffect]) -> HeartbeatResponse | None:
         answer = None
         for effect in effects:
-            write = self.group.resolve(self.moment) if isinstance(effect, Resolve) else effect
-            if isinstance(effect, Out):
-                write = Write(self.group.fence(effect.member_ids, self.moment), effect.call, effect.result)
+            write = self.group.resolve(self.context) if isinstance(effect, ResolveRegexes) else effect
+            if isinstance(effect, RemoveMembers):
+                write = Write(self.group.fence(effect.member_ids, self.context), effect.call, effect.result)
             if isinstance(write, Write):
                 self.log += write.records
                 self.group.adopt(write.records, self.now)
                 answer = write.result if write.call is not None else answer
         return answer
 
-    def beat(self, member: str, epoch: int, owned: Iterable[str] | None = None, **news: object) -> Beat:
+    def beat(self, member: str, epoch: int, owned: Iterable[str] | None = None, **news: object) -> HeartbeatResponse:
         owns = None if owned is None else frozenset(self.partitions(*owned))
         beat = Heartbeat(member, epoch, "c", "/h", owned=owns, **news)
         decide = self.group.leave if epoch in (-1, -2) else self.group.heartbeat
-        answer = self.carry_out(decide("call", beat, self.moment))
+        answer = self.carry_out(decide("call", beat, self.context))
         assert answer is not None
         return answer
 
-    def join(self, member: str, *topics: str, **news: object) -> Beat:
+    def join(self, member: str, *topics: str, **news: object) -> HeartbeatResponse:
         return self.beat(member, 0, (), topics=topics, rebalance_timeout_ms=30_000, **news)
 
     def pass_time(self, seconds: float) -> None:
@@ -94,16 +94,16 @@ class World:
         end = self.now + seconds
         while (due := self.group.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
-            self.carry_out(self.group.tick(self.moment))
+            self.carry_out(self.group.tick(self.context))
         self.now = end
 
     # --- what is seen -------------------------------------------------------------------------------------------
 
-    def told(self, beat: Beat) -> list[str] | None:
+    def told(self, beat: HeartbeatResponse) -> list[str] | None:
         return None if beat.assignment is None else self.names(unpack(beat.assignment))
 
     def has(self, member: str) -> list[str]:
-        return self.names(self.group.kept.members[member].assigned)
+        return self.names(self.group.state.members[member].assigned)
 
     def replayed(self, records: Iterable[Record] | None = None) -> ConsumerGroup:
         """Another coordinator's group, from the log."""

@@ -133,7 +133,7 @@ class World:
     def committed(self, error: Err = Err.NONE) -> None:
         """The oldest record in flight is committed, or fails."""
         then, _ = self.in_flight.popleft()
-        self.run(self.group.stored(then, error, self.now))
+        self.run(self.group.on_committed(then, error, self.now))
 
     def advance(self, seconds: float) -> None:
         """Let time pass; whatever is due on the way happens at its own moment."""

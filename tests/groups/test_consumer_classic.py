@@ -42,16 +42,16 @@ class Mixed(World):
     """A world whose group also hears requests of the classic protocol."""
 
     def classic_join(self, member: str, *topics: str, **more: Any) -> JoinResult:
-        effects = classic.join(self.group, "call", request(member, *topics, **more), self.moment)
+        effects = classic.join(self.group, "call", request(member, *topics, **more), self.context)
         answer: Any = effects if isinstance(effects, JoinResult) else self.carry_out(effects)
         return answer
 
     def classic_sync(self, member: str, generation: int) -> dict[str, list[int]]:
-        answer = classic.sync(self.group, Sync(member, generation, (), None, "consumer", "range"), self.moment)
+        answer = classic.sync(self.group, Sync(member, generation, (), None, "consumer", "range"), self.context)
         return {row.topic: list(row.partitions) for row in read_assignment(answer.assignment).assigned_partitions}
 
     def classic_beat(self, member: str, generation: int) -> Err:
-        return classic.heartbeat(self.group, member, None, generation, self.moment)
+        return classic.heartbeat(self.group, member, None, generation, self.context)
 
 
 def stable(**topics: list[int]) -> Group:
@@ -67,8 +67,8 @@ def stable(**topics: list[int]) -> Group:
 
 
 def upgraded(world: World, old: Group) -> ConsumerGroup:
-    classic.upgrade(old, world.group, world.moment)
-    world.log += world.group.kept.written
+    classic.upgrade(old, world.group, world.context)
+    world.log += world.group.state.written
     return world.group
 
 
@@ -92,7 +92,7 @@ def test_a_group_goes_over_with_its_members() -> None:
     assert w.classic_join(c, "t", owned={"t": [0]}).generation == 6
     assert w.classic_sync(c, 6) == {"t": [0]}
     assert w.told(w.beat("D", 6)) == ["t-1"]
-    assert w.replayed().kept.members == w.group.kept.members
+    assert w.replayed().state.members == w.group.state.members
 
 
 @pytest.mark.parametrize(("policy", "change", "reason"), [
@@ -104,7 +104,7 @@ def test_groups_that_stay_what_they_are(policy: str, change: dict[str, str], rea
     for name, value in change.items():
         setattr(old, name, value)
     with pytest.raises(KafkaError) as refused:
-        classic.upgrade(old, w.group, w.moment)
+        classic.upgrade(old, w.group, w.context)
     assert (refused.value.code, refused.value.message) == (
         Err.GROUP_ID_NOT_FOUND, f"Cannot upgrade classic group g to consumer group because {reason}")
 
@@ -115,7 +115,7 @@ def test_groups_that_cannot_be_read() -> None:
         w, old = Mixed({"t": 1}), stable(t=[0])
         next(iter(old.members)).assignment = blob
         with pytest.raises(KafkaError, match=reason):
-            classic.upgrade(old, w.group, w.moment)
+            classic.upgrade(old, w.group, w.context)
 
 
 def test_who_waits_in_a_classic_group_is_called_back() -> None:
@@ -134,7 +134,7 @@ def test_a_classic_member_joins_a_consumer_group() -> None:
     w.now += 2
     first = w.classic_join("", "t")
     assert first.error is Err.MEMBER_ID_REQUIRED
-    assert list(w.group.kept.members) == ["A"]
+    assert list(w.group.state.members) == ["A"]
     joined = w.classic_join(first.member_id, "t")
     assert (joined.error, joined.generation) == (Err.NONE, 3)
     assert w.classic_sync(first.member_id, 3) == {}
@@ -152,7 +152,7 @@ def test_what_a_classic_member_is_refused() -> None:
     w.classic_join("C", "t")
     for protocols, kind in (((("roundrobin", subscription("t")),), "consumer"), ((("range", b""),), "connect")):
         with pytest.raises(KafkaError) as refused:
-            classic.join(w.group, "call", Join("X", kind, protocols, 10_000, 30_000), w.moment)
+            classic.join(w.group, "call", Join("X", kind, protocols, 10_000, 30_000), w.context)
         assert refused.value.code is Err.INCONSISTENT_GROUP_PROTOCOL
     for member, generation, error in (("A", 2, Err.UNKNOWN_MEMBER_ID), ("X", 3, Err.UNKNOWN_MEMBER_ID),
                                       ("C", 2, Err.ILLEGAL_GENERATION)):
@@ -170,14 +170,14 @@ def test_a_classic_member_that_is_not_heard_of_is_given_up() -> None:
     w.join("A", "t")
     w.classic_join("C", "t")
     w.pass_time(11)
-    assert list(w.group.kept.members) == ["A"], "no heartbeat in ten seconds"
+    assert list(w.group.state.members) == ["A"], "no heartbeat in ten seconds"
     w.classic_join("C", "t")
     for _ in range(4):
         w.pass_time(9)
-        if "C" in w.group.kept.members:
-            w.classic_beat("C", w.group.kept.members["C"].current.epoch)
-        w.beat("A", w.group.kept.members["A"].current.epoch)
-    assert list(w.group.kept.members) == ["A"], "no SyncGroup in thirty"
+        if "C" in w.group.state.members:
+            w.classic_beat("C", w.group.state.members["C"].current.epoch)
+        w.beat("A", w.group.state.members["A"].current.epoch)
+    assert list(w.group.state.members) == ["A"], "no SyncGroup in thirty"
 
 
 def test_who_leaves() -> None:
@@ -198,7 +198,7 @@ def test_the_last_of_its_kind_leaves_a_classic_group() -> None:
     w.join("A", "t")
     w.now += 2
     w.classic_join("C", "t")
-    kept = w.group.kept
+    kept = w.group.state
     assert classic.may_downgrade(kept, ["A"], w.settings, 10)
     assert not classic.may_downgrade(kept, ["C"], w.settings, 10)
     assert not classic.may_downgrade(kept, ["A", "C"], w.settings, 10)
@@ -215,4 +215,4 @@ def test_the_last_of_its_kind_leaves_a_classic_group() -> None:
     assert not [e for e in group.rebalance_or_complete(0.0) if isinstance(e, Store)]
     assert group.state is State.PREPARING_REBALANCE
     w.join("B", "t")
-    assert not classic.may_downgrade(w.group.kept, ["A"], w.settings, 10), "B is no classic member either"
+    assert not classic.may_downgrade(w.group.state, ["A"], w.settings, 10), "B is no classic member either"

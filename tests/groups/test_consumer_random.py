@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from minikafka.broker.groups.consumer.messages import Beat
+from minikafka.broker.groups.consumer.messages import HeartbeatResponse
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.protocol.errors import Err, KafkaError
 from tests.groups.consumer_world import World
@@ -26,7 +26,7 @@ class Client:
             self.owns, self.told = set(self.told), None
         try:
             if self.epoch == 0:
-                answer = self.world.join(self.name, *self.wish(), instance_id=self.instance_id)
+                answer = self.world.join(self.name, *self.subscription(), instance_id=self.instance_id)
             else:
                 owned = sorted(self.owns) if self.rng.random() < 0.8 else None
                 answer = self.world.beat(self.name, self.epoch, owned)
@@ -37,10 +37,10 @@ class Client:
         if self.rng.random() < 0.9 or self.epoch == 0:
             self.hear(answer)
 
-    def wish(self) -> list[str]:
+    def subscription(self) -> list[str]:
         return [topic for topic in ("t", "u", "v") if self.rng.random() < 0.7] or ["t"]
 
-    def hear(self, answer: Beat) -> None:
+    def hear(self, answer: HeartbeatResponse) -> None:
         self.epoch = answer.epoch
         names = self.world.told(answer)
         if names is not None:
@@ -53,7 +53,7 @@ class Client:
 
 
 def check(world: World, clients: list[Client]) -> None:
-    kept = world.group.kept
+    kept = world.group.state
     held = [partition for member in kept.members.values() for partition in member.has]
     assert len(held) == len(set(held)), "I-CMEMBER-1: one partition, two members"
     assert kept.target.epoch <= kept.epoch, "I-CGROUP-2"
@@ -86,10 +86,10 @@ def test_whatever_happens(seed: int) -> None:
         else:
             client.turn()
         world.pass_time(rng.random())
-        assert world.group.kept.epoch >= epoch, "I-CGROUP-2"
-        epoch = world.group.kept.epoch
+        assert world.group.state.epoch >= epoch, "I-CGROUP-2"
+        epoch = world.group.state.epoch
         check(world, clients)
-    assert world.replayed().kept == world.group.kept, "I-CSTATE-1"
+    assert world.replayed().state == world.group.state, "I-CSTATE-1"
     quiet(world, clients)
 
 
@@ -103,7 +103,7 @@ def quiet(world: World, clients: list[Client]) -> None:
             client.turn()
         world.pass_time(2)
         check(world, clients)
-    kept = world.group.kept
-    assert kept.state is ConsumerState.STABLE
+    kept = world.group.state
+    assert kept.phase is ConsumerState.STABLE
     wanted = {f"{topic}-{index}" for topic in kept.topics() for index in range(len(world.image.topics[topic].partitions))}
     assert sorted(name for member in kept.members.values() for name in world.names(member.assigned)) == sorted(wanted)

@@ -35,7 +35,7 @@ def test_a_member_gets_everything_with_its_first_heartbeat() -> None:
     joined = w.join("A", "t")
     assert (joined.epoch, w.told(joined)) == (2, ["t-0", "t-1", "t-2"])
     assert [key.kind for key, _ in w.log] == [MEMBER, GROUP, TARGET_MEMBER, TARGET, CURRENT]
-    assert w.group.kept.state is ConsumerState.STABLE
+    assert w.group.state.phase is ConsumerState.STABLE
 
 
 def test_what_is_no_news_is_not_told_and_not_written() -> None:
@@ -52,8 +52,8 @@ def test_who_leaves_is_gone_with_all_it_had() -> None:
     w = World({"t": 3})
     w.join("A", "t")
     assert w.beat("A", -1).epoch == -1
-    assert w.group.kept.state is ConsumerState.EMPTY
-    assert (w.group.kept.epoch, w.group.kept.targets, w.group.next_deadline()) == (3, {}, None)
+    assert w.group.state.phase is ConsumerState.EMPTY
+    assert (w.group.state.epoch, w.group.state.targets, w.group.next_deadline()) == (3, {}, None)
     assert refusal(w, "A", 2) == (Err.UNKNOWN_MEMBER_ID, "Member A is not a member of group g.")
 
 
@@ -74,7 +74,7 @@ def test_a_lost_answer_is_forgiven_to_who_owns_nothing_else() -> None:
     """Fails if the previous epoch is refused, or taken from a member that uses more than it was given."""
     w = pair()
     w.beat("A", 2, ["t-0"])
-    assert w.group.kept.members["A"].current.epoch == 3
+    assert w.group.state.members["A"].current.epoch == 3
     assert w.told(w.beat("A", 2, ["t-0"], topics=("t",), rebalance_timeout_ms=30_000)) == ["t-0"]
     assert refusal(w, "A", 2, ["t-0", "t-1"])[0] is Err.FENCED_MEMBER_EPOCH
     assert refusal(w, "A", 2)[0] is Err.FENCED_MEMBER_EPOCH
@@ -89,12 +89,12 @@ def test_a_partition_goes_over_when_it_is_given_up() -> None:
     assert w.has("B") == []
     asked = w.beat("A", 2)
     assert (asked.epoch, w.told(asked)) == (2, ["t-0"])
-    assert w.group.kept.state is ConsumerState.RECONCILING
+    assert w.group.state.phase is ConsumerState.RECONCILING
     assert w.told(w.beat("B", 3)) is None
     assert w.told(w.beat("A", 2, ["t-0", "t-1"])) is None, "it says that it still owns t-1"
     assert w.beat("A", 2, ["t-0"]).epoch == 3
     assert w.told(w.beat("B", 3)) == ["t-1"]
-    assert w.group.kept.state is ConsumerState.STABLE
+    assert w.group.state.phase is ConsumerState.STABLE
 
 
 def test_many_that_come_at_once_make_one_assignment() -> None:
@@ -102,12 +102,12 @@ def test_many_that_come_at_once_make_one_assignment() -> None:
     w = World({"t": 6})
     for name in "ABC":
         w.join(name, "t")
-    assert (w.group.kept.epoch, w.group.kept.target.epoch) == (4, 2)
-    assert w.group.kept.state is ConsumerState.ASSIGNING
+    assert (w.group.state.epoch, w.group.state.target.epoch) == (4, 2)
+    assert w.group.state.phase is ConsumerState.ASSIGNING
     w.now += 1
     w.beat("B", 2)
-    assert w.group.kept.target.epoch == 4
-    assert [len(w.group.kept.targets[name]) for name in "ABC"] == [2, 2, 2]
+    assert w.group.state.target.epoch == 4
+    assert [len(w.group.state.targets[name]) for name in "ABC"] == [2, 2, 2]
 
 
 def test_a_group_may_be_full() -> None:
@@ -121,7 +121,7 @@ def test_a_group_may_be_full() -> None:
 
 def test_an_id_is_made_for_who_has_none() -> None:
     w = World({"t": 1})
-    assert w.join("", "t").member_id in w.group.kept.members
+    assert w.join("", "t").member_id in w.group.state.members
 
 
 # --- time ----------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_a_silent_member_is_given_up() -> None:
     w.pass_time(42)
     w.beat("B", 3)
     w.pass_time(2)
-    assert list(w.group.kept.members) == ["B"]
+    assert list(w.group.state.members) == ["B"]
     assert w.told(w.beat("B", 3)) == ["t-0", "t-1"]
 
 
@@ -143,9 +143,9 @@ def test_who_does_not_give_up_in_time_is_driven_out() -> None:
         w.pass_time(4.9)
         w.beat("A", 2, ["t-0", "t-1"])
         w.beat("B", 3)
-    assert "A" in w.group.kept.members
+    assert "A" in w.group.state.members
     w.pass_time(1)
-    assert list(w.group.kept.members) == ["B"]
+    assert list(w.group.state.members) == ["B"]
 
 
 def test_who_gave_up_in_time_stays() -> None:
@@ -154,7 +154,7 @@ def test_who_gave_up_in_time_stays() -> None:
     w.pass_time(20)
     assert w.beat("A", 2, ["t-0"]).epoch == 3
     w.pass_time(20)
-    assert list(w.group.kept.members) == ["A", "B"]
+    assert list(w.group.state.members) == ["A", "B"]
 
 
 # --- static members ------------------------------------------------------------------------------------------------
@@ -164,10 +164,10 @@ def test_a_static_member_comes_back_to_what_it_had() -> None:
     w = World({"t": 2})
     w.join("A", "t", instance_id="i")
     assert w.beat("A", -2, instance_id="i").epoch == -2
-    assert w.group.kept.members["A"].current.epoch == -2
+    assert w.group.state.members["A"].current.epoch == -2
     back = w.join("A2", "t", instance_id="i")
-    assert (back.epoch, w.told(back), w.group.kept.epoch) == (2, ["t-0", "t-1"], 2)
-    assert list(w.group.kept.members) == ["A2"]
+    assert (back.epoch, w.told(back), w.group.state.epoch) == (2, ["t-0", "t-1"], 2)
+    assert list(w.group.state.members) == ["A2"]
     assert [(value.epoch, value.previous_epoch) for key, value in w.log if key == (CURRENT, "g", "A2")] == [(0, 0), (2, 0)]
     assert refusal(w, "A", 2, instance_id="i") == (
         Err.FENCED_INSTANCE_ID, "Static member A with instance id i was fenced by member A2.")
@@ -189,7 +189,7 @@ def test_a_static_member_that_does_not_come_back_is_given_up() -> None:
     w.join("A", "t", instance_id="i")
     w.beat("A", -2, instance_id="i")
     w.pass_time(46)
-    assert w.group.kept.state is ConsumerState.EMPTY
+    assert w.group.state.phase is ConsumerState.EMPTY
 
 
 # --- topics --------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_another_subscription_takes_away_at_once() -> None:
     w = World({"t": 1, "u": 1})
     w.join("A", "t")
     assert w.told(w.beat("A", 2, topics=("u",))) == []
-    assert w.group.kept.members["A"].current.state == 1, "before another assignment may be made"
+    assert w.group.state.members["A"].current.state == 1, "before another assignment may be made"
     w.now += 2
     assert w.told(w.beat("A", 2, [])) == ["u-0"]
 
@@ -230,7 +230,7 @@ def test_topics_by_expression() -> None:
     w.beat("A", 2)
     assert w.told(w.beat("A", 2)) == ["ta-0", "tb-0", "tc-0"]
     w.beat("A", 3, ["ta-0", "tb-0", "tc-0"], regex="", topics=())
-    assert w.group.kept.regexes == {}
+    assert w.group.state.regexes == {}
     assert [value for key, value in w.log if key.kind == REGEX][-1] is None
 
 
@@ -245,7 +245,7 @@ def test_what_is_no_expression_of_re2(expression: str, reason: str) -> None:
     assert (refused.value.code, refused.value.message) == (
         Err.INVALID_REGULAR_EXPRESSION,
         f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.")
-    assert w.group.kept.members == {}
+    assert w.group.state.members == {}
 
 
 def test_the_majority_chooses_the_assignor() -> None:
@@ -254,14 +254,14 @@ def test_the_majority_chooses_the_assignor() -> None:
     w.now += 2
     w.join("B", "t", "u")
     w.beat("A", 2, ["t-0", "u-0"])
-    assert [w.names(w.group.kept.targets[name]) for name in "AB"] == [["t-0", "u-0"], ["t-1", "u-1"]]
+    assert [w.names(w.group.state.targets[name]) for name in "AB"] == [["t-0", "u-0"], ["t-1", "u-1"]]
 
 
 # --- offsets -------------------------------------------------------------------------------------------------------
 
 def commit(w: World, member: str, epoch: int, *names: str, version: int = 9, transactional: bool = False) -> Err:
     try:
-        check_commit(w.group.kept, member, None, epoch, version, transactional, w.partitions(*names))
+        check_commit(w.group.state, member, None, epoch, version, transactional, w.partitions(*names))
     except KafkaError as refused:
         return refused.code
     return Err.NONE
@@ -289,11 +289,11 @@ def test_who_may_commit() -> None:
 
 def test_who_may_fetch() -> None:
     w = pair()
-    check_fetch(w.group.kept, None, -1)
-    check_fetch(w.group.kept, "A", 2)
+    check_fetch(w.group.state, None, -1)
+    check_fetch(w.group.state, "A", 2)
     for member, epoch, error in (("A", 3, Err.STALE_MEMBER_EPOCH), ("C", 1, Err.UNKNOWN_MEMBER_ID)):
         with pytest.raises(KafkaError) as refused:
-            check_fetch(w.group.kept, member, epoch)
+            check_fetch(w.group.state, member, epoch)
         assert refused.value.code is error
 
 
@@ -336,15 +336,15 @@ def test_a_new_coordinator_goes_on_where_the_old_one_was() -> None:
     w = pair()
     w.beat("A", 2)
     twin = w.replayed()
-    assert twin.kept == w.group.kept
+    assert twin.state == w.group.state
     w.group = twin
-    twin.start(w.moment)
+    twin.start(w.context)
     assert w.beat("A", 2, ["t-0"]).epoch == 3
     assert w.told(w.beat("B", 3)) == ["t-1"]
     w.group = w.replayed()
-    w.group.start(w.moment)
+    w.group.start(w.context)
     w.pass_time(46)
-    assert w.group.kept.state is ConsumerState.EMPTY, "sessions run from the start on"
+    assert w.group.state.phase is ConsumerState.EMPTY, "sessions run from the start on"
 
 
 def test_compaction_takes_nothing_that_counts() -> None:
@@ -352,13 +352,13 @@ def test_compaction_takes_nothing_that_counts() -> None:
     w.beat("A", 2, ["t-0"])
     w.beat("B", 3)
     latest = dict(w.log)
-    assert w.replayed(latest.items()).kept == w.group.kept
+    assert w.replayed(latest.items()).state == w.group.state
 
 
 def test_tombstones_delete_a_group() -> None:
     w = pair()
-    records = [*w.log, *w.group.kept.tombstones()]
-    assert w.replayed(records).kept == World().group.kept
-    assert w.group.kept.tombstones()[-1][0].kind == GROUP
-    assert {key.kind for key, _ in w.group.kept.tombstones()} == {
+    records = [*w.log, *w.group.state.tombstones()]
+    assert w.replayed(records).state == World().group.state
+    assert w.group.state.tombstones()[-1][0].kind == GROUP
+    assert {key.kind for key, _ in w.group.state.tombstones()} == {
         GROUP, PARTITIONS, MEMBER, TARGET, TARGET_MEMBER, CURRENT}

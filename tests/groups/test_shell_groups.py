@@ -17,7 +17,8 @@ from kafka.protocol.consumer.group import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC, java_hash, partition_of
+from minikafka.broker.coordinator.hashing import java_hash, partition_of
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.protocol.errors import Err
 from tests.broker.stage import Stage, play
 

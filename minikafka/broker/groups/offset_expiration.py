@@ -43,7 +43,7 @@ def sweep(group: Group | ConsumerGroup, entered_ms: int, store: OffsetStore, now
 
 
 def _is_empty(group: Group | ConsumerGroup) -> bool:
-    return not group.kept.members if isinstance(group, ConsumerGroup) else group.state is State.EMPTY
+    return not group.state.members if isinstance(group, ConsumerGroup) else group.state is State.EMPTY
 
 
 def _since(group: Group | ConsumerGroup, entered_ms: int) -> Since | None:
@@ -63,7 +63,7 @@ def _old(offset: CommittedOffset, since_ms: int, now_ms: int, retention_ms: int)
 def reads(group: Group | ConsumerGroup, topic: str) -> bool:
     """Is the topic subscribed by a member? Where subscriptions cannot be read, any topic may be."""
     if isinstance(group, ConsumerGroup):
-        return topic in group.kept.topics()
+        return topic in group.state.topics()
     if group.protocol_type != CONSUMER:
         return False
     subscriptions = [subscribed_topics(member.metadata(group.protocol)) for member in group.members]

@@ -75,7 +75,7 @@ def assignments_at_once() -> AbstractContextManager[object]:
         carry_out(self, group, effects)
         for effect in effects:
             if isinstance(effect, Store) and effect.then is not None:
-                self.run(group, group.stored(effect.then, Err.NONE, self.env.now()))
+                self.run(group, group.on_committed(effect.then, Err.NONE, self.env.now()))
 
     return replaced(GroupPartition, "_carry_out", hasty)
 
@@ -83,13 +83,13 @@ def assignments_at_once() -> AbstractContextManager[object]:
 @ablation("58", "an assignment counts for whatever generation there is when it is in the log", falls="two-owners I12",
           script="r58_former_assignment")
 def any_generation() -> AbstractContextManager[object]:
-    stored = Group.stored
+    on_committed = Group.on_committed
 
     def of_today(self: Group, then: Any, error: Err, now: float) -> list[Any]:
         today = replace(then, generation=self.generation) if isinstance(then, Assigned) else then
-        return stored(self, today, error, now)
+        return on_committed(self, today, error, now)
 
-    return replaced(Group, "stored", of_today)
+    return replaced(Group, "on_committed", of_today)
 
 
 @ablation("58", "an assignment of any generation is taken", falls="two-owners", script="r58_late_assignment")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minikafka.broker.groups import records as group_records
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.transactions import records as transaction_records
 from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
 from minikafka.log.batch import records

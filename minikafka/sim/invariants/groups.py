@@ -16,7 +16,7 @@ from typing import Any
 
 from minikafka.broker.groups import records as wire
 from minikafka.broker.groups.consumer import records as modern
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.log.batch import Header, records
 from minikafka.log.markers import is_commit
 from minikafka.sim.invariants.invariant import Invariant

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC, partition_of
+from minikafka.broker.coordinator.hashing import partition_of
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.sim.invariants.invariant import Invariant
 
 SHOWN = 3

@@ -9,7 +9,7 @@ import pytest
 
 from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
 from minikafka.broker.groups.records import offset_key, offset_value
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.replication.isr import Proposal
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.transactions.records import transaction_key

@@ -10,7 +10,7 @@ import pytest
 from kafka.protocol.consumer import OffsetCommitRequest
 
 from minikafka.broker.groups import records as groups
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.transactions import records as txns
 from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
 from minikafka.broker.transactions.states import STATUS, State

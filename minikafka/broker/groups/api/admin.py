@@ -78,7 +78,7 @@ def list_groups(ctx: Context, request: ListGroupsRequest) -> ListGroupsResponse:
 
 def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
     if isinstance(group, ConsumerGroup):
-        state, protocol, kind = group.kept.state.value, CONSUMER, CONSUMER
+        state, protocol, kind = group.state.phase.value, CONSUMER, CONSUMER
     else:
         state, protocol, kind = group.state.value, group.protocol_type or "", CLASSIC
     return ListGroupsResponse.ListedGroup(group_id=group.group_id, protocol_type=protocol, group_state=state,
@@ -102,7 +102,7 @@ async def _delete(ctx: Context, group_id: str) -> Err:
         return refused.code
     group = partition.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
-        error = Err.NON_EMPTY_GROUP if group.kept.members else Err.NONE
+        error = Err.NON_EMPTY_GROUP if group.state.members else Err.NONE
     else:
         error = Err.GROUP_ID_NOT_FOUND if group is None else ANSWERS["delete group"][group.state]
     return error if error is not Err.NONE else await partition.delete_group(group_id)

@@ -40,15 +40,15 @@ async def consumer_group_heartbeat(ctx: Context, request: Any) -> ConsumerGroupH
             request.rack_id, request.rebalance_timeout_ms, _tuple(request.subscribed_topic_names),
             request.subscribed_topic_regex if ctx.version >= 1 else None, request.server_assignor,
             None if request.topic_partitions is None else _owned(request.topic_partitions))
-        answer = await heartbeat(ctx.broker.groups, request.group_id, beat, ctx.version)
+        response = await heartbeat(ctx.broker.groups, request.group_id, beat, ctx.version)
     except KafkaError as error:
         return ConsumerGroupHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code),
                                               error_message=_own(error))
-    assignment = None if answer.assignment is None else Assigned(topic_partitions=[
-        Assigned.TopicPartitions(topic_id=one.topic_id, partitions=list(one.partitions)) for one in answer.assignment])
+    assignment = None if response.assignment is None else Assigned(topic_partitions=[
+        Assigned.TopicPartitions(topic_id=one.topic_id, partitions=list(one.partitions)) for one in response.assignment])
     return ConsumerGroupHeartbeatResponse(
-        throttle_time_ms=0, error_code=0, error_message=None, member_id=answer.member_id, member_epoch=answer.epoch,
-        heartbeat_interval_ms=answer.interval_ms, assignment=assignment)
+        throttle_time_ms=0, error_code=0, error_message=None, member_id=response.member_id, member_epoch=response.epoch,
+        heartbeat_interval_ms=response.interval_ms, assignment=assignment)
 
 
 def _own(error: KafkaError) -> str | None:
@@ -92,10 +92,10 @@ async def _describe(ctx: Context, group_id: str, operations: bool) -> Described:
                          group_epoch=0, assignment_epoch=0, assignor_name="", members=[], authorized_operations=None)
     default = ctx.broker.config["group.consumer.assignors"][0]
     return Described(
-        error_code=0, error_message=None, group_id=group_id, group_state=group.kept.state.value,
-        group_epoch=group.kept.epoch, assignment_epoch=group.kept.target.epoch,
-        assignor_name=group.kept.assignor(default),
-        members=[_member(ctx, group, member_id, member) for member_id, member in group.kept.members.items()],
+        error_code=0, error_message=None, group_id=group_id, group_state=group.state.phase.value,
+        group_epoch=group.state.epoch, assignment_epoch=group.state.target.epoch,
+        assignor_name=group.state.assignor(default),
+        members=[_member(ctx, group, member_id, member) for member_id, member in group.state.members.items()],
         authorized_operations=GROUP_OPERATIONS if operations else None)
 
 
@@ -105,7 +105,7 @@ def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: Member) 
         member_id=member_id, instance_id=said.instance_id, rack_id=said.rack_id, member_epoch=current.epoch,
         client_id=said.client_id, client_host=said.client_host, subscribed_topic_names=list(said.topics),
         subscribed_topic_regex=said.regex, assignment=_assignment(ctx, member.has),
-        target_assignment=_assignment(ctx, group.kept.targets.get(member_id, ())),
+        target_assignment=_assignment(ctx, group.state.targets.get(member_id, ())),
         member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER)
 
 

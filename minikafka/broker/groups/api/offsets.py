@@ -89,11 +89,11 @@ async def _commit(ctx: Context, request: OffsetCommitRequest,
 
 def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[Any]:
     """An unknown topic is answered even if no partition of it was named."""
-    answer = OffsetCommitResponse.OffsetCommitResponseTopic
-    topics = {topic.topic_id or topic.name: answer(name=topic.name, topic_id=topic.topic_id, partitions=[])
+    response = OffsetCommitResponse.OffsetCommitResponseTopic
+    topics = {topic.topic_id or topic.name: response(name=topic.name, topic_id=topic.topic_id, partitions=[])
               for topic in [*unknown, *(topic for topic, _, _ in errors)]}
     for topic, index, error in errors:
-        row = answer.OffsetCommitResponsePartition(partition_index=index, error_code=int(error))
+        row = response.OffsetCommitResponsePartition(partition_index=index, error_code=int(error))
         topics[topic.topic_id or topic.name].partitions.append(row)
     return list(topics.values())
 
@@ -103,13 +103,13 @@ def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[An
 @handles(OffsetFetchRequest, versions=(1, 10))
 async def offset_fetch(ctx: Context, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if ctx.version >= 8:
-        answer = OffsetFetchResponse.OffsetFetchResponseGroup
+        response = OffsetFetchResponse.OffsetFetchResponseGroup
         groups = []
         for group in request.groups:
             member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NOBODY
             error, topics = await _fetch(ctx, group.group_id, group.topics, request.require_stable, member)
-            groups.append(answer(group_id=group.group_id, error_code=int(error),
-                                 topics=[_fetched(answer.OffsetFetchResponseTopics, *one) for one in topics]))
+            groups.append(response(group_id=group.group_id, error_code=int(error),
+                                 topics=[_fetched(response.OffsetFetchResponseTopics, *one) for one in topics]))
         return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
     error, topics = await _fetch(ctx, request.group_id, request.topics, request.require_stable)
     if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
@@ -131,7 +131,7 @@ async def _fetch(ctx: Context, group_id: str, topics: Any, require_stable: bool,
             raise KafkaError(Err.NOT_COORDINATOR if outcome is Err.COORDINATOR_NOT_AVAILABLE else outcome)
         group = store.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
-            check_fetch(group.kept, *member)
+            check_fetch(group.state, *member)
     except KafkaError as refused:
         return refused.code, []
     if topics is None:
@@ -211,7 +211,7 @@ def _may_delete(group: AnyGroup) -> Err:
 def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
             group: AnyGroup) -> tuple[list[Any], dict[Key, bytes | None]]:
     """The answer per partition, and the keys to write tombstones for."""
-    answer = OffsetDeleteResponse.OffsetDeleteResponseTopic
+    response = OffsetDeleteResponse.OffsetDeleteResponseTopic
     topics: list[Any] = []
     doomed: dict[Key, bytes | None] = {}
     for topic in request.topics:
@@ -220,11 +220,11 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
             continue
         known = [key for key in keys if ctx.broker.image.partition(*key) is not None]
         verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, topic.name) else Err.NONE
-        partitions = [answer.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
+        partitions = [response.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
                       for some, error in (([key for key in keys if key not in known], Err.UNKNOWN_TOPIC_OR_PARTITION),
                                           (known, verdict)) for key in some]
         doomed |= {key: None for key in known if verdict is Err.NONE and _has(store, group, key)}
-        topics.append(answer(name=topic.name, partitions=partitions))
+        topics.append(response(name=topic.name, partitions=partitions))
     return topics, doomed
 
 

@@ -293,10 +293,10 @@ class Group:
         if not self.pending_sync:
             self.sync_deadline = None
 
-    def stored(self, then: Assigned | Replaced | None, error: Err, now: float) -> list[Effect]:
+    def on_committed(self, then: Assigned | Replaced | None, error: Err, now: float) -> list[Effect]:
         """The record of a Store is committed (NONE) or failed. The world may have moved on meanwhile: look again."""
         if isinstance(then, Replaced):
-            return group_static.stored(self, then, error, now)
+            return group_static.on_committed(self, then, error, now)
         if then is None or self.state is not State.COMPLETING_REBALANCE or then.generation != self.generation:
             return []
         if error is not Err.NONE:

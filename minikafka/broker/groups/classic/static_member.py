@@ -51,7 +51,7 @@ def replace(group: Group, call: Call, request: Join, member_id: str, now: float)
     return [*fenced, *group.rebalance_or_complete(now)]
 
 
-def stored(group: Group, then: Replaced, error: Err, now: float) -> list[Effect]:
+def on_committed(group: Group, then: Replaced, error: Err, now: float) -> list[Effect]:
     """The record with the new id is committed, or failed: answer the JoinGroup that waits for it."""
     if then.new_member_id not in group.members:
         return []                    # replaced again, or gone, while the record was on its way

@@ -25,7 +25,7 @@ from minikafka.protocol.record_codec import Uuid
 
 
 @dataclass(frozen=True)
-class Wish:
+class MemberSubscription:
     """What an assignor knows of a member: the topics it wants (those that exist), and its target until now."""
 
     topics: Set[Uuid]
@@ -33,28 +33,28 @@ class Wish:
     instance_id: str | None = None
 
 
-Wishes = Mapping[str, Wish]                    # by member id
+Subscriptions = Mapping[str, MemberSubscription]                    # by member id
 Counts = Mapping[Uuid, int]                    # partitions by topic
 Assignment = dict[str, set[Partition]]
-Assignor = Callable[[Wishes, Counts], Assignment]
+Assignor = Callable[[Subscriptions, Counts], Assignment]
 
 
-def _subscribers(members: Wishes) -> dict[Uuid, list[str]]:
+def _subscribers(members: Subscriptions) -> dict[Uuid, list[str]]:
     """The topics that are wanted, each with those who want it, in the order of `members`."""
     wanted: dict[Uuid, list[str]] = {}
-    for member_id, wish in members.items():
-        for topic in wish.topics:
+    for member_id, subscription in members.items():
+        for topic in subscription.topics:
             wanted.setdefault(topic, []).append(member_id)
     return wanted
 
 
 # --- uniform -----------------------------------------------------------------------------------------------------
 
-def uniform(members: Wishes, counts: Counts) -> Assignment:
+def uniform(members: Subscriptions, counts: Counts) -> Assignment:
     members = dict(sorted(members.items()))
     wanted = _subscribers(members)
-    given = {member_id: {(topic, index) for topic, index in wish.target
-                         if topic in wish.topics and index < counts[topic]} for member_id, wish in members.items()}
+    given = {member_id: {(topic, index) for topic, index in one.target if topic in one.topics and index < counts[topic]}
+             for member_id, one in members.items()}
     # Where there is least choice first: many partitions for few members.
     topics = sorted(wanted, key=lambda t: (-counts[t] / len(wanted[t]), len(wanted[t]), t.bytes))
     _hand_out(given, wanted, topics, counts)
@@ -90,7 +90,7 @@ def _balance(given: Assignment, subscribers: list[str], topic: Uuid) -> bool:
 
 # --- range -------------------------------------------------------------------------------------------------------
 
-def by_range(members: Wishes, counts: Counts) -> Assignment:
+def by_range(members: Subscriptions, counts: Counts) -> Assignment:
     def place(member_id: str) -> tuple[bool, str]:
         instance_id = members[member_id].instance_id
         return instance_id is None, instance_id or member_id

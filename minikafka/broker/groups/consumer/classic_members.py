@@ -37,7 +37,14 @@ from minikafka.broker.groups.classic.messages import (
 )
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.heartbeat_steps import replace_static
-from minikafka.broker.groups.consumer.messages import Call, ConsumerEffect, Moment, Resolve, Settings, Write
+from minikafka.broker.groups.consumer.messages import (
+    Call,
+    ConsumerEffect,
+    GroupContext,
+    ResolveRegexes,
+    Settings,
+    Write,
+)
 from minikafka.broker.groups.consumer.reconciliation import STABLE, UNRELEASED, UNREVOKED, Member, Partition, pack
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
@@ -63,11 +70,11 @@ UPGRADES, DOWNGRADES = ("bidirectional", "upgrade"), ("bidirectional", "downgrad
 
 # --- a member's requests -----------------------------------------------------------------------------------------
 
-def join(group: ConsumerGroup, call: Call, request: Join, moment: Moment) -> list[ConsumerEffect] | JoinResult:
+def join(group: ConsumerGroup, call: Call, request: Join, context: GroupContext) -> list[ConsumerEffect] | JoinResult:
     """Effects; or the answer for who has to come again with the id that it is given. Raises KafkaError."""
     member_id = request.member_id or group.new_id()
-    group.check_room(request.member_id, moment)
-    if not _supports(group.kept, request):
+    group.check_room(request.member_id, context)
+    if not _supports(group.state, request):
         raise KafkaError(Err.INCONSISTENT_GROUP_PROTOCOL)
     if request.member_id == NO_MEMBER and request.instance_id is None and request.must_return:
         return JoinResult(Err.MEMBER_ID_REQUIRED, member_id)
@@ -75,26 +82,26 @@ def join(group: ConsumerGroup, call: Call, request: Join, moment: Moment) -> lis
         subscription, _ = read_subscription(request.protocols[0][1])
     except ProtocolError as error:
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR) from error
-    draft = group.kept.draft()
+    draft = group.state.draft()
     before = _subscribe(group, draft, member_id, request)
     said = MemberMetadata(
         request.instance_id or before.metadata.instance_id, subscription.rack_id or before.metadata.rack_id,
         request.client_id, request.client_host, tuple(sorted(set(subscription.topics))), "",
         request.rebalance_timeout_ms, before.metadata.assignor,
         ClassicMetadata(request.session_timeout_ms, tuple(ClassicProtocol(*one) for one in request.protocols)))
-    owned = frozenset(_partitions(subscription.owned_partitions or (), moment.image))
-    after, resolve = group.update(draft, member_id, before, said, owned, moment)
+    owned = frozenset(_partitions(subscription.owned_partitions or (), context.image))
+    after, resolve = group.update(draft, member_id, before, said, owned, context)
     name = request.protocols[0][0]
-    answer = JoinResult(Err.NONE, member_id, after.current.epoch, CONSUMER, name)
-    group.awaited[member_id] = moment.now + request.rebalance_timeout_ms / 1000          # its SyncGroup
-    group.sessions[member_id] = moment.now + request.session_timeout_ms / 1000
-    write = Write(tuple(draft.written), call, answer)
-    return [write, Resolve()] if resolve else [write]
+    response = JoinResult(Err.NONE, member_id, after.current.epoch, CONSUMER, name)
+    group.awaited[member_id] = context.now + request.rebalance_timeout_ms / 1000          # its SyncGroup
+    group.sessions[member_id] = context.now + request.session_timeout_ms / 1000
+    write = Write(tuple(draft.written), call, response)
+    return [write, ResolveRegexes()] if resolve else [write]
 
 
-def _supports(kept: ConsumerGroupState, request: Join) -> bool:
+def _supports(state: ConsumerGroupState, request: Join) -> bool:
     """Is there an assignor that this member and every other classic one knows? None of them will assign."""
-    classic = [m.metadata.classic for m in kept.members.values() if m.metadata.classic is not None]
+    classic = [m.metadata.classic for m in state.members.values() if m.metadata.classic is not None]
     return request.protocol_type == CONSUMER and any(
         all(name in [protocol.name for protocol in one.protocols] for one in classic) for name, _ in request.protocols)
 
@@ -108,28 +115,28 @@ def _subscribe(group: ConsumerGroup, draft: ConsumerGroupState, member_id: str, 
     return Member() if known is None else replace_static(draft, known, member_id)
 
 
-def sync(group: ConsumerGroup, request: Sync, moment: Moment) -> SyncResult:
+def sync(group: ConsumerGroup, request: Sync, context: GroupContext) -> SyncResult:
     """The answer, once all before it is committed; raises KafkaError."""
     member = _speaker(group, request.member_id, request.instance_id, request.generation)
     classic = member.metadata.classic
     assert classic is not None
     if (request.protocol_type or CONSUMER) != CONSUMER or request.protocol_name not in (None, classic.protocols[0].name):
         raise KafkaError(Err.INCONSISTENT_GROUP_PROTOCOL)
-    if group.kept.epoch > member.current.epoch and member.current.state != UNREVOKED:
-        group.awaited.setdefault(request.member_id, _until(member, moment))
+    if group.state.epoch > member.current.epoch and member.current.state != UNREVOKED:
+        group.awaited.setdefault(request.member_id, _until(member, context))
         raise KafkaError(Err.REBALANCE_IN_PROGRESS)
     group.awaited.pop(request.member_id, None)
-    group.renew(request.member_id, moment)
+    group.renew(request.member_id, context)
     return SyncResult(Err.NONE, request.protocol_type, request.protocol_name,
-                      _written(member.assigned, classic.protocols[0].metadata, moment.image))
+                      _written(member.assigned, classic.protocols[0].metadata, context.image))
 
 
-def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int, moment: Moment) -> Err:
+def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int, context: GroupContext) -> Err:
     member = _speaker(group, member_id, instance_id, generation)
-    group.renew(member_id, moment)
-    may_take = member.current.state == UNRELEASED and not _waits_for_others(group.kept, member_id)
-    if member.current.epoch < group.kept.epoch or member.current.state == UNREVOKED or may_take:
-        group.awaited.setdefault(member_id, _until(member, moment))
+    group.renew(member_id, context)
+    may_take = member.current.state == UNRELEASED and not _waits_for_others(group.state, member_id)
+    if member.current.epoch < group.state.epoch or member.current.state == UNREVOKED or may_take:
+        group.awaited.setdefault(member_id, _until(member, context))
         return Err.REBALANCE_IN_PROGRESS
     return Err.NONE
 
@@ -149,10 +156,10 @@ def leave(group: ConsumerGroup, leaving: list[Leaving]) -> tuple[list[Err], list
 
 def _leaver(group: ConsumerGroup, one: Leaving) -> str:
     if one.instance_id is None:
-        if one.member_id not in group.kept.members:
+        if one.member_id not in group.state.members:
             raise group.unknown(one.member_id)
         return one.member_id
-    known = group.kept.static_member(one.instance_id)
+    known = group.state.static_member(one.instance_id)
     group.check_static(known, one.member_id or known or "", one.instance_id)
     assert known is not None
     return known
@@ -161,8 +168,8 @@ def _leaver(group: ConsumerGroup, one: Leaving) -> str:
 def _speaker(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> Member:
     """The member of the classic protocol that asks, in this generation; raises KafkaError."""
     if instance_id is not None:
-        group.check_static(group.kept.static_member(instance_id), member_id, instance_id)
-    member = group.kept.members.get(member_id)
+        group.check_static(group.state.static_member(instance_id), member_id, instance_id)
+    member = group.state.members.get(member_id)
     if member is None or not member.is_classic:
         raise KafkaError(Err.UNKNOWN_MEMBER_ID)
     if member.current.epoch != generation:
@@ -170,13 +177,13 @@ def _speaker(group: ConsumerGroup, member_id: str, instance_id: str | None, gene
     return member
 
 
-def _until(member: Member, moment: Moment) -> float:
-    return moment.now + member.metadata.rebalance_timeout_ms / 1000
+def _until(member: Member, context: GroupContext) -> float:
+    return context.now + member.metadata.rebalance_timeout_ms / 1000
 
 
-def _waits_for_others(kept: ConsumerGroupState, member_id: str) -> bool:
-    missing = kept.targets.get(member_id, frozenset()) - kept.members[member_id].assigned.keys()
-    return bool(missing & kept.taken(member_id))
+def _waits_for_others(state: ConsumerGroupState, member_id: str) -> bool:
+    missing = state.targets.get(member_id, frozenset()) - state.members[member_id].assigned.keys()
+    return bool(missing & state.taken(member_id))
 
 
 # --- topics and partitions by name, as these members know them -----------------------------------------------------
@@ -197,16 +204,16 @@ def _written(partitions: Iterable[Partition], subscription: bytes, image: Metada
 
 # --- from the classic protocol to the consumer protocol ------------------------------------------------------------
 
-def upgrade(classic: Group, group: ConsumerGroup, moment: Moment) -> None:
+def upgrade(classic: Group, group: ConsumerGroup, context: GroupContext) -> None:
     """Make `group`, that nobody knows yet, what a classic group with members is now; raises KafkaError.
 
     What founds it stands in `group.kept.written`: everybody has what the last assignment gave, in the epoch of its
     generation. The classic group itself is left alone.
     """
-    _check_upgrade(classic, moment.settings)
+    _check_upgrade(classic, context.settings)
     draft, epoch = ConsumerGroupState(group.group_id), max(classic.generation, 1)
     try:
-        members = {m.member_id: (_metadata(classic, m.member_id), _assigned(classic, m.member_id, moment.image))
+        members = {m.member_id: (_metadata(classic, m.member_id), _assigned(classic, m.member_id, context.image))
                    for m in classic.members}
     except ProtocolError as error:
         raise _cannot_upgrade(classic, "the embedded consumer protocol is malformed.") from error
@@ -218,8 +225,8 @@ def upgrade(classic: Group, group: ConsumerGroup, moment: Moment) -> None:
     draft.write(TARGET, "", TargetMetadata(epoch))
     for member_id, (_, assigned) in members.items():
         draft.write(CURRENT, member_id, CurrentMember(epoch, epoch, STABLE, pack(dict.fromkeys(assigned, epoch)), ()))
-        group.sessions[member_id] = moment.now + classic.members.get(member_id).session_timeout_ms / 1000
-    group.kept = draft
+        group.sessions[member_id] = context.now + classic.members.get(member_id).session_timeout_ms / 1000
+    group.state = draft
 
 
 def _check_upgrade(classic: Group, settings: Settings) -> None:
@@ -263,17 +270,17 @@ def called_back(classic: Group) -> list[Reply]:
 
 # --- and back ------------------------------------------------------------------------------------------------------
 
-def may_downgrade(kept: ConsumerGroupState, leaving: Iterable[str], settings: Settings, max_size: int) -> bool:
+def may_downgrade(state: ConsumerGroupState, leaving: Iterable[str], settings: Settings, max_size: int) -> bool:
     """Are those who stay a classic group? `max_size`: of one."""
-    staying = [member for member_id, member in kept.members.items() if member_id not in set(leaving)]
+    staying = [member for member_id, member in state.members.items() if member_id not in set(leaving)]
     return (settings.migration_policy in DOWNGRADES and 0 < len(staying) <= max_size
-            and len(staying) < len(kept.members) and all(member.is_classic for member in staying)
-            and any(not kept.members[member_id].is_classic for member_id in leaving))
+            and len(staying) < len(state.members) and all(member.is_classic for member in staying)
+            and any(not state.members[member_id].is_classic for member_id in leaving))
 
 
-def downgrade(kept: ConsumerGroupState, leaving: Iterable[str], image: MetadataImage) -> StoredGroup:
+def downgrade(state: ConsumerGroupState, leaving: Iterable[str], image: MetadataImage) -> StoredGroup:
     """The classic group of those who stay, with what the target gave them."""
-    staying = {m: member for m, member in kept.members.items() if m not in set(leaving)}
+    staying = {m: member for m, member in state.members.items() if m not in set(leaving)}
     common = _common_protocol([member.metadata.classic for member in staying.values() if member.metadata.classic])
     members = []
     for member_id, member in staying.items():
@@ -282,8 +289,8 @@ def downgrade(kept: ConsumerGroupState, leaving: Iterable[str], image: MetadataI
         subscription = {one.name: one.metadata for one in classic.protocols}[common]
         members.append(StoredMember(
             member_id, said.instance_id, said.client_id, said.client_host, said.rebalance_timeout_ms,
-            classic.session_timeout_ms, subscription, _written(kept.targets.get(member_id, ()), subscription, image)))
-    return StoredGroup(CONSUMER, kept.epoch, common, next(iter(staying)), tuple(members))
+            classic.session_timeout_ms, subscription, _written(state.targets.get(member_id, ()), subscription, image)))
+    return StoredGroup(CONSUMER, state.epoch, common, next(iter(staying)), tuple(members))
 
 
 def _common_protocol(classic: list[ClassicMetadata]) -> str:
@@ -291,10 +298,10 @@ def _common_protocol(classic: list[ClassicMetadata]) -> str:
     return next(name for name in names[0] if all(name in others for others in names))
 
 
-def restored(kept: ConsumerGroupState, group: Group) -> Group:
+def restored(state: ConsumerGroupState, group: Group) -> Group:
     """A classic group read from its record knows one protocol of each member; these said more."""
     for member in group.members:
-        classic = kept.members[member.member_id].metadata.classic
+        classic = state.members[member.member_id].metadata.classic
         assert classic is not None
         member.protocols = tuple((one.name, one.metadata) for one in classic.protocols)
     return group

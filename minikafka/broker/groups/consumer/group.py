@@ -27,21 +27,21 @@ from minikafka.broker.groups.consumer import topic_regex
 from minikafka.broker.groups.consumer.heartbeat_steps import (
     assign,
     check_epoch,
-    lead,
     may_assign,
+    merged_subscription,
     must_resolve,
+    reconcile_member,
     remove,
     replace_static,
-    what_it_says,
 )
 from minikafka.broker.groups.consumer.messages import (
-    Beat,
     Call,
     ConsumerEffect,
+    GroupContext,
     Heartbeat,
-    Moment,
-    Out,
-    Resolve,
+    HeartbeatResponse,
+    RemoveMembers,
+    ResolveRegexes,
     Write,
 )
 from minikafka.broker.groups.consumer.reconciliation import (
@@ -78,7 +78,7 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str, new_id: Callable[[], str]) -> None:
         self.group_id, self.new_id = group_id, new_id
-        self.kept = ConsumerGroupState(group_id)
+        self.state = ConsumerGroupState(group_id)
         self.sessions: dict[str, float] = {}                 # member id -> when it is given up
         self.revocations: dict[str, tuple[float, int]] = {}  # -> until when it may stay in this epoch
         self.awaited: dict[str, float] = {}                  # classic member -> until when it has to join or sync
@@ -87,13 +87,13 @@ class ConsumerGroup:
     # --- from and to the log --------------------------------------------------------------------------------
 
     def replay(self, key: Key, value: Value | None) -> None:
-        self.kept.apply(key, value)
+        self.state.apply(key, value)
 
-    def start(self, moment: Moment) -> list[ConsumerEffect]:
+    def start(self, context: GroupContext) -> list[ConsumerEffect]:
         """After loading: every member gets a fresh session, and time to give up what it must."""
-        for member_id, member in self.kept.members.items():
-            self.renew(member_id, moment)
-            self._await_revocation(member_id, member.current, moment.now)
+        for member_id, member in self.state.members.items():
+            self.renew(member_id, context)
+            self._await_revocation(member_id, member.current, context.now)
         return []
 
     def unload(self) -> list[ConsumerEffect]:
@@ -103,7 +103,7 @@ class ConsumerGroup:
     def adopt(self, records: Iterable[Record], now: float) -> None:
         """The records of a Write are in the log."""
         for key, value in records:
-            self.kept.apply(key, value)
+            self.state.apply(key, value)
             if key.kind == CURRENT and isinstance(value, CurrentMember):
                 self._await_revocation(key.name, value, now)
             elif key.kind == MEMBER and value is None:
@@ -113,57 +113,58 @@ class ConsumerGroup:
 
     def _await_revocation(self, member_id: str, current: CurrentMember, now: float) -> None:
         self.revocations.pop(member_id, None)
-        if current.state == UNREVOKED and not self.kept.members[member_id].is_classic:
-            timeout_ms = self.kept.members[member_id].metadata.rebalance_timeout_ms
+        if current.state == UNREVOKED and not self.state.members[member_id].is_classic:
+            timeout_ms = self.state.members[member_id].metadata.rebalance_timeout_ms
             self.revocations[member_id] = (now + timeout_ms / 1000, current.epoch)
 
     def _forget_deadlines(self, member_id: str) -> None:
         for deadlines in (self.sessions, self.revocations, self.awaited):
             deadlines.pop(member_id, None)               # type: ignore[attr-defined]
 
-    def renew(self, member_id: str, moment: Moment) -> None:
-        classic = self.kept.members.get(member_id, Member()).metadata.classic
-        timeout_ms = moment.settings.session_timeout_ms if classic is None else classic.session_timeout_ms
-        self.sessions[member_id] = moment.now + timeout_ms / 1000
+    def renew(self, member_id: str, context: GroupContext) -> None:
+        classic = self.state.members.get(member_id, Member()).metadata.classic
+        timeout_ms = context.settings.session_timeout_ms if classic is None else classic.session_timeout_ms
+        self.sessions[member_id] = context.now + timeout_ms / 1000
 
     # --- the heartbeat --------------------------------------------------------------------------------------
 
-    def heartbeat(self, call: Call, beat: Heartbeat, moment: Moment) -> list[ConsumerEffect]:
+    def heartbeat(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
         """Any request but the one to leave; raises KafkaError."""
-        self.check_room(beat.member_id, moment)
-        draft = self.kept.draft()
-        member_id = beat.member_id or self.new_id()
-        before = self._subscribe(draft, member_id, beat)
-        after, resolve = self.update(draft, member_id, before, what_it_says(before.metadata, beat), beat.owned, moment)
-        told = beat.is_full or after.assigned.keys() != before.assigned.keys()
-        answer = Beat(member_id, after.current.epoch, moment.settings.heartbeat_interval_ms,
-                      pack(set(after.assigned)) if told else None)
-        self.renew(member_id, moment)
-        write = Write(tuple(draft.written), call, answer)
-        return [write, Resolve()] if resolve else [write]
+        self.check_room(request.member_id, context)
+        draft = self.state.draft()
+        member_id = request.member_id or self.new_id()
+        before = self._subscribe(draft, member_id, request)
+        merged = merged_subscription(before.metadata, request)
+        after, resolve = self.update(draft, member_id, before, merged, request.owned, context)
+        reported = request.is_full or after.assigned.keys() != before.assigned.keys()
+        response = HeartbeatResponse(member_id, after.current.epoch, context.settings.heartbeat_interval_ms,
+                      pack(set(after.assigned)) if reported else None)
+        self.renew(member_id, context)
+        write = Write(tuple(draft.written), call, response)
+        return [write, ResolveRegexes()] if resolve else [write]
 
-    def check_room(self, member_id: str, moment: Moment) -> None:
-        most = moment.settings.max_size
-        if len(self.kept.members) >= most and member_id not in self.kept.members:
+    def check_room(self, member_id: str, context: GroupContext) -> None:
+        most = context.settings.max_size
+        if len(self.state.members) >= most and member_id not in self.state.members:
             raise KafkaError(Err.GROUP_MAX_SIZE_REACHED,
                              f"The consumer group has reached its maximum capacity of {most} members.")
 
-    def _subscribe(self, draft: ConsumerGroupState, member_id: str, beat: Heartbeat) -> Member:
+    def _subscribe(self, draft: ConsumerGroupState, member_id: str, request: Heartbeat) -> Member:
         """The member as it was; a new one if it joins."""
-        if beat.instance_id is not None:
-            return self._subscribe_static(draft, member_id, beat.instance_id, beat)
+        if request.instance_id is not None:
+            return self._subscribe_static(draft, member_id, request.instance_id, request)
         member = draft.members.get(member_id)
-        if member is None and beat.epoch != JOINING:
+        if member is None and request.epoch != JOINING:
             raise self.unknown(member_id)
         if member is not None:
-            check_epoch(member, beat)
+            check_epoch(member, request)
         return member or Member()
 
-    def _subscribe_static(self, draft: ConsumerGroupState, member_id: str, instance_id: str, beat: Heartbeat) -> Member:
+    def _subscribe_static(self, draft: ConsumerGroupState, member_id: str, instance_id: str, request: Heartbeat) -> Member:
         known = draft.static_member(instance_id)
-        if beat.epoch != JOINING:
+        if request.epoch != JOINING:
             member = self.check_static(known, member_id, instance_id)
-            check_epoch(member, beat)
+            check_epoch(member, request)
             return member
         if known is None:
             return draft.members.get(member_id, Member())
@@ -181,13 +182,13 @@ class ConsumerGroup:
         if known != member_id:
             raise KafkaError(Err.FENCED_INSTANCE_ID, f"Static member {member_id} with instance id {instance_id} was "
                              f"fenced by member {known}.")
-        return self.kept.members[known]
+        return self.state.members[known]
 
     def unknown(self, member_id: str) -> KafkaError:
         return KafkaError(Err.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     def update(self, draft: ConsumerGroupState, member_id: str, before: Member, said: MemberMetadata,
-               owned: Set[Partition] | None, moment: Moment) -> tuple[Member, bool]:
+               owned: Set[Partition] | None, context: GroupContext) -> tuple[Member, bool]:
         """The four steps, for a member that now says `said`. Also: whether expressions have to be resolved."""
         if said != before.metadata:
             draft.write(MEMBER, member_id, said)
@@ -196,69 +197,69 @@ class ConsumerGroup:
         if changed_regex:
             self._change_regex(draft, before.metadata.regex, said.regex)
         known_regex = changed_regex and (not said.regex or said.regex in draft.regexes)
-        self._raise_epoch(draft, renamed or known_regex, moment)
-        if draft.epoch > draft.target.epoch and may_assign(draft, moment):
-            assign(draft, moment)
-        lead(draft, member_id, renamed or changed_regex, owned, moment)
-        return draft.members[member_id], must_resolve(draft, moment)
+        self._raise_epoch(draft, renamed or known_regex, context)
+        if draft.epoch > draft.target.epoch and may_assign(draft, context):
+            assign(draft, context)
+        reconcile_member(draft, member_id, renamed or changed_regex, owned, context)
+        return draft.members[member_id], must_resolve(draft, context)
 
     def _change_regex(self, draft: ConsumerGroupState, old: str | None, new: str | None) -> None:
-        subscribed = self.kept.expressions()
+        subscribed = self.state.expressions()
         if new and not subscribed[new]:
             topic_regex.check(new)
         if old and not draft.expressions()[old] and old in draft.regexes:
             draft.write(REGEX, old, None)
 
-    def _raise_epoch(self, draft: ConsumerGroupState, wanted: bool, moment: Moment) -> None:
+    def _raise_epoch(self, draft: ConsumerGroupState, wanted: bool, context: GroupContext) -> None:
         """A new epoch asks for a new assignment: since a subscription changed, or the topics did."""
         if not wanted and not self.topics_changed:
             return
-        seen = topics_hash(draft.topics(), moment.image)
+        seen = topics_hash(draft.topics(), context.image)
         if wanted or seen != draft.metadata.metadata_hash:
             draft.write(GROUP, "", GroupMetadata(draft.epoch + 1, seen))
         else:
             self.topics_changed = False
 
-    def resolve(self, moment: Moment) -> Write | None:
+    def resolve(self, context: GroupContext) -> Write | None:
         """See which topics the expressions match now; what that changes is assigned with the next heartbeats."""
-        draft, changed = self.kept.draft(), False
+        draft, changed = self.state.draft(), False
         for expression in draft.expressions():
-            topics = topic_regex.match(expression, moment.image.topics)
+            topics = topic_regex.match(expression, context.image.topics)
             old = draft.regexes.get(expression)
             changed = changed or topics != (old.topics if old is not None else ())
-            draft.write(REGEX, expression, Regex(topics, moment.image.offset, moment.wall_ms))
-        seen = topics_hash(draft.topics(), moment.image)
+            draft.write(REGEX, expression, Regex(topics, context.image.offset, context.wall_ms))
+        seen = topics_hash(draft.topics(), context.image)
         if changed or seen != draft.metadata.metadata_hash:
             draft.write(GROUP, "", GroupMetadata(draft.epoch + 1, seen))
         return Write(tuple(draft.written)) if draft.written else None
 
     # --- leaving --------------------------------------------------------------------------------------------
 
-    def leave(self, call: Call, beat: Heartbeat, moment: Moment) -> list[ConsumerEffect]:
+    def leave(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
         """Epoch -1, or -2 of a static member that will be back; raises KafkaError."""
-        if beat.instance_id is not None:
-            member = self.check_static(self.kept.static_member(beat.instance_id), beat.member_id, beat.instance_id)
-        elif beat.member_id in self.kept.members:
-            member = self.kept.members[beat.member_id]
+        if request.instance_id is not None:
+            member = self.check_static(self.state.static_member(request.instance_id), request.member_id, request.instance_id)
+        elif request.member_id in self.state.members:
+            member = self.state.members[request.member_id]
         else:
-            raise self.unknown(beat.member_id)
-        answer = Beat(beat.member_id, beat.epoch)
-        if beat.instance_id is None or beat.epoch == GONE:
-            return [Out((beat.member_id,), call, answer)]
-        draft = self.kept.draft()
+            raise self.unknown(request.member_id)
+        response = HeartbeatResponse(request.member_id, request.epoch)
+        if request.instance_id is None or request.epoch == GONE:
+            return [RemoveMembers((request.member_id,), call, response)]
+        draft = self.state.draft()
         # Epoch 0: its heir begins in that one, and may commit what this member was given.
         away = replace(member.current, epoch=GONE_STATIC, assigned=pack(dict.fromkeys(member.assigned, 0)), revoking=())
-        draft.write(CURRENT, beat.member_id, away)
-        return [Write(tuple(draft.written), call, answer)]
+        draft.write(CURRENT, request.member_id, away)
+        return [Write(tuple(draft.written), call, response)]
 
-    def fence(self, member_ids: Iterable[str], moment: Moment) -> tuple[Record, ...]:
+    def fence(self, member_ids: Iterable[str], context: GroupContext) -> tuple[Record, ...]:
         """The records by which members are out; the others share what they had."""
-        draft = self.kept.draft()
+        draft = self.state.draft()
         for member_id in member_ids:
             remove(draft, member_id)
         for expression in [e for e in draft.regexes if not draft.expressions()[e]]:
             draft.write(REGEX, expression, None)
-        draft.write(GROUP, "", GroupMetadata(draft.epoch + 1, topics_hash(draft.topics(), moment.image)))
+        draft.write(GROUP, "", GroupMetadata(draft.epoch + 1, topics_hash(draft.topics(), context.image)))
         return tuple(draft.written)
 
     # --- time -----------------------------------------------------------------------------------------------
@@ -267,20 +268,20 @@ class ConsumerGroup:
         return min((*self.sessions.values(), *self.awaited.values(), *(due for due, _ in self.revocations.values())),
                    default=None)
 
-    def tick(self, moment: Moment) -> list[ConsumerEffect]:
+    def tick(self, context: GroupContext) -> list[ConsumerEffect]:
         """Drive out one whose time is over, if there is one; who else is, the next look will show."""
-        for member_id in self._overdue(moment.now):
+        for member_id in self._overdue(context.now):
             self._forget_deadlines(member_id)
-            if member_id in self.kept.members:
-                self.sessions[member_id] = moment.now + RETRY_S
-                return [Out((member_id,))]
+            if member_id in self.state.members:
+                self.sessions[member_id] = context.now + RETRY_S
+                return [RemoveMembers((member_id,))]
         return []
 
     def _overdue(self, now: float) -> Iterator[str]:
         for deadlines in (self.sessions, self.awaited):
             yield from [member_id for member_id, due in deadlines.items() if due <= now]
         for member_id, (due, epoch) in list(self.revocations.items()):
-            if due <= now and member_id in self.kept.members and self.kept.members[member_id].current.epoch == epoch:
+            if due <= now and member_id in self.state.members and self.state.members[member_id].current.epoch == epoch:
                 yield member_id
             elif due <= now:
                 del self.revocations[member_id]

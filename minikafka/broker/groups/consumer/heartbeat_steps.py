@@ -12,8 +12,8 @@ from collections.abc import Set
 from dataclasses import replace
 
 from minikafka.broker.groups.consumer import topic_regex
-from minikafka.broker.groups.consumer.assignors import ASSIGNORS, Wish
-from minikafka.broker.groups.consumer.messages import Heartbeat, Moment
+from minikafka.broker.groups.consumer.assignors import ASSIGNORS, MemberSubscription
+from minikafka.broker.groups.consumer.messages import GroupContext, Heartbeat
 from minikafka.broker.groups.consumer.reconciliation import JOINING, Goal, Member, Partition, pack, reconcile
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
@@ -28,12 +28,12 @@ from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.protocol.errors import Err, KafkaError
 
 
-def check_epoch(member: Member, beat: Heartbeat) -> None:
+def check_epoch(member: Member, request: Heartbeat) -> None:
     """A member that is not where we know it to be starts anew, unless just an answer of ours was lost."""
-    epoch, known = beat.epoch, member.current.epoch
+    epoch, known = request.epoch, member.current.epoch
     if epoch == JOINING or epoch == known:
         return
-    lost = epoch == member.current.previous_epoch and beat.owned is not None and beat.owned <= member.assigned.keys()
+    lost = epoch == member.current.previous_epoch and request.owned is not None and request.owned <= member.assigned.keys()
     if epoch > known or not lost:
         raise KafkaError(Err.FENCED_MEMBER_EPOCH,
                          f"The consumer group member has a {'greater' if epoch > known else 'smaller'} member epoch "
@@ -41,50 +41,51 @@ def check_epoch(member: Member, beat: Heartbeat) -> None:
                          "its partitions and rejoin.")
 
 
-def what_it_says(old: MemberMetadata, beat: Heartbeat) -> MemberMetadata:
+def merged_subscription(old: MemberMetadata, request: Heartbeat) -> MemberMetadata:
     """What is known of the member after this heartbeat: what it leaves out holds."""
-    news = {"instance_id": beat.instance_id, "rack_id": beat.rack_id, "regex": beat.regex, "assignor": beat.assignor,
-            "topics": None if beat.topics is None else tuple(sorted(set(beat.topics))),
-            "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == -1 else beat.rebalance_timeout_ms,
-            "client_id": beat.client_id, "client_host": beat.client_host}
+    news = {"instance_id": request.instance_id, "rack_id": request.rack_id, "regex": request.regex, "assignor": request.assignor,
+            "topics": None if request.topics is None else tuple(sorted(set(request.topics))),
+            "rebalance_timeout_ms": None if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms,
+            "client_id": request.client_id, "client_host": request.client_host}
     return replace(old, classic=None, **{name: value for name, value in news.items() if value is not None})
 
 
-def may_assign(draft: ConsumerGroupState, moment: Moment) -> bool:
+def may_assign(draft: ConsumerGroupState, context: GroupContext) -> bool:
     """Many members that come at once shall not make an assignment each (KIP-1263)."""
-    made, interval = draft.target.made_ms, moment.settings.assignment_interval_ms
-    return made == 0 or interval == 0 or moment.wall_ms >= made + interval
+    made, interval = draft.target.made_ms, context.settings.assignment_interval_ms
+    return made == 0 or interval == 0 or context.wall_ms >= made + interval
 
 
-def assign(draft: ConsumerGroupState, moment: Moment) -> None:
+def assign(draft: ConsumerGroupState, context: GroupContext) -> None:
     """Make a target assignment for the group's epoch; what is no news is not written again."""
-    topics = {name: moment.image.topics[name] for name in draft.topics() if name in moment.image.topics}
-    wishes = {member_id: Wish(frozenset(topics[name].id for name in draft.topics_of(member_id) if name in topics),
-                              draft.targets.get(member_id, frozenset()), member.metadata.instance_id)
-              for member_id, member in draft.members.items()}
-    default = moment.settings.assignors[0]
+    topics = {name: context.image.topics[name] for name in draft.topics() if name in context.image.topics}
+    subscriptions = {
+        member_id: MemberSubscription(frozenset(topics[name].id for name in draft.topics_of(member_id) if name in topics),
+                                      draft.targets.get(member_id, frozenset()), member.metadata.instance_id)
+        for member_id, member in draft.members.items()}
+    default = context.settings.assignors[0]
     assignor = ASSIGNORS.get(draft.assignor(default), ASSIGNORS[default])       # another broker may have known more
-    targets = assignor(wishes, {topic.id: len(topic.partitions) for topic in topics.values()})
+    targets = assignor(subscriptions, {topic.id: len(topic.partitions) for topic in topics.values()})
     for member_id, partitions in targets.items():
         if draft.targets.get(member_id) != partitions:
             draft.write(TARGET_MEMBER, member_id, TargetMember(pack(partitions)))
-    draft.write(TARGET, "", TargetMetadata(draft.epoch, moment.wall_ms))
+    draft.write(TARGET, "", TargetMetadata(draft.epoch, context.wall_ms))
 
 
-def lead(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[Partition] | None,
-          moment: Moment) -> None:
+def reconcile_member(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[Partition] | None,
+          context: GroupContext) -> None:
     """One step towards the target, unless the member is there."""
     member = draft.members[member_id]
     if member.is_reconciled(draft.target.epoch) and not subscription_changed:
         return
-    ids = {moment.image.topics[name].id for name in draft.topics_of(member_id) if name in moment.image.topics}
+    ids = {context.image.topics[name].id for name in draft.topics_of(member_id) if name in context.image.topics}
     goal = Goal(draft.target.epoch, draft.targets.get(member_id, frozenset()), ids, draft.taken(member_id))
     current = reconcile(member, goal, subscription_changed, owned)
     if current != member.current:
         draft.write(CURRENT, member_id, current)
 
 
-def must_resolve(draft: ConsumerGroupState, moment: Moment) -> bool:
+def must_resolve(draft: ConsumerGroupState, context: GroupContext) -> bool:
     expressions = draft.expressions()
     if not expressions:
         return False
@@ -92,9 +93,9 @@ def must_resolve(draft: ConsumerGroupState, moment: Moment) -> bool:
     if last is None:
         return True
     version = max(regex.version for regex in draft.regexes.values())
-    stale = moment.wall_ms > last + topic_regex.REFRESH_MAX_MS
-    return moment.wall_ms > last + topic_regex.REFRESH_MIN_MS and (
-        expressions.keys() != draft.regexes.keys() or version < moment.topics_since or stale)
+    stale = context.wall_ms > last + topic_regex.REFRESH_MAX_MS
+    return context.wall_ms > last + topic_regex.REFRESH_MIN_MS and (
+        expressions.keys() != draft.regexes.keys() or version < context.topics_since or stale)
 
 
 def remove(draft: ConsumerGroupState, member_id: str) -> None:

@@ -31,7 +31,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class GroupContext:
     """What a coordinator knows besides the group: `now` on the monotonic clock (s), `wall_ms` since 1970.
 
     `topics_since` is the metadata offset at which a topic was last created.
@@ -68,7 +68,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class HeartbeatResponse:
     """The answer; `assignment` None: what the member was told last still holds."""
 
     member_id: str
@@ -90,7 +90,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
+class RemoveMembers:
     """Members leave, or are driven out: what that writes depends on who stays (consumer_classic.py)."""
 
     member_ids: tuple[str, ...]
@@ -99,33 +99,33 @@ class Out:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolve:
+class ResolveRegexes:
     """Look again which topics the group's expressions match, once what stands before is applied."""
 
 
-ConsumerEffect: TypeAlias = Write | Out | Resolve
+ConsumerEffect: TypeAlias = Write | RemoveMembers | ResolveRegexes
 
 
-def check(group_id: str, beat: Heartbeat, version: int, settings: Settings) -> None:
+def check(group_id: str, request: Heartbeat, version: int, settings: Settings) -> None:
     """Raises KafkaError for a request that no group could make sense of. In Kafka's order."""
-    may_lack_id = version < 1 and beat.epoch <= JOINING and beat.epoch != GONE
-    _not_blank("MemberId", None if may_lack_id else beat.member_id)
+    may_lack_id = version < 1 and request.epoch <= JOINING and request.epoch != GONE
+    _not_blank("MemberId", None if may_lack_id else request.member_id)
     _not_blank("GroupId", group_id)
-    _not_blank("InstanceId", beat.instance_id)
-    _not_blank("RackId", beat.rack_id)
-    if beat.epoch == JOINING:
-        if beat.rebalance_timeout_ms == -1:
+    _not_blank("InstanceId", request.instance_id)
+    _not_blank("RackId", request.rack_id)
+    if request.epoch == JOINING:
+        if request.rebalance_timeout_ms == -1:
             raise _invalid("RebalanceTimeoutMs must be provided in first request.")
-        if beat.owned is None or beat.owned:
+        if request.owned is None or request.owned:
             raise _invalid("TopicPartitions must be empty when (re-)joining.")
-        if beat.topics is None and beat.regex is None:
+        if request.topics is None and request.regex is None:
             raise _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
-    elif beat.epoch == GONE_STATIC and beat.instance_id is None:
+    elif request.epoch == GONE_STATIC and request.instance_id is None:
         raise _invalid("InstanceId can't be null.")
-    elif beat.epoch < GONE_STATIC:
+    elif request.epoch < GONE_STATIC:
         raise _invalid("MemberEpoch is invalid.")
-    if beat.assignor is not None and beat.assignor not in settings.assignors:
-        raise KafkaError(Err.UNSUPPORTED_ASSIGNOR, f"ServerAssignor {beat.assignor} is not supported. Supported "
+    if request.assignor is not None and request.assignor not in settings.assignors:
+        raise KafkaError(Err.UNSUPPORTED_ASSIGNOR, f"ServerAssignor {request.assignor} is not supported. Supported "
                          f"assignors: {', '.join(settings.assignors)}.")
 
 

@@ -101,7 +101,7 @@ class ConsumerGroupState:
         return self.metadata.epoch
 
     @property
-    def state(self) -> ConsumerState:
+    def phase(self) -> ConsumerState:
         if not self.members:
             return ConsumerState.EMPTY
         if self.epoch > self.target.epoch:

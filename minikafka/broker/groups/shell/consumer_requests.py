@@ -17,7 +17,14 @@ from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, 
 from minikafka.broker.groups.classic.states import State
 from minikafka.broker.groups.consumer import classic_members as classic
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import Beat, Heartbeat, Moment, Out, Write, check
+from minikafka.broker.groups.consumer.messages import (
+    GroupContext,
+    Heartbeat,
+    HeartbeatResponse,
+    RemoveMembers,
+    Write,
+    check,
+)
 from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING
 from minikafka.broker.groups.shell import consumer_store
 from minikafka.protocol.errors import Err, KafkaError
@@ -27,28 +34,28 @@ if TYPE_CHECKING:
     from minikafka.broker.groups.shell.shard import GroupPartition
 
 
-async def heartbeat(groups: GroupCoordinator, group_id: str, beat: Heartbeat, version: int) -> Beat:
+async def heartbeat(groups: GroupCoordinator, group_id: str, beat: Heartbeat, version: int) -> HeartbeatResponse:
     """Answers once everything that the answer tells is committed; raises KafkaError."""
-    moment = groups.moment(group_id)
-    check(group_id, beat, version, moment.settings)
+    context = groups.context(group_id)
+    check(group_id, beat, version, context.settings)
     partition, call = groups.loaded(group_id), groups.broker.env.future()
     if beat.epoch in (GONE, GONE_STATIC):
         group = existing(partition, group_id)
-        partition.run(group, group.leave(call, beat, moment))
+        partition.run(group, group.leave(call, beat, context))
     else:
         old = partition.groups.get(group_id)
-        group, before = _group_for(groups, partition, group_id, beat, moment)
-        effects = group.heartbeat(call, beat, moment)
+        group, before = _group_for(groups, partition, group_id, beat, context)
+        effects = group.heartbeat(call, beat, context)
         if old is not group:
             founding, *effects = effects
             assert isinstance(founding, Write)
-            records = (*group.kept.written, *founding.records)
+            records = (*group.state.written, *founding.records)
             consumer_store.write(partition, group, replace(founding, records=records), before)
         if partition.groups.get(group_id) is group:       # else it could not be written, and is no group
             partition.run(group, effects)
             if isinstance(old, Group):
                 partition.run(old, classic.called_back(old))
-    result: Beat = await _outcome(call)
+    result: HeartbeatResponse = await _outcome(call)
     return result
 
 
@@ -70,7 +77,7 @@ def existing(partition: GroupPartition, group_id: str) -> ConsumerGroup:
 
 
 def _group_for(groups: GroupCoordinator, partition: GroupPartition, group_id: str, beat: Heartbeat,
-               moment: Moment) -> tuple[ConsumerGroup, list[Record]]:
+               context: GroupContext) -> tuple[ConsumerGroup, list[Record]]:
     """The group, a new one for who joins, and the records that make way for it."""
     group = partition.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
@@ -82,27 +89,27 @@ def _group_for(groups: GroupCoordinator, partition: GroupPartition, group_id: st
     if group is None:
         return new, []
     if group.state is not State.EMPTY:
-        classic.upgrade(group, new, moment)
+        classic.upgrade(group, new, context)
     return new, consumer_store.tombstones(partition, group_id)
 
 
-def put_out(partition: GroupPartition, group: ConsumerGroup, out: Out) -> None:
+def remove_members(partition: GroupPartition, group: ConsumerGroup, out: RemoveMembers) -> None:
     """Members go. If the others are all of the classic protocol, so is the group from then on."""
     groups = partition.coordinator
-    moment, most = groups.moment(group.group_id), groups.group_config.max_size
-    if classic.may_downgrade(group.kept, out.member_ids, moment.settings, most):
-        stored = classic.downgrade(group.kept, out.member_ids, moment.image)
-        new = classic.restored(group.kept, groups.restored(group.group_id, stored))
+    context, most = groups.context(group.group_id), groups.group_config.max_size
+    if classic.may_downgrade(group.state, out.member_ids, context.settings, most):
+        stored = classic.downgrade(group.state, out.member_ids, context.image)
+        new = classic.restored(group.state, groups.restored(group.group_id, stored))
         consumer_store.replace(partition, new, out.call, out.result)
     else:
-        consumer_store.write(partition, group, Write(group.fence(out.member_ids, moment), out.call, out.result))
+        consumer_store.write(partition, group, Write(group.fence(out.member_ids, context), out.call, out.result))
 
 
 # --- requests of classic members -----------------------------------------------------------------------------------
 
 async def join(partition: GroupPartition, group: ConsumerGroup, request: Join) -> JoinResult:
     call = partition.env.future()
-    effects = classic.join(group, call, request, partition.coordinator.moment(group.group_id))
+    effects = classic.join(group, call, request, partition.coordinator.context(group.group_id))
     if isinstance(effects, JoinResult):
         return effects
     partition.run(group, effects)
@@ -111,7 +118,7 @@ async def join(partition: GroupPartition, group: ConsumerGroup, request: Join) -
 
 
 async def sync(partition: GroupPartition, group: ConsumerGroup, request: Sync) -> SyncResult:
-    result = classic.sync(group, request, partition.coordinator.moment(group.group_id))
+    result = classic.sync(group, request, partition.coordinator.context(group.group_id))
     partition.run(group, [])
     if (outcome := await partition.log.settled()) is not Err.NONE:
         raise KafkaError(outcome)
@@ -120,7 +127,7 @@ async def sync(partition: GroupPartition, group: ConsumerGroup, request: Sync) -
 
 def classic_heartbeat(partition: GroupPartition, group: ConsumerGroup, member_id: str, instance_id: str | None,
                       generation: int) -> Err:
-    error = classic.heartbeat(group, member_id, instance_id, generation, partition.coordinator.moment(group.group_id))
+    error = classic.heartbeat(group, member_id, instance_id, generation, partition.coordinator.context(group.group_id))
     partition.run(group, [])
     return error
 
@@ -130,6 +137,6 @@ async def leave(partition: GroupPartition, group: ConsumerGroup, leaving: list[L
     if not gone:
         return errors
     call = partition.env.future()
-    partition.run(group, [Out(tuple(gone), call, errors)])
+    partition.run(group, [RemoveMembers(tuple(gone), call, errors)])
     result: list[Err] = await _outcome(call)
     return result

@@ -72,7 +72,7 @@ def tombstones(partition: GroupPartition, group_id: str) -> list[Record]:
     """What deletes the group of either kind, but for its offsets."""
     group = partition.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
-        return [(wire.write_key(key), None) for key, _ in group.kept.tombstones()]
+        return [(wire.write_key(key), None) for key, _ in group.state.tombstones()]
     return [(group_key(group_id), None)]
 
 
@@ -91,17 +91,17 @@ def _answer(call: object, result: object, outcome: Future[Err]) -> None:
 # --- for the trace -----------------------------------------------------------------------------------------------
 
 def _seen(group: ConsumerGroup) -> tuple[ConsumerState, int, list[str]]:
-    return group.kept.state, group.kept.epoch, list(group.kept.members)
+    return group.state.phase, group.state.epoch, list(group.state.members)
 
 
 def _told(group: ConsumerGroup, image: MetadataImage) -> dict[str, Any]:
     """In the words of a classic group: the generation is the group's epoch. Who has what is told once it is settled."""
     state, epoch, members = _seen(group)
-    told: dict[str, Any] = {"group": group.group_id, "state": state.value, "generation": epoch, "members": members}
+    reported: dict[str, Any] = {"group": group.group_id, "state": state.value, "generation": epoch, "members": members}
     if state is ConsumerState.STABLE:
-        known = group.kept.members.items()
-        told["names"] = {m: member.metadata.instance_id or member.metadata.client_id for m, member in known}
-        told["assignment"] = {
+        known = group.state.members.items()
+        reported["names"] = {m: member.metadata.instance_id or member.metadata.client_id for m, member in known}
+        reported["assignment"] = {
             m: sorted(f"{topic.name}-{index}" for topic_id, index in member.assigned
                       if (topic := image.topic_by_id(topic_id)) is not None) for m, member in known}
-    return told
+    return reported

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.admin import CreateTopicsRequest
 
+from minikafka.broker.coordinator.hashing import partition_of
 from minikafka.broker.groups import records as wire
 from minikafka.broker.groups.classic.group import Group
 from minikafka.broker.groups.classic.messages import (
@@ -33,37 +34,20 @@ from minikafka.broker.groups.classic.messages import (
 )
 from minikafka.broker.groups.consumer.commit_fencing import check_commit
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import Moment, Settings
+from minikafka.broker.groups.consumer.messages import GroupContext, Settings
 from minikafka.broker.groups.offsets import Key
 from minikafka.broker.groups.shell import consumer_requests as consumer_groups
 from minikafka.broker.groups.shell.shard import AnyGroup, GroupPartition
 from minikafka.broker.metadata.image import Changes, MetadataImage
 from minikafka.broker.metadata.image import Partition as PartitionImage
 from minikafka.broker.metadata.records import GROUP
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.broker import Broker
 
 log = logging.getLogger("minikafka.groups")
-
-OFFSETS_TOPIC = "__consumer_offsets"
-
-
-def java_hash(text: str) -> int:
-    """String.hashCode() of Java: 31-polynomial over UTF-16 units, as a signed 32-bit number."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
-
-
-def partition_of(key: str, count: int) -> int:
-    """The coordinator partition of a group or transactional id (Utils.abs: the smallest integer becomes 0)."""
-    value = java_hash(key)
-    return (0 if value == -(1 << 31) else abs(value)) % count
-
 
 class GroupCoordinator:
     """All groups that this broker coordinates. Methods raise KafkaError with the code for the whole request."""
@@ -131,7 +115,7 @@ class GroupCoordinator:
             self._topics.pop(name, None)
         touched = {*changes.topics, *gone}
         for group in [g for p in self.partitions.values() for g in p.groups.values() if touched]:
-            if isinstance(group, ConsumerGroup) and touched & group.kept.topics():
+            if isinstance(group, ConsumerGroup) and touched & group.state.topics():
                 group.topics_changed = True
 
     # --- who is the coordinator ---------------------------------------------------------------------------------
@@ -193,7 +177,7 @@ class GroupCoordinator:
     def new_consumer_group(self, group_id: str) -> ConsumerGroup:
         return ConsumerGroup(group_id, self._new_short_id)
 
-    def moment(self, group_id: str) -> Moment:
+    def context(self, group_id: str) -> GroupContext:
         """What a group of the consumer protocol may know just now."""
         broker = self.broker
         own = broker.image.configs.get((GROUP, group_id), {})
@@ -205,7 +189,7 @@ class GroupCoordinator:
                             interval("assignment.interval.ms"), broker.config["group.consumer.max.size"],
                             tuple(broker.config["group.consumer.assignors"]),
                             broker.config["group.consumer.migration.policy"])
-        return Moment(broker.image, settings, broker.env.now(), broker.env.wall_ms(), self._topics_since)
+        return GroupContext(broker.image, settings, broker.env.now(), broker.env.wall_ms(), self._topics_since)
 
     def new_group(self, group_id: str) -> Group:
         return Group(group_id, self.group_config, self._new_id)
@@ -239,7 +223,7 @@ class GroupCoordinator:
         partition, now = self.loaded(group_id), self.broker.env.now()
         call = self.broker.env.future()
         group = partition.groups.get(group_id)
-        if isinstance(group, ConsumerGroup) and not group.kept.members:
+        if isinstance(group, ConsumerGroup) and not group.state.members:
             group = None                                 # an empty one of the other protocol makes way
         if isinstance(group, ConsumerGroup):
             return await consumer_groups.join(partition, group, request)
@@ -299,7 +283,7 @@ class GroupCoordinator:
         if isinstance(group, ConsumerGroup):
             topics = self.broker.image.topics              # one may have been deleted while the request waited
             wanted = [(topics[name].id, index) for name, index in keys if name in topics]
-            check_commit(group.kept, member_id, instance_id, generation, version, transactional, wanted)
+            check_commit(group.state, member_id, instance_id, generation, version, transactional, wanted)
         elif group is not None:
             error = group.check_commit(member_id, instance_id, generation, self.broker.env.now(), transactional)
             partition.run(group, [])

@@ -27,12 +27,12 @@ from minikafka.broker.groups.classic.messages import Effect, Moved, Reply, Store
 from minikafka.broker.groups.classic.states import State
 from minikafka.broker.groups.consumer import records as consumer_wire
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import ConsumerEffect, Out, Resolve, Write
+from minikafka.broker.groups.consumer.messages import ConsumerEffect, RemoveMembers, ResolveRegexes, Write
 from minikafka.broker.groups.offset_expiration import sweep
 from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
 from minikafka.broker.groups.records import assigned_partitions
 from minikafka.broker.groups.shell import consumer_store
-from minikafka.broker.groups.shell.consumer_requests import put_out
+from minikafka.broker.groups.shell.consumer_requests import remove_members
 from minikafka.broker.replication.shell.partition import LOG_END, Partition
 from minikafka.broker.server.env import Timer
 from minikafka.broker.transactions.transaction import Identity
@@ -160,7 +160,7 @@ class GroupPartition:
 
     def _now(self, group: AnyGroup) -> Any:
         """What a group of its kind wants to know of the moment."""
-        return self.env.now() if isinstance(group, Group) else self.coordinator.moment(group.group_id)
+        return self.env.now() if isinstance(group, Group) else self.coordinator.context(group.group_id)
 
     def _tick(self, group_id: str) -> None:
         self._timers.pop(group_id, None)
@@ -179,9 +179,9 @@ class GroupPartition:
                 outcome.add_done_callback(partial(self._stored, group, effect.then))
             elif isinstance(effect, Write):
                 consumer_store.write(self, group, effect)
-            elif isinstance(effect, Out):
-                put_out(self, group, effect)
-            elif isinstance(effect, Resolve):
+            elif isinstance(effect, RemoveMembers):
+                remove_members(self, group, effect)
+            elif isinstance(effect, ResolveRegexes):
                 resolved = group.resolve(self._now(group))
                 self._carry_out(group, [resolved] if resolved is not None else [])
             else:
@@ -190,7 +190,7 @@ class GroupPartition:
 
     def _stored(self, group: Group, then: object, outcome: Future[Err]) -> None:
         if not self.closed:
-            self.run(group, group.stored(then, outcome.result(), self.env.now()))      # type: ignore[arg-type]
+            self.run(group, group.on_committed(then, outcome.result(), self.env.now()))      # type: ignore[arg-type]
 
     def _trace(self, group: Group, moved: Moved) -> None:
         """Names and assignments are told once they are settled, not on the way."""

@@ -21,8 +21,7 @@ from kafka.protocol.producer.transaction import (
     EndTxnResponse,
 )
 
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
-from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
+from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, OFFSETS_TOPIC
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.transactions.transaction import EPOCH_BUMPS, NO_EPOCH, NO_ID, Identity, TopicPartition
 from minikafka.protocol.errors import Err, KafkaError

@@ -16,7 +16,7 @@ from kafka.protocol.producer.transaction import TxnOffsetCommitRequest, TxnOffse
 from minikafka.broker.coordinator.shell.coordinator_log import TRANSLATED
 from minikafka.broker.groups.offsets import Key
 from minikafka.broker.groups.records import offset_value
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.transactions.shell.verification import join_transaction
 from minikafka.broker.transactions.transaction import Identity

@@ -14,7 +14,7 @@ from typing import Any
 
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
-from minikafka.broker.groups.shell.coordinator import OFFSETS_TOPIC
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from minikafka.broker.groups.shell.coordinator import partition_of
+from minikafka.broker.coordinator.hashing import partition_of
 from minikafka.broker.metadata.image import Partition as PartitionImage
 from minikafka.broker.transactions.shell.marker_sender import MarkerSender
 from minikafka.broker.transactions.shell.shard import TransactionPartition
