@@ -4,7 +4,7 @@ For every exercise (a code cell with a solution, which ends in `check("6.1", fun
 names of minikafka.lab:
   1. the stub, as students get it, runs through and stands at exactly `todo()`: UNKNOWN, no other error hides behind it
   2. the solution passes
-  3. each wrong solution of `tests/labs/wrong/labNN.py` fails: `WRONG = {"6.1": {"takes the maximum": function, ...}}`,
+  3. each wrong solution of `minikafka/lab/labs/labNN/wrong.py` fails: `WRONG = {"6.1": {"takes the maximum": function, ...}}`,
      at least three; one that hangs is a failure of its own, not a kill
 and it has its three hints.
 

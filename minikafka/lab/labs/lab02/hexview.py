@@ -2,8 +2,8 @@
 
     Dump(batch)            in a notebook: coloured bytes and a legend; printed: the same as text
 
-Owns: the list of fields (`fields`), which follows minikafka/log/batch.py and records.py byte by byte, and two ways of
-showing it. Batches without compression only: of compressed records nobody can say where one ends.
+Owns: the list of fields (`fields`), which follows minikafka/log/batch.py and minikafka/log/records.py byte by byte, and two
+ways of showing it. Only for batches without compression: in compressed bytes a record has no place of its own.
 
 Invariants
   I-HEX-1  the fields cover every byte of the batch once, in order
