@@ -1,18 +1,23 @@
 # One entry point. Nothing here needs root; after `make setup apache` nothing needs a network.
 #   make lab     opens JupyterLab on the first notebook          make demo    three brokers, real flights, a crash, Spark
-#   make test    every test, notebooks included                  make judge   the same tests' long half on Apache Kafka
-#   make soak    the simulator for hours, into its ledger
+#   make quick   before each commit: a minute                    make test    every test, notebooks included: 12 minutes
+#   make judge   the same tests' long half on Apache Kafka       make soak    what is heavy, and the simulator for hours
 # `make help` lists all.
 
 VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
-JOBS ?= 2
+JOBS ?= 3# workers: one of them mostly waits for Apache Kafka and Spark (tests/schedule.py), so three keep two cores busy
+JUDGES ?= 2# workers of `make judge`: each has three brokers of Apache Kafka
 SEEDS ?= 1000
 FROM ?= 0
 
+PYTEST := $(PY) -m pytest -p tests.light
+# Tests start hundreds of processes (brokers, kernels): with this setting each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lab labs test judge soak apache demo doctor lint clean distclean
+.PHONY: help setup lock lab labs quick test long judge soak apache demo doctor lint clean distclean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,14 +28,20 @@ setup:  ## .venv with the locked versions (done once; the others call it)
 lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LAB=00)
 	@$(PY) -m minikafka.lab $(LAB) $(ARGS)
 
+quick: setup  ## before each commit, in a minute: units, laws, scenarios and stories, one live broker (ARGS="-k log")
+	@$(PYTEST) -q -n 2 --quick tests $(ARGS)
+
 test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log", JOBS=0: one after the other)
 	@$(PY) -m minikafka jars --if-online
-	@$(PY) -m pytest -n $(JOBS) -m "not judge" $(ARGS)
+	@$(PYTEST) -n $(JOBS) -m "not judge and not soak" $(ARGS)
+
+long: setup  ## the tests that `make test` leaves out: heavy, and covered there by others (tests/README.md)
+	@$(PYTEST) -n 2 -m "soak and not judge" tests $(ARGS)
 
 judge: apache  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
-	@MINIKAFKA_ENGINE=apache $(PY) -m pytest -n $(JOBS) -m judge tests solutions $(ARGS)
+	@MINIKAFKA_ENGINE=apache $(PYTEST) -n $(JUDGES) -m judge tests solutions $(ARGS)
 
-soak: setup  ## the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=0)
+soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=0)
 	@$(PY) -m minikafka sim run --raft --ledger --from $(FROM)0 --seeds $(SEEDS)0
 	@$(PY) -m minikafka sim run --ledger --from $(FROM) --seeds $(SEEDS)
 	@$(PY) tools/sim_lines.py

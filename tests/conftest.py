@@ -15,11 +15,14 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minikafka import Cluster
 from minikafka.jars import KAFKA
+from tests.schedule import LongestFirst, file_of, in_lane, write_durations
 
 ENGINES = ("minikafka", "apache")
 NO_JARS = "Apache Kafka's jars are not in the cache (`make apache` fetches them)"
@@ -43,11 +46,19 @@ SETTINGS = {
     "min.insync.replicas": 2,
 }
 
+# `make quick` has all of tests/ but these, and but what takes a cluster or is marked as slow: a new room's tests are in it.
+NOT_QUICK = frozenset(Path(__file__).parent / name for name in (
+    "chaos", "clients", "cluster", "labs", "security", "setup", "sim/ablations", "sim/raft", "spark", "view", "wire"))
+SLOW = ("slow", "soak", "spark", "browser")
+
 _numbers = itertools.count(1)
+_started: dict[str, Cluster] = {}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write transcripts anew instead of comparing them")
+    parser.addoption("--quick", action="store_true", help="only units, laws, scenarios and one live smoke test (`make quick`)")
+    parser.addoption("--durations-to", type=Path, metavar="FILE", help="write what each file of tests took (tests/schedule.py)")
 
 
 @pytest.fixture
@@ -59,8 +70,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "judge_fast: the part on Apache Kafka that `make test` runs too")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what `--quick` leaves out whole, so that it is not even imported."""
+    return True if config.getoption("--quick") and collection_path in NOT_QUICK else None
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Return whether a test belongs to `--quick`: no cluster of three brokers, nothing marked as slow."""
+    return "engine" not in getattr(item, "fixturenames", ()) and not any(map(item.get_closest_marker, SLOW))
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest itself selects by marker
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = filter(is_quick, items)
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec is not None and callspec.params.get("engine") == "apache":
@@ -69,7 +93,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("judge")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongestFirst | None:
+    """Distribute the tests as tests/schedule.py says, wherever whole files go to workers."""
+    return LongestFirst(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    everything = [r for part in terminalreporter.stats.values() for r in part if isinstance(r, pytest.TestReport)]
+    if wanted := terminalreporter.config.getoption("--durations-to"):
+        write_durations(everything, wanted)
     reports = [r for outcome in ("passed", "failed", "skipped") for r in terminalreporter.getreports(outcome)
                if "apache" in r.keywords and (r.when == "call" or r.outcome == "skipped")]
     if reports:
@@ -90,11 +123,18 @@ def engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def clusters() -> Iterator[dict[str, Cluster]]:
     """By engine. Kept when a file goes over to the other engine: Apache's brokers take ten seconds to start."""
-    started: dict[str, Cluster] = {}
-    yield started
+    yield _started
     with ExitStack() as closing:
-        for cluster in started.values():
-            closing.callback(cluster.close)
+        for engine in list(_started):
+            closing.callback(_started.pop(engine).close)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End Apache's brokers, who need a tenth of a processor for doing nothing, when a worker has no more tests on them."""
+    over = nextitem is not None and in_lane(file_of(item.nodeid)) and not in_lane(file_of(nextitem.nodeid))
+    if over and hasattr(item.config, "workerinput") and "apache" in _started:
+        _started.pop("apache").close()
 
 
 @pytest.fixture(scope="session")

@@ -57,10 +57,14 @@ def test_brokers_end_with_their_owner(engine: str, end: str, paused: bool) -> No
     owner = subprocess.Popen([sys.executable, "-c", OWNER.format(engine=engine, paused=paused, end=code)],
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert owner.stdout is not None
-    pid = int(owner.stdout.readline())
-    if sent is not None:
-        owner.send_signal(sent)
-    owner.wait(30)
+    try:
+        pid = int(owner.stdout.readline())
+        if sent is not None:
+            owner.send_signal(sent)
+        owner.wait(30)
+    finally:
+        owner.kill()
+        owner.wait()
     assert gone(pid)
 
 

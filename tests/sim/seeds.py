@@ -1,7 +1,6 @@
-"""The hundred seeds of whole clusters that every run of the tests includes, in two halves.
+"""A hundred seeds of whole clusters in two halves: `make test` runs one, `make long` the other.
 
-pytest-xdist gives all tests of a file to one worker (`--dist loadfile`); so each half is a file of its own, and two
-workers share them. Each half is judged by its coverage, too.
+Each half is a file of its own, and is judged by its coverage, too.
 """
 
 from __future__ import annotations

@@ -249,19 +249,31 @@ def test_a_campaign_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys:
     assert shown[5].endswith("seeds/s, 0:00:00 left")
 
 
+def listen_to_ctrl_c() -> None:
+    """Undo that a process in the background of a shell, and so each of its children, ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_campaign_is_broken_off_by_hand(jobs: str) -> None:
     """Fails if a Ctrl-C, which all processes of a terminal get, ends in anything but one line, or leaves one of them."""
     theirs, ours = pty.openpty()
     asked = [sys.executable, "-m", "minikafka", "sim", "run", "--raft", "--seeds", "1000000", "--jobs", jobs]
-    running = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=ours, start_new_session=True, text=True)
-    os.close(ours)
-    shown = ""
-    while not re.search("[1-9][0-9]* of 1000000 seeds", shown):
-        shown += os.read(theirs, 1 << 16).decode()
-    os.killpg(running.pid, signal.SIGINT)
-    shown += shown_to_the_end(theirs)
-    assert running.communicate() == ("", None) and running.returncode == 130
+    running = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=ours, start_new_session=True, text=True,
+                               preexec_fn=listen_to_ctrl_c)
+    try:
+        os.close(ours)
+        shown = ""
+        while not re.search("[1-9][0-9]* of 1000000 seeds", shown):
+            shown += os.read(theirs, 1 << 16).decode()
+        os.killpg(running.pid, signal.SIGINT)
+        shown += shown_to_the_end(theirs)
+        assert running.communicate(timeout=60) == ("", None) and running.returncode == 130
+    finally:  # the session of its own is a group of processes that ends with nobody else
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
     assert shown.endswith("\r\nbroken off\r\n") and "Traceback" not in shown
 
 

@@ -1,0 +1,83 @@
+"""In which order the files of tests are given to pytest-xdist's workers, and which of them one worker takes together.
+
+A worker takes whole files: what a file's fixtures start is started once. Three rules on top of that:
+
+- The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end.
+- All tests on Apache Kafka, and all that start Spark, are one *lane*: one worker takes them, beginning at once, so that a run
+  has one Apache cluster and one Spark session. In a run that has nothing else (`make judge`) every file goes by itself.
+- Each notebook goes by itself: nbval gives it a kernel of its own.
+
+`pytest --durations-to tests/durations.tsv` writes the file anew: a line for each file that took a second or more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
+DURATIONS = Path(__file__).with_name("durations.tsv")
+LANE = "one Apache cluster and one Spark session"
+SHORT = 0.01  # seconds for each test of a file that is not in the list
+
+
+def file_of(nodeid: str) -> str:
+    """Return the file of a test, with "@apache" behind it for its half on Apache Kafka."""
+    path, _, test = nodeid.partition("::")
+    return f"{path}@apache" if re.search(r"\[(.*-)?apache\b", test) else path
+
+
+def in_lane(file: str) -> bool:
+    return file.endswith("@apache") or file.startswith("tests/spark/")
+
+
+def recorded(path: Path = DURATIONS) -> dict[str, float]:
+    """Return the seconds that each file took; {} where there is no list."""
+    rows = (line.split("\t") for line in path.read_text().splitlines()) if path.exists() else ()
+    return {file: float(seconds) for seconds, file in rows}
+
+
+def units(nodeids: Iterable[str], seconds: dict[str, float]) -> dict[str, list[str]]:
+    """Return the tests of each unit of work by its name, in the order in which workers take them."""
+    files: dict[str, list[str]] = {}
+    for nodeid in nodeids:
+        files.setdefault(file_of(nodeid), []).append(nodeid)
+    one_by_one = sorted(files, key=lambda file: -seconds.get(file, SHORT * len(files[file])))
+    lane = [file for file in one_by_one if in_lane(file)]
+    if len(lane) == len(files):
+        return {file: files[file] for file in one_by_one}
+    together = {LANE: [nodeid for file in lane for nodeid in files[file]]} if lane else {}
+    return together | {file: files[file] for file in one_by_one if not in_lane(file)}
+
+
+class LongestFirst(LoadFileScheduling):
+    """`--dist loadfile` with the units above, in their order."""
+
+    def schedule(self) -> None:
+        """Cut what all workers have collected into units, and give each worker its first ones."""
+        if self.collection is None:
+            made = units(next(iter(self.registered_collections.values())), recorded())
+            self.unit_of = {nodeid: unit for unit, nodeids in made.items() for nodeid in nodeids}
+            self.place = {unit: place for place, unit in enumerate(made)}
+        super().schedule()
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self.unit_of[nodeid]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(min(self.workqueue, key=self.place.__getitem__), last=False)
+        super()._assign_work_unit(node)
+
+
+def write_durations(reports: Iterable[pytest.TestReport], path: Path) -> None:
+    """Write the seconds of each file that took one or more: setup, call and teardown of its tests together."""
+    seconds: Counter[str] = Counter()
+    for report in reports:
+        seconds[file_of(report.nodeid)] += report.duration
+    rows = [f"{took:.0f}\t{file}\n" for file, took in seconds.most_common() if took >= 1]
+    path.write_text("".join(rows))

@@ -1,0 +1,36 @@
+"""How files of tests are given to workers (tests/schedule.py), and what `make quick` leaves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests import conftest
+from tests.schedule import LANE, file_of, units
+
+LONG, SHORT, BOTH = "tests/a/test_long.py", "tests/a/test_short.py", "tests/wire/test_both.py"
+TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1", "tests/spark/test_s.py::test_s"]
+SECONDS = {LONG: 100.0, BOTH: 5.0, f"{BOTH}@apache": 9.0}
+
+
+def test_one_worker_takes_all_that_needs_apache_or_spark_and_the_longest_files_come_first() -> None:
+    """Fails if a run starts a second Apache cluster, or ends with one worker in a long file and the others idle."""
+    made = units(TESTS, SECONDS)
+    assert list(made) == [LANE, LONG, BOTH, SHORT]
+    assert made[LANE] == [f"{BOTH}::test_x[apache]", "tests/spark/test_s.py::test_s"]
+    assert sorted(sum(made.values(), [])) == sorted(TESTS)
+
+
+def test_a_run_on_apache_alone_is_shared() -> None:
+    """Fails if one worker of `make judge` does all of it."""
+    assert len(units([f"{SHORT}::t[apache]", f"{LONG}::t[apache]"], SECONDS)) == 2
+
+
+def test_the_half_on_apache_is_told_by_the_name() -> None:
+    """Fails if a parameter's name hides it, or a word of a parameter is taken for it."""
+    assert file_of("tests/t.py::test[0-apache]") == file_of("tests/t.py::test[apache-0]") == "tests/t.py@apache"
+    assert file_of("tests/t.py::test_apache[0]") == file_of("tests/t.py::test[minikafka]") == "tests/t.py"
+
+
+def test_what_quick_leaves_out_is_there() -> None:
+    """Fails if a folder is renamed, so that `make quick` takes minutes."""
+    assert [path for path in conftest.NOT_QUICK if not Path(path).is_dir()] == []
