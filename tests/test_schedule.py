@@ -8,7 +8,8 @@ from tests import conftest
 from tests.schedule import LANE, file_of, units
 
 LONG, SHORT, BOTH = "tests/a/test_long.py", "tests/a/test_short.py", "tests/wire/test_both.py"
-TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1", "tests/spark/test_s.py::test_s"]
+TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1",
+         "tests/spark/test_s.py::test_s"]
 SECONDS = {LONG: 100.0, BOTH: 5.0, f"{BOTH}@apache": 9.0}
 
 
