@@ -57,7 +57,7 @@ class Broker:
                                    Window(config["controller.quota.window.num"],
                                           config["controller.quota.window.size.seconds"]))
         self.node = Node(self.node_id, self.cluster_id, env, config, self.image, self.quotas, self.peers)
-        self.quorum = Quorum(self)
+        self.quorum = Quorum(self.node)
         self.channel = Channel(self.node, self.quorum)
         self.controller = ActiveController(self.node, self.quorum)
         self.lifecycle = Lifecycle(self.node, self.quorum, self.advertised, lambda: self.replicas.dir.clean_epoch)
@@ -71,7 +71,7 @@ class Broker:
             self.transactions)}
         self.internal = self._server(INTERNAL, INTERNAL_LISTENER)
         self.clients: Server | None = None
-        self.quorum.on_commit, self.quorum.on_snapshot = self.on_metadata, self.on_snapshot
+        self.quorum.apply_committed, self.quorum.apply_snapshot = self.on_metadata, self.on_snapshot
         self.quorum.on_leadership = self.controller.on_leadership
 
     def _server(self, listener: str, name: str) -> Server:
@@ -146,7 +146,7 @@ class Broker:
         if changes.quotas:
             self.quotas.update(self.image.client_quotas)
         if self.is_controller:
-            self.controller.on_commit(records, offset, epoch)
+            self.controller.answer_committed(records, offset, epoch)
         if self.is_broker:
             self.lifecycle.on_metadata(self.image)
             self.replicas.apply_metadata(self.image, changes)

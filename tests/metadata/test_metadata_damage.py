@@ -174,6 +174,6 @@ def test_a_damaged_snapshot_is_not_received(opens: Opens, pieces: int) -> None:
         for position in range(0, len(sent), size):
             piece = sent[position : position + size]
             last = position + size >= len(sent)
-            assert log.snapshots.spoils(SnapshotAnswer(1, 2, Err.NONE, NEW, len(sent), position, piece)) == (last and spoilt)
+            assert log.snapshots.is_corrupt(SnapshotAnswer(1, 2, Err.NONE, NEW, len(sent), position, piece)) == (last and spoilt)
             log.snapshots.append_piece(NEW, position, piece)
     assert log.snapshots.finish_pieces(NEW) == RECORDS[:6]

@@ -1,6 +1,6 @@
 """A world of Raft cores without sockets, disks or clocks: what the tests of the quorum run in.
 
-Each node has a log in memory that knows which part of it is on disk, a ballot on disk, and a core. Messages wait on
+Each node has a log in memory that knows which part of it is on disk, an election state on disk, and a core. Messages wait on
 links until they are delivered; a test chooses which and when. Effects are executed left to right, and a crash may come
 between any two of them: what was not flushed or persisted is gone.
 """
@@ -13,29 +13,23 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import NamedTuple
 
-from minikafka.broker.raft.messages import (
-    Answer,
+from minikafka.broker.raft.effects import (
     Append,
     AppendLeaderChange,
     AppendSnapshot,
-    Ballot,
     Effect,
-    FetchAnswer,
+    ElectionState,
     Flush,
     HighWatermark,
     LoadSnapshot,
     Persist,
     Reply,
-    Request,
-    Response,
     RoleChanged,
     Send,
-    SnapshotAnswer,
-    SnapshotId,
     Times,
     Truncate,
-    Vote,
 )
+from minikafka.broker.raft.messages import Answer, FetchAnswer, Request, Response, SnapshotAnswer, SnapshotId, Vote
 from minikafka.broker.raft.raft import Raft
 
 
@@ -136,7 +130,7 @@ class Node:
 
     id: int
     log: MemoryLog = field(default_factory=MemoryLog)
-    ballot: Ballot = field(default_factory=Ballot)
+    election_state: ElectionState = field(default_factory=ElectionState)
     core: Raft | None = None
     high_watermark: int = 0
     life: int = 0
@@ -168,7 +162,7 @@ class World:
     def start(self, *ids: int) -> None:
         for id in ids:
             node = self.nodes[id]
-            node.core = Raft(id, self.voters, node.log, self.times, Random(f"{self.rng.random()}:{id}"), node.ballot)
+            node.core = Raft(id, self.voters, node.log, self.times, Random(f"{self.rng.random()}:{id}"), node.election_state)
             node.high_watermark = node.core.high_watermark
             self.execute(node, node.core.start(self.now))
 
@@ -300,7 +294,7 @@ class World:
 
     def _do(self, node: Node, effect: Effect) -> None:
         if isinstance(effect, Persist):
-            node.ballot = effect.ballot
+            node.election_state = effect.election_state
         elif isinstance(effect, AppendLeaderChange):
             node.log.entries.append(Entry(effect.epoch, "^"))
         elif isinstance(effect, Append):
@@ -333,7 +327,7 @@ class World:
         self.on_commit(node)
 
     def _answer(self, node: Node, effect: Reply) -> None:
-        asked, body = effect.token, effect.response
+        asked, body = effect.pending_request, effect.response
         assert isinstance(asked, Message)
         if isinstance(body, SnapshotAnswer) and not body.error:
             piece = node.log.snapshots[body.snapshot][body.position : body.position + self.max_bytes]
@@ -382,7 +376,8 @@ def describe(thing: object) -> str:
     if isinstance(thing, Send):
         return f"-> {thing.to}  {describe(thing.request)}"
     if isinstance(thing, Persist):
-        return f"persist epoch={thing.ballot.epoch} leader={_who(thing.ballot.leader)} voted={_who(thing.ballot.voted)}"
+        state = thing.election_state
+        return f"persist epoch={state.epoch} leader={_who(state.leader)} voted={_who(state.voted)}"
     if isinstance(thing, RoleChanged):
         return f"now {thing.role} epoch={thing.epoch} leader={_who(thing.leader)}"
     if isinstance(thing, Append):

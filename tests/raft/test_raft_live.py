@@ -15,7 +15,9 @@ import pytest
 from minikafka.broker.broker import Broker
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.metadata.records import ProducerIdsRecord
+from minikafka.broker.raft import api
 from minikafka.broker.server.live import LiveEnv
+from minikafka.broker.server.registry import INTERNAL, Context
 from minikafka.protocol.apis import BeginQuorumEpochRequest, VoteRequest
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -41,13 +43,13 @@ class Node:
         self.env = LiveEnv(asyncio.get_running_loop())
         self.broker = Broker(self.env, self.config)
         self.seen: list[int] = []
-        replay = self.broker.quorum.on_commit
+        replay = self.broker.quorum.apply_committed
 
-        def on_commit(records: list[Any], offset: int, epoch: int) -> None:
+        def apply_committed(records: list[Any], offset: int, epoch: int) -> None:
             replay(records, offset, epoch)
             self.seen += [r.next_producer_id for r in records if isinstance(r, ProducerIdsRecord)]
 
-        self.broker.quorum.on_commit = on_commit
+        self.broker.quorum.apply_committed = apply_committed
         await self.broker.start()
 
     def kill(self) -> None:
@@ -202,7 +204,7 @@ def test_appends_are_committed_in_groups_and_in_order(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
-def test_the_ballot_on_disk_is_kafkas(tmp_path: Path) -> None:
+def test_the_election_state_on_disk_is_kafkas(tmp_path: Path) -> None:
     """Fails if quorum-state loses a field of Kafka's, or a node starts although it cannot read its vote."""
 
     async def story(quorum: Quorum) -> None:
@@ -227,17 +229,18 @@ def test_a_message_of_another_cluster_or_for_another_voter_is_refused(tmp_path: 
 
     async def story(quorum: Quorum) -> None:
         await quorum.start(1)
-        shell = quorum.up[1].broker.quorum
+        shell, node = quorum.up[1].broker.quorum, quorum.up[1].broker.node
+        ctx = Context(node, 0, 0, None, INTERNAL, "127.0.0.1", 1)
         data = VoteRequest.TopicData
         part = data.PartitionData(partition_index=0, replica_epoch=9, replica_id=2, replica_directory_id=None,
                                   voter_directory_id=None, last_offset_epoch=1, last_offset=9, pre_vote=False)
         topics = [data(topic_name="__cluster_metadata", partitions=[part])]
         strangers = ("other", 1, Err.INCONSISTENT_CLUSTER_ID), ("live-test", 2, Err.INVALID_VOTER_KEY)
         for cluster, voter, error in strangers:
-            answer = await shell.network.handle(None, VoteRequest(cluster_id=cluster, voter_id=voter, topics=topics))
+            answer = await api.vote(ctx, VoteRequest(cluster_id=cluster, voter_id=voter, topics=topics), shell)
             assert answer.error_code == error
-        answer = await shell.network.handle(None, BeginQuorumEpochRequest(cluster_id="live-test", voter_id=1, topics=[],
-                                                                  leader_endpoints=[]))
+        answer = await api.begin_quorum_epoch(ctx, BeginQuorumEpochRequest(cluster_id="live-test", voter_id=1, topics=[],
+                                                                           leader_endpoints=[]), shell)
         assert answer.error_code == Err.INVALID_REQUEST
         assert shell.epoch < 9
 

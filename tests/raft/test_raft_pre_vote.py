@@ -14,8 +14,9 @@ from random import Random
 
 import pytest
 
+from minikafka.broker.raft.effects import ElectionState
 from minikafka.broker.raft.election import Elections
-from minikafka.broker.raft.messages import Ballot, Vote
+from minikafka.broker.raft.messages import Vote
 from minikafka.broker.raft.roles import Follower, Leader, Prospective
 from tests.raft.raft_world import World
 from tests.raft.test_raft_random import append, crash_or_start, cut_or_heal, deliver, let_time_pass, lose, stand
@@ -113,7 +114,7 @@ def raises_the_epoch_to_ask(patch: pytest.MonkeyPatch) -> None:
     real = Elections._become_prospective
 
     def become(self: Elections, now: float, attempt: int) -> None:
-        self._vote_or_follow(Ballot(self.epoch + 1))
+        self._vote_or_follow(ElectionState(self.epoch + 1))
         real(self, now, attempt)
 
     patch.setattr(Elections, "_become_prospective", become)
@@ -145,7 +146,7 @@ def heeds_the_vote_of_this_epoch(patch: pytest.MonkeyPatch) -> None:
     real = Elections._would_vote_for
 
     def would(self: Elections, vote: Vote) -> bool:
-        return self.ballot.voted in (-1, vote.candidate) and real(self, vote)
+        return self.election_state.voted in (-1, vote.candidate) and real(self, vote)
 
     patch.setattr(Elections, "_would_vote_for", would)
 

@@ -15,7 +15,7 @@ import pytest
 from minikafka.broker.raft import election as raft_election
 from minikafka.broker.raft import replication as raft_replication
 from minikafka.broker.raft import roles as raft_roles
-from minikafka.broker.raft.messages import Ballot, InvariantViolation, Persist
+from minikafka.broker.raft.effects import ElectionState, InvariantViolation, Persist
 from tests.raft.raft_world import Entry, Node, World, decode
 
 STEPS = 400
@@ -27,7 +27,7 @@ class Oracle:
     def __init__(self, world: World) -> None:
         self.world = world
         self.leaders: dict[int, int] = {}  # epoch -> who led it
-        self.ballots: dict[int, Ballot] = {}
+        self.election_states: dict[int, ElectionState] = {}
         self.watermarks: dict[int, tuple[int, int]] = {}  # node -> (life, high watermark)
         self.committed: list[Entry] = []
         world.on_commit = self._high_watermark  # at once: a crash may come before the step is over
@@ -35,7 +35,7 @@ class Oracle:
     def check(self) -> None:
         for node in self.world.nodes.values():
             self._one_leader_per_epoch(node)
-            self._ballot_is_kept(node)
+            self._election_state_is_kept(node)
             self._high_watermark(node)
             self._snapshots_are_committed(node)
         self._log_matching()
@@ -47,12 +47,12 @@ class Oracle:
             if node.core.epoch == max(self.leaders):
                 assert node.log.entries[: len(self.committed)] == self.committed, "a leader without what was committed"
 
-    def _ballot_is_kept(self, node: Node) -> None:
-        before, now = self.ballots.get(node.id, Ballot()), node.ballot
+    def _election_state_is_kept(self, node: Node) -> None:
+        before, now = self.election_states.get(node.id, ElectionState()), node.election_state
         assert now.epoch >= before.epoch, "the epoch on disk went back"
         if now.epoch == before.epoch and before.voted >= 0:
             assert now.voted == before.voted, f"node {node.id} voted twice in epoch {now.epoch}"
-        self.ballots[node.id] = now
+        self.election_states[node.id] = now
 
     def _high_watermark(self, node: Node) -> None:
         life, before = self.watermarks.get(node.id, (0, 0))
@@ -180,7 +180,7 @@ def test_same_seed_same_history() -> None:
 # --- mutants: each breaks one rule, and some schedule must show it ------------------------------------------------
 
 
-def forgets_its_ballot(patch: pytest.MonkeyPatch) -> None:
+def forgets_its_election_state(patch: pytest.MonkeyPatch) -> None:
     """Rule 34: the vote is not on disk before the answer leaves."""
     real = World._do
 
@@ -189,13 +189,13 @@ def forgets_its_ballot(patch: pytest.MonkeyPatch) -> None:
             real(self, node, effect)
 
     patch.setattr(World, "_do", do)
-    # The oracle reads the ballots on disk too, so what it must find is the second leader, not the vote.
+    # The oracle reads the election states on disk too, so what it must find is the second leader, not the vote.
 
 
 def votes_for_anybody(patch: pytest.MonkeyPatch) -> None:
     """Rule 35: votes without looking at the candidate's log."""
     def may_vote(self: raft_election.Elections, vote: object) -> bool:
-        return isinstance(self.role, raft_roles.Unattached) and self.ballot.voted in (-1, vote.candidate)
+        return isinstance(self.role, raft_roles.Unattached) and self.election_state.voted in (-1, vote.candidate)
 
     patch.setattr(raft_election.Elections, "_may_vote_for", may_vote)
 
@@ -249,7 +249,7 @@ def needs_no_majority(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(raft_roles.Leader, "majority", property(lambda self: len(self.voters) // 2))
 
 
-MUTANTS = [forgets_its_ballot, votes_for_anybody, votes_twice, fetches_before_flushing, counts_itself_at_once,
+MUTANTS = [forgets_its_election_state, votes_for_anybody, votes_twice, fetches_before_flushing, counts_itself_at_once,
            commits_older_epochs, needs_no_majority]
 
 

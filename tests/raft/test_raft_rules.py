@@ -6,13 +6,8 @@ from random import Random
 
 import pytest
 
-from minikafka.broker.raft.messages import (
-    Answer,
-    Ballot,
-    Begin,
-    End,
-    Fetch,
-    FetchAnswer,
+from minikafka.broker.raft.effects import (
+    ElectionState,
     Flush,
     HighWatermark,
     InvariantViolation,
@@ -21,27 +16,27 @@ from minikafka.broker.raft.messages import (
     Send,
     Times,
     Truncate,
-    Vote,
 )
+from minikafka.broker.raft.messages import Answer, BeginQuorumEpoch, EndQuorumEpoch, Fetch, FetchAnswer, Vote
 from minikafka.broker.raft.raft import Raft
 from minikafka.broker.raft.roles import Follower, Leader, Prospective, Resigned, Unattached
 from minikafka.protocol.errors import Err
 from tests.raft.raft_world import Effect, Entry, MemoryLog, World
 
-VOTERS, NO_BALLOT = (1, 2, 3), Ballot()
+VOTERS, NO_STATE = (1, 2, 3), ElectionState()
 
 
-def a_node(node_id: int = 1, ballot: Ballot = NO_BALLOT, log: str = "") -> Raft:
+def a_node(node_id: int = 1, election_state: ElectionState = NO_STATE, log: str = "") -> Raft:
     """A started core; `log` as in "1^ 1a"."""
     entries = tuple(Entry(int(word[0]), word[1:]) for word in log.split())
-    core = Raft(node_id, VOTERS, MemoryLog(entries), Times(), Random(1), ballot)
+    core = Raft(node_id, VOTERS, MemoryLog(entries), Times(), Random(1), election_state)
     core.start(0.0)
     return core
 
 
 def a_leader(log: str = "", epoch: int = 1) -> Raft:
     """Node 1 leads `epoch`, and its LeaderChange is appended and flushed."""
-    core = a_node(ballot=Ballot(epoch - 1), log=log)
+    core = a_node(election_state=ElectionState(epoch - 1), log=log)
     stand(core)
     core.on_response(asked(core, 2), answer(epoch, granted=True), 0.0)
     assert isinstance(core.role, Leader)
@@ -63,8 +58,8 @@ def asked(core: Raft, node: int) -> int:
 
 def a_follower(log: str = "1^", epoch: int = 1) -> tuple[Raft, Send]:
     """Node 1 follows 2; the Send is its first fetch."""
-    core = a_node(ballot=Ballot(epoch), log=log)
-    core.on_request("begin", Begin(epoch, 2), 0.0)
+    core = a_node(election_state=ElectionState(epoch), log=log)
+    core.on_request("begin", BeginQuorumEpoch(epoch, 2), 0.0)
     (fetch,) = only(core.on_flushed(core.log.end_offset, 0.0), Send)
     return core, fetch
 
@@ -88,7 +83,7 @@ def reply(effects: list[Effect]) -> object:
 def test_rule_34_a_vote_is_on_disk_before_it_leaves() -> None:
     """Fails if Persist comes after the Reply, or the vote is not in it."""
     effects = a_node().on_request("v", Vote(epoch=1, candidate=2, last_epoch=0, last_offset=0), 0.0)
-    assert effects[0] == Persist(Ballot(epoch=1, leader=-1, voted=2))
+    assert effects[0] == Persist(ElectionState(epoch=1, leader=-1, voted=2))
     assert reply(effects).granted and effects.index(only(effects, Reply)[0]) > 0
 
 
@@ -96,22 +91,22 @@ def test_rule_34_a_candidacy_is_on_disk_before_it_is_counted_or_sent() -> None:
     """Fails if a candidate asks for votes, or a single voter leads, before its own vote is durable."""
     core = a_node()
     effects = stand(core)
-    assert effects[0] == Persist(Ballot(epoch=1, leader=-1, voted=1))
+    assert effects[0] == Persist(ElectionState(epoch=1, leader=-1, voted=1))
     assert [send.to for send in only(effects, Send)] == [2, 3]
-    alone = Raft(1, (1,), MemoryLog(), Times(), Random(1), Ballot())
-    assert alone.start(0.0)[0] == Persist(Ballot(epoch=1, leader=1, voted=1))
+    alone = Raft(1, (1,), MemoryLog(), Times(), Random(1), ElectionState())
+    assert alone.start(0.0)[0] == Persist(ElectionState(epoch=1, leader=1, voted=1))
 
 
 def test_rule_34_a_vote_is_remembered_after_a_restart() -> None:
-    """Fails if the ballot found on disk is not honoured: a second vote in the epoch."""
-    core = a_node(ballot=Ballot(epoch=5, voted=2))
+    """Fails if the election state found on disk is not honoured: a second vote in the epoch."""
+    core = a_node(election_state=ElectionState(epoch=5, voted=2))
     assert not reply(core.on_request("v", Vote(5, 3, 0, 0), 0.0)).granted
     assert reply(core.on_request("v", Vote(5, 2, 0, 0), 0.0)).granted, "the same candidate may ask again"
 
 
 def test_no_node_leads_an_epoch_twice() -> None:
     """Fails if a leader that restarts takes up its epoch again: its unflushed tail is lost (I-RAFT-8)."""
-    core = a_node(ballot=Ballot(epoch=5, leader=1, voted=1), log="5^")
+    core = a_node(election_state=ElectionState(epoch=5, leader=1, voted=1), log="5^")
     assert isinstance(core.role, Resigned)
     assert core.leader_id == -1
 
@@ -150,8 +145,8 @@ def test_rule_35_no_vote_where_the_epoch_has_a_leader() -> None:
 
 def test_rule_35_a_lower_epoch_is_fenced_and_told_the_newer_one() -> None:
     """Fails if a stale candidate or leader is believed, or not told how far the others are."""
-    for request in (Vote(2, 2, 1, 1), Begin(2, 2), End(2, 2, (1,))):
-        told = reply(a_node(ballot=Ballot(3)).on_request("r", request, 0.0))
+    for request in (Vote(2, 2, 1, 1), BeginQuorumEpoch(2, 2), EndQuorumEpoch(2, 2, (1,))):
+        told = reply(a_node(election_state=ElectionState(3)).on_request("r", request, 0.0))
         assert (told.error, told.epoch) == (Err.FENCED_LEADER_EPOCH, 3)
 
 
@@ -163,7 +158,7 @@ def test_rule_35_a_higher_epoch_ends_every_role() -> None:
     for core in (a_leader(), candidate, prospective, a_follower()[0]):
         effects = core.on_request("v", Vote(9, 3, 0, 0), 0.0)
         assert isinstance(core.role, Unattached) and core.epoch == 9
-        assert effects[0].ballot.epoch == 9
+        assert effects[0].election_state.epoch == 9
 
 
 def test_rule_35_votes_from_strangers_are_refused() -> None:
@@ -197,7 +192,7 @@ def test_rule_36_a_deposed_leader_flushes_its_tail_before_it_fetches() -> None:
     """Fails if a follower acknowledges records that it appended as a leader and never flushed."""
     core = a_leader()
     core.log.entries.append(Entry(1, "a"))  # appended, and deposed before the flush
-    effects = core.on_request("b", Begin(2, 2), 0.0)
+    effects = core.on_request("b", BeginQuorumEpoch(2, 2), 0.0)
     assert not only(effects, Send) and effects[-1] == Flush()
     (fetch,) = only(core.on_flushed(2, 0.0), Send)
     assert fetch.request.offset == 2
@@ -279,7 +274,7 @@ def test_rule_38_a_leader_without_a_majority_resigns() -> None:
     assert isinstance(core.role, Leader)
     effects = core.on_tick(3.0)
     assert isinstance(core.role, Resigned)
-    assert [type(send.request) for send in only(effects, Send)] == [End, End]
+    assert [type(send.request) for send in only(effects, Send)] == [EndQuorumEpoch, EndQuorumEpoch]
 
 
 def test_rule_38_every_fetch_of_a_majority_extends_the_term() -> None:
@@ -332,11 +327,11 @@ PRE_VOTE = Vote(epoch=1, candidate=3, last_epoch=1, last_offset=9, pre_vote=True
 def test_rule_39_a_prospective_changes_nothing() -> None:
     """Fails if to ask for pre-votes, or to give one, changes the epoch, the vote or the known leader."""
     core, _ = a_follower()
-    ballot = core.ballot
+    election_state = core.election_state
     effects = core.on_tick(core.role.deadline)
     assert [send.request for send in only(effects, Send)] == [Vote(1, 1, 1, 1, pre_vote=True)] * 2
     effects += core.on_request("p", PRE_VOTE, 9.0)
-    assert not only(effects, Persist) and core.ballot == ballot and core.leader_id == 2
+    assert not only(effects, Persist) and core.election_state == election_state and core.leader_id == 2
 
 
 def test_rule_39_a_leader_and_who_hears_from_it_refuse() -> None:
@@ -351,10 +346,11 @@ def test_rule_39_a_leader_and_who_hears_from_it_refuse() -> None:
 
 def test_rule_39_everybody_else_gives_it_to_a_log_that_ends_no_earlier() -> None:
     """Fails if the vote given in this epoch, a candidacy or a lost leader hinders it, or the logs are not compared."""
-    voted, prospective, candidate = a_node(ballot=Ballot(1, voted=2), log="1^ 1a"), a_follower("1^ 1a")[0], a_node()
+    voted = a_node(election_state=ElectionState(1, voted=2), log="1^ 1a")
+    prospective, candidate = a_follower("1^ 1a")[0], a_node()
     prospective.on_tick(prospective.role.deadline)
     stand(candidate)
-    resigned = a_node(ballot=Ballot(1, leader=1, voted=1), log="1^ 1a")
+    resigned = a_node(election_state=ElectionState(1, leader=1, voted=1), log="1^ 1a")
     for core in (voted, prospective, candidate, resigned):
         assert reply(core.on_request("p", PRE_VOTE, 0.0)).granted
     for core in (voted, prospective, resigned):
@@ -373,7 +369,7 @@ def test_rule_39_a_prospective_returns_to_a_leader_that_lives() -> None:
             assert core._pending[asked(core, 2)][1] == Fetch(1, 1, 1, 1, 0, 0.0)
             core.on_response(asked(core, 2), FetchAnswer(1, 2), now)
         else:
-            core.on_request("b", Begin(1, 2), now)
+            core.on_request("b", BeginQuorumEpoch(1, 2), now)
         assert isinstance(core.role, Follower) and core.role.leader == 2
 
 
@@ -381,7 +377,7 @@ def test_rule_39_a_successor_needs_no_timeout_of_the_others() -> None:
     """Fails if a follower that was told of its leader's end still refuses its pre-vote for having heard from it."""
     core, fetch = a_follower()
     core.on_response(fetch.id, FetchAnswer(1, 2), 0.0)
-    core.on_request("e", End(1, 2, (3, 1)), 0.0)
+    core.on_request("e", EndQuorumEpoch(1, 2, (3, 1)), 0.0)
     assert reply(core.on_request("p", PRE_VOTE, 0.0)).granted
 
 
@@ -432,15 +428,15 @@ def test_waiting_fetches_are_answered_when_the_leader_falls() -> None:
     """Fails if a follower's long poll is left hanging at a leader that is none any more."""
     core = a_leader()
     core.on_request("f", Fetch(1, 2, 1, 1, 1, 0.5), 0.0)
-    told = reply([e for e in core.on_request("v", Vote(5, 3, 4, 9), 0.1) if getattr(e, "token", "") == "f"])
+    told = reply([e for e in core.on_request("v", Vote(5, 3, 4, 9), 0.1) if getattr(e, "pending_request", "") == "f"])
     assert told.error == Err.NOT_LEADER_OR_FOLLOWER
 
 
 def test_the_first_successor_stands_at_once() -> None:
     """Fails if a voter that a leaving leader names first waits for its fetch timeout, or the last one does not wait."""
     first, last = a_follower()[0], a_follower()[0]
-    first.on_request("e", End(1, 2, (1, 3)), 1.0)
-    last.on_request("e", End(1, 2, (3, 1)), 1.0)
+    first.on_request("e", EndQuorumEpoch(1, 2, (1, 3)), 1.0)
+    last.on_request("e", EndQuorumEpoch(1, 2, (3, 1)), 1.0)
     assert first.role.deadline == 1.0
     assert last.role.deadline == 1.5
 
@@ -449,7 +445,7 @@ def test_a_stopping_node_does_not_stand() -> None:
     """Fails if a process that is about to end starts an election, or does not hand over its leadership."""
     core = a_leader()
     effects = core.resign(1.0)
-    assert [type(send.request) for send in only(effects, Send)] == [End, End] and not core.has_handed_over
+    assert [type(send.request) for send in only(effects, Send)] == [EndQuorumEpoch, EndQuorumEpoch] and not core.has_handed_over
     for send in only(effects, Send):
         core.on_response(send.id, answer(1, 1), 1.1)
     assert core.has_handed_over
@@ -461,7 +457,7 @@ def test_two_leaders_in_one_epoch_stop_the_node() -> None:
     """Fails if the impossible is papered over."""
     core, _ = a_follower()
     with pytest.raises(InvariantViolation):
-        core.on_request("b", Begin(1, 3), 0.0)
+        core.on_request("b", BeginQuorumEpoch(1, 3), 0.0)
 
 
 def test_an_idle_quorum_is_quiet() -> None:

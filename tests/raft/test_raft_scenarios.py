@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.broker.raft.messages import Ballot
+from minikafka.broker.raft.effects import ElectionState
 from tests.raft.raft_world import MemoryLog, World, decode
 from tests.transcripts import compare, replay
 
@@ -56,7 +56,7 @@ def run_command(world: World, line: str) -> World:
 def set_disk(world: World, id: int, options: dict[str, str]) -> None:
     node = world.nodes[id]
     node.log = MemoryLog(tuple(decode(options.get("log", "").replace(",", " ").encode())))
-    node.ballot = Ballot(**{key: int(options[key]) for key in ("epoch", "leader", "voted") if key in options})
+    node.election_state = ElectionState(**{key: int(options[key]) for key in ("epoch", "leader", "voted") if key in options})
 
 
 def settle(world: World) -> None:

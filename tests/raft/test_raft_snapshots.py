@@ -10,18 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.broker.raft.messages import (
-    AppendSnapshot,
-    Fetch,
-    FetchAnswer,
-    FetchSnapshot,
-    Flush,
-    InvariantViolation,
-    LoadSnapshot,
-    Send,
-    SnapshotAnswer,
-    SnapshotId,
-)
+from minikafka.broker.raft.effects import AppendSnapshot, Flush, InvariantViolation, LoadSnapshot, Send
+from minikafka.broker.raft.messages import Fetch, FetchAnswer, FetchSnapshot, SnapshotAnswer, SnapshotId
 from minikafka.broker.raft.raft import Raft
 from minikafka.broker.raft.roles import Follower
 from minikafka.broker.raft.snapshots import Snapshots
@@ -135,7 +125,7 @@ def test_a_restart_begins_at_the_snapshot() -> None:
     log.snapshot(3, keep=1)
     assert a_leader_with_a_snapshot().log.start_offset == 3
     core = a_node(log="1^ 1a 2^ 2b")
-    assert Raft(1, (1, 2, 3), log, core.times, core._rng, core.ballot).high_watermark == 3
+    assert Raft(1, (1, 2, 3), log, core.times, core._rng, core.election_state).high_watermark == 3
 
 
 def test_the_schedules_load_snapshots() -> None:

@@ -11,12 +11,11 @@ from kafka.protocol.consumer import FetchResponse
 
 import minikafka.broker.handlers  # noqa: F401  (fills the tables)
 from minikafka.broker.raft import wire
+from minikafka.broker.raft.effects import AppendLeaderChange, ElectionState
 from minikafka.broker.raft.messages import (
     Answer,
-    AppendLeaderChange,
-    Ballot,
-    Begin,
-    End,
+    BeginQuorumEpoch,
+    EndQuorumEpoch,
     Fetch,
     FetchAnswer,
     FetchSnapshot,
@@ -25,9 +24,8 @@ from minikafka.broker.raft.messages import (
     Vote,
 )
 from minikafka.broker.server.registry import CLIENTS, HANDLERS, INTERNAL
-from minikafka.protocol import apis as internal
+from minikafka.protocol import apis
 from minikafka.protocol.codec import (
-    REQUESTS,
     decode_request,
     decode_response,
     encode_request,
@@ -39,8 +37,8 @@ from minikafka.protocol.errors import Err, KafkaError
 EPOCH = OFFSET = st.integers(0, 2**31 - 1)
 NODE = st.integers(0, 1000)
 QUORUM_REQUESTS = st.one_of(
-    st.builds(Vote, EPOCH, NODE, EPOCH, OFFSET, st.booleans()), st.builds(Begin, EPOCH, NODE),
-    st.builds(End, EPOCH, NODE, st.lists(NODE).map(tuple)),
+    st.builds(Vote, EPOCH, NODE, EPOCH, OFFSET, st.booleans()), st.builds(BeginQuorumEpoch, EPOCH, NODE),
+    st.builds(EndQuorumEpoch, EPOCH, NODE, st.lists(NODE).map(tuple)),
 )  # fmt: skip
 SECONDS = st.integers(0, 500).map(lambda ms: ms / 1000)
 FETCHES = st.builds(Fetch, EPOCH, NODE, OFFSET, EPOCH, st.integers(-1, 2**40), SECONDS)
@@ -57,7 +55,7 @@ def over_the_wire(message: object, version: int) -> object:
 
 
 @given(QUORUM_REQUESTS)
-def test_quorum_requests_survive(request: Vote | Begin | End) -> None:
+def test_quorum_requests_survive(request: Vote | BeginQuorumEpoch | EndQuorumEpoch) -> None:
     """Fails if a field is lost or swapped between the core's message, Kafka's request and the bytes."""
     received = over_the_wire(*wire.encode_request(request, 3, "c"))
     assert wire.decode_request(received, 3, "c") == request
@@ -75,7 +73,7 @@ def test_fetches_survive(request: Fetch) -> None:
 @given(EPOCH, NODE | st.just(-1), ERRORS, st.booleans())
 def test_answers_survive(epoch: int, leader: int, error: Err, granted: bool) -> None:
     """Fails if an error, the known leader or the vote is lost on the way back."""
-    for cls, given_vote in ((internal.VoteRequest, granted), (internal.BeginQuorumEpochRequest, False)):
+    for cls, given_vote in ((apis.VoteRequest, granted), (apis.BeginQuorumEpochRequest, False)):
         answer = Answer(epoch, leader, error, given_vote)
         response = wire.encode_response(cls(), answer)
         frame = memoryview(encode_response(response, type(response).max_version, 7))[4:]
@@ -116,21 +114,21 @@ def back(response: object) -> object:
 def test_a_refusal_is_an_error() -> None:
     """Fails if a top-level error is taken for an answer of the core."""
     with pytest.raises(KafkaError) as refused:
-        wire.decode_response(wire.encode_refusal(internal.VoteRequest(), Err.INCONSISTENT_CLUSTER_ID))
+        wire.decode_response(wire.encode_refusal(apis.VoteRequest(), Err.INCONSISTENT_CLUSTER_ID))
     assert refused.value.code == Err.INCONSISTENT_CLUSTER_ID
 
 
-@given(st.builds(Ballot, EPOCH, NODE | st.just(-1), NODE | st.just(-1)))
-def test_ballots_survive(ballot: Ballot) -> None:
+@given(st.builds(ElectionState, EPOCH, NODE | st.just(-1), NODE | st.just(-1)))
+def test_election_states_survive(election_state: ElectionState) -> None:
     """Fails if a vote is lost between two lives of a process."""
-    assert wire.decode_ballot(wire.encode_ballot(ballot, (1, 2, 3))) == ballot
+    assert wire.decode_election_state(wire.encode_election_state(election_state, (1, 2, 3))) == election_state
 
 
 @pytest.mark.parametrize("damaged", [b"", b"{", b"{}", b"[]", b'{"leaderEpoch": 1, "leaderId": null, "votedId": 1}'])
-def test_a_damaged_ballot_stops_the_node(damaged: bytes) -> None:
+def test_a_damaged_election_state_stops_the_node(damaged: bytes) -> None:
     """Fails if an unreadable quorum-state is taken for "never voted" (A10, vote amnesia)."""
     with pytest.raises(ValueError):
-        wire.decode_ballot(damaged)
+        wire.decode_election_state(damaged)
 
 
 def test_the_leader_change_is_kafkas() -> None:
@@ -150,8 +148,9 @@ def test_the_borders_of_a_snapshot_are_kafkas() -> None:
 
 
 def test_internal_apis_are_not_for_clients() -> None:
-    """Fails if an API of internal.py is served to clients (I-RPC-1), or one of the quorum's is not served at all."""
-    ours = [cls.API_KEY for cls in REQUESTS.values() if cls.__module__ == internal.__name__]
-    assert {52, 53, 54, 59, 62, 63} <= set(ours)
-    assert not [key for key in ours if key in HANDLERS[CLIENTS]]
-    assert not [key for key in ours if key not in HANDLERS[INTERNAL]]
+    """Fails if an API between brokers is served to clients (I-RPC-1), or is not served at all."""
+    between = (apis.VoteRequest, apis.BeginQuorumEpochRequest, apis.EndQuorumEpochRequest, apis.FetchSnapshotRequest,
+               apis.BrokerRegistrationRequest, apis.BrokerHeartbeatRequest, apis.AlterPartitionRequest,
+               apis.AllocateProducerIdsRequest)
+    assert not [cls.name for cls in between if cls.API_KEY in HANDLERS[CLIENTS]]
+    assert not [cls.name for cls in between if cls.API_KEY not in HANDLERS[INTERNAL]]

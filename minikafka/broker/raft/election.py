@@ -1,10 +1,10 @@
-"""Elections: who may lead an epoch, and how a leader takes and gives up its post.
+"""Elections: which node may lead an epoch, and how a leader takes and gives up the leadership.
 
-Before it stands, a node asks who would vote for it (pre-vote, KIP-996). A vote raises the epoch and so deposes whoever
-leads; a pre-vote changes nothing anywhere, and those who hear from a leader refuse it. So a node that was cut off, or
-is cut off from the leader alone, cannot disturb the others however often its timers run out.
+Before a node stands for election, it asks which voters would vote for it (pre-vote, KIP-996). A vote raises the epoch and
+so deposes the leader; a pre-vote changes nothing on any node, and a voter that hears from a leader refuses it. So a node that
+was cut off, or is cut off from the leader alone, cannot disturb the others however often its timers run out.
 
-Owns: pre-votes, votes, candidacies, Begin- and EndQuorumEpoch.
+Owns: pre-votes, votes, candidacies, the search for a leader, BeginQuorumEpoch and EndQuorumEpoch.
 Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that ends no earlier than its own (rule 35);
               with majorities that overlap there is one leader per epoch, and it has everything that was ever committed.
             I-RAFT-8 a node never leads an epoch twice: after a restart its tail of that epoch may be lost (Resigned).
@@ -12,7 +12,7 @@ Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that end
               has fetched from its leader in this epoch, give none (rule 39).
 What Kafka does differently: a prospective that is refused follows its leader again, or is Unattached, for a whole
 timeout; ours stays Prospective, asks the leader too, and asks the voters again sooner. Kafka's leader gives a pre-vote
-while it has no high watermark. Its very first election waits for a whole election timeout, ours for a part of one.
+while it has no high watermark. Kafka's very first election waits for a whole election timeout, ours for a part of one.
 Source: KIP-595, KIP-996; org.apache.kafka.raft.KafkaRaftClient.handleVoteRequest, ProspectiveState, CandidateState.
 """
 
@@ -20,22 +20,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from minikafka.broker.raft.messages import NOBODY, Answer, AppendLeaderChange, Ballot, Begin, End, Reply, Vote
-from minikafka.broker.raft.node import Node
+from minikafka.broker.raft.effects import AppendLeaderChange, ElectionState, Reply
+from minikafka.broker.raft.messages import NOBODY, Answer, BeginQuorumEpoch, EndQuorumEpoch, Vote
+from minikafka.broker.raft.node import LOOK_EVERY
+from minikafka.broker.raft.replication import Replication
 from minikafka.broker.raft.roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from minikafka.protocol.errors import Err
 
 _BACKOFF_UNIT = 0.1  # seconds; KafkaRaftClient.RETRY_BACKOFF_BASE_MS
 
 
-class Elections(Node):
+class Elections(Replication):
     """The part of `Raft` that votes and is voted for."""
 
     # --- as prospective --------------------------------------------------------------------------------------------
 
     def _become_prospective(self, now: float, attempt: int) -> None:
         if self._majority() == 1:
-            return self._become_candidate(now, attempt)  # there is nobody to ask
+            return self._become_candidate(now, attempt)  # a lone voter: its own vote decides
         return self._become(Prospective(self._election_deadline(now), attempt, granted={self.node_id: None}))
 
     def _on_pre_vote_answer(self, voter: int, granted: bool, now: float) -> None:
@@ -46,12 +48,32 @@ class Elections(Node):
         else:
             self._give_up_if_hopeless(self.role, now)
 
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    def _ask_for_votes(self, role: Prospective | Candidate, now: float) -> None:
+        """Send Vote, as a pre-vote while we are Prospective, to the voters that have neither granted nor rejected it."""
+        pre_vote = isinstance(role, Prospective)
+        vote = Vote(self.epoch, self.node_id, self.log.last_epoch, self.log.end_offset, pre_vote)
+        self._send([v for v in self.voters if v not in role.granted and v not in role.rejected], vote, now)
+
+    def _may_look(self, role: Unattached | Prospective) -> bool:
+        """Whether we may look for a leader: we wait for no response, and for no votes."""
+        return not self._pending and (isinstance(role, Unattached) or role.backing_off)
+
+    def _look_for_leader(self, role: Unattached | Prospective, now: float) -> None:
+        """Send the leader that we know, or else any other voter, a Fetch that does not wait. Its answer names the leader."""
+        others = [voter for voter in self.voters if voter != self.node_id]
+        if now >= role.look_at and self._may_look(role) and others:
+            role.look_at = now + LOOK_EVERY
+            anyone = others[int(self._rng.random() * len(others))]
+            self._fetch_from(self.leader_id if self.leader_id in others else anyone, now, max_wait=0.0)
+
     # --- as candidate ----------------------------------------------------------------------------------------------
 
     def _become_candidate(self, now: float, attempt: int) -> None:
-        self._vote_or_follow(Ballot(self.epoch + 1, NOBODY, voted=self.node_id))
+        self._vote_or_follow(ElectionState(self.epoch + 1, NOBODY, voted=self.node_id))
         self._become(Candidate(self._election_deadline(now), attempt, granted={self.node_id: None}))
-        self._maybe_lead(now)
+        self._maybe_lead(now)  # a lone voter has its majority already
 
     def _on_vote_answer(self, voter: int, granted: bool, now: float) -> None:
         assert isinstance(self.role, Candidate)
@@ -71,7 +93,7 @@ class Elections(Node):
             self._back_off(role, now)
 
     def _back_off(self, role: Prospective | Candidate, now: float) -> None:
-        """Wait a random time before the next attempt, so that rival candidates do not collide for ever."""
+        """Wait a random time before the next attempt, so that two candidates do not split the votes again and again."""
         slots = 2 << min(20, role.attempt - 1)
         role.backing_off = True
         role.deadline = now + min(int(self._rng.random() * slots) * _BACKOFF_UNIT, self.times.election_backoff_max)
@@ -80,8 +102,8 @@ class Elections(Node):
 
     def _become_leader(self, granting: tuple[int, ...], now: float) -> None:
         """Open the epoch with a control record: nothing older can be committed before it is (rule 37)."""
-        self._vote_or_follow(replace(self.ballot, leader=self.node_id))
-        role = Leader(self.log.end_offset, self.voters, self.node_id, self.times.fetch_timeout, NEVER, begin_at=now)
+        self._vote_or_follow(replace(self.election_state, leader=self.node_id))
+        role = Leader(self.log.end_offset, self.voters, self.node_id, self.times.fetch_timeout, NEVER, announce_at=now)
         role.deadline = role.quorum_deadline(now)
         self._become(role)
         self._effects.append(AppendLeaderChange(self.epoch, self.node_id, self.voters, granting))
@@ -91,67 +113,79 @@ class Elections(Node):
         assert isinstance(self.role, Leader)
         self._become(Resigned(self._election_deadline(now), self.role.successors()))
 
+    def _announce_leadership(self, role: Leader, now: float) -> None:
+        """Send BeginQuorumEpoch to the voters that do not fetch; they may not know who leads."""
+        self._send(role.silent_voters(now), BeginQuorumEpoch(self.epoch, self.node_id), now)
+        role.announce_at = NEVER if len(self.voters) == 1 else now + self.times.fetch_timeout / 2
+
+    def _announce_resignation(self, role: Resigned, now: float) -> None:
+        """Send EndQuorumEpoch to the voters that have not acknowledged it yet."""
+        end = EndQuorumEpoch(self.epoch, self.node_id, role.successors)
+        self._send([voter for voter in role.successors if voter not in role.acknowledged], end, now)
+
     # --- as voter --------------------------------------------------------------------------------------------------
 
-    def _on_vote(self, token: object, vote: Vote, now: float) -> None:
+    def _on_vote(self, pending_request: object, vote: Vote, now: float) -> None:
         if vote.candidate not in self.voters or not self.is_voter:
-            return self._reply(token, Err.INCONSISTENT_VOTER_SET)
+            return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
         if vote.last_epoch >= vote.epoch + vote.pre_vote or vote.last_epoch < 0 or vote.last_offset < 0:
-            return self._reply(token, Err.INVALID_REQUEST)
+            return self._reply(pending_request, Err.INVALID_REQUEST)
         if vote.epoch < self.epoch:
-            return self._reply(token, Err.FENCED_LEADER_EPOCH)
+            return self._reply(pending_request, Err.FENCED_LEADER_EPOCH)
         if vote.epoch > self.epoch:
             self._become_unattached(vote.epoch, now)
         granted = self._would_vote_for(vote) if vote.pre_vote else self._may_vote_for(vote)
-        if granted and not vote.pre_vote and self.ballot.voted == NOBODY:
+        if granted and not vote.pre_vote and self.election_state.voted == NOBODY:
             self._give_vote(vote.candidate, now)
-        self._effects.append(Reply(token, Answer(self.epoch, self.leader_id, granted=granted)))
+        self._effects.append(Reply(pending_request, Answer(self.epoch, self.leader_id, granted=granted)))
         return None
 
     def _give_vote(self, candidate: int, now: float) -> None:
-        """With the vote goes our own wish to stand: give the candidate an election timeout to win."""
-        self._vote_or_follow(replace(self.ballot, voted=candidate))
+        """Vote for `candidate`, and do not stand ourselves for an election timeout: the candidate gets that long to win."""
+        self._vote_or_follow(replace(self.election_state, voted=candidate))
         if isinstance(self.role, Prospective):
             self._become(Unattached(NEVER, self._look_at(now)))
         self.role.deadline = self._election_deadline(now)
 
     def _may_vote_for(self, vote: Vote) -> bool:
-        """I-RAFT-4."""
-        free = isinstance(self.role, Unattached | Prospective) and self.ballot.leader == NOBODY
-        return free and self.ballot.voted in (NOBODY, vote.candidate) and self._is_up_to_date(vote)
+        """Whether we may give our vote: no leader and no other candidate has this epoch, and the log suffices (I-RAFT-4)."""
+        free = isinstance(self.role, Unattached | Prospective) and self.election_state.leader == NOBODY
+        return free and self.election_state.voted in (NOBODY, vote.candidate) and self._is_up_to_date(vote)
 
     def _would_vote_for(self, vote: Vote) -> bool:
-        """I-RAFT-10. The vote given in this epoch does not matter: the candidacy would be of the next."""
+        """Whether we give a pre-vote: not while we hear from a leader (I-RAFT-10). The vote that we gave in this epoch does
+        not matter, because the candidacy would be of the next epoch."""
         hears_leader = isinstance(self.role, Leader) or (isinstance(self.role, Follower) and self.role.has_fetched)
         return not hears_leader and self._is_up_to_date(vote)
 
     def _is_up_to_date(self, vote: Vote) -> bool:
-        """Whether the candidate's log ends no earlier than ours."""
+        """Whether the candidate's log ends no earlier than ours (rule 35)."""
         return (vote.last_epoch, vote.last_offset) >= (self.log.last_epoch, self.log.end_offset)
 
-    def _on_begin(self, token: object, begin: Begin, now: float) -> None:
+    def _on_begin(self, pending_request: object, begin: BeginQuorumEpoch, now: float) -> None:
         if begin.leader not in self.voters:
-            return self._reply(token, Err.INCONSISTENT_VOTER_SET)
+            return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
         if begin.epoch < self.epoch:
-            return self._reply(token, Err.FENCED_LEADER_EPOCH)
+            return self._reply(pending_request, Err.FENCED_LEADER_EPOCH)
         self._learn(begin.epoch, begin.leader, now)
-        if isinstance(self.role, Prospective):  # it doubted a leader that is alive
+        if isinstance(self.role, Prospective):  # we doubted a leader that is alive
             self._become_follower(begin.epoch, begin.leader, now)
-        return self._reply(token, Err.NONE)
+        return self._reply(pending_request, Err.NONE)
 
-    def _on_end(self, token: object, end: End, now: float) -> None:
+    def _on_end(self, pending_request: object, end: EndQuorumEpoch, now: float) -> None:
         if end.leader not in self.voters:
-            return self._reply(token, Err.INCONSISTENT_VOTER_SET)
+            return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
         if end.epoch < self.epoch:
-            return self._reply(token, Err.FENCED_LEADER_EPOCH)
+            return self._reply(pending_request, Err.FENCED_LEADER_EPOCH)
         self._learn(end.epoch, end.leader, now)
         if isinstance(self.role, Follower) and self.is_voter and not self._stopping:
-            self.role.has_fetched = False  # from a leader that leads no more: whoever stands may have our pre-vote
+            self.role.has_fetched = False  # the leader has resigned: any candidate may have our pre-vote
             self.role.deadline = min(self.role.deadline, now + self._succession_delay(end.successors))
-        return self._reply(token, Err.NONE)
+        return self._reply(pending_request, Err.NONE)
 
     def _succession_delay(self, successors: tuple[int, ...]) -> float:
-        """The first in line stands at once, the others ever later (strictExponentialElectionBackoffMs)."""
+        """Return the seconds to wait before we stand: none for the first successor, for each next one twice as long as for
+        the one before (strictExponentialElectionBackoffMs)."""
         longest = self.times.election_backoff_max
         if self.node_id not in successors:
             return longest

@@ -1,21 +1,22 @@
 """Replication of the metadata log: followers pull, and their fetches are their acknowledgements.
 
 A Fetch at offset N with epoch E says "my log ends at N, its last record is of epoch E, and all of it is on my disk".
-The leader answers with the records after N; or with the point where the logs part, if its own log has no record of
-epoch E just before N; or, when there is nothing to tell, after a while.
+The leader answers with the records from N on; or with the point where the two logs diverge, if its own log has no record
+of epoch E just before N. When there is no news, the fetch waits for some, or until its time is up. A replica that lacks
+records which the leader has deleted is sent to a snapshot (snapshots.py).
 
 Owns: the progress of the high watermark on both sides, truncation, waiting fetches.
-Invariants: I-RAFT-3 nobody fetches at, and no leader counts itself with, an offset that it has not flushed (rule 36).
-            I-RAFT-5 a leader never truncates, and nobody below the high watermark (rule 24).
-A replica that is too far behind for the log is sent to a snapshot (raft_snapshots.py).
+Invariants: I-RAFT-3 no replica fetches at, and no leader counts itself with, an offset that it has not flushed (rule 36).
+            I-RAFT-5 a leader never truncates, and no replica truncates below the high watermark (rule 24).
 What Kafka does differently: its leader counts itself when it has appended, before its own flush is done.
 Source: KIP-595, KIP-1166; org.apache.kafka.raft.KafkaRaftClient.tryCompleteFetchRequest, handleFetchResponse.
 """
 
 from __future__ import annotations
 
-from minikafka.broker.raft.messages import Append, Fetch, FetchAnswer, InvariantViolation, Reply, Truncate
-from minikafka.broker.raft.roles import Follower, Leader, Waiting
+from minikafka.broker.raft.effects import Append, InvariantViolation, Reply, Truncate
+from minikafka.broker.raft.messages import Fetch, FetchAnswer
+from minikafka.broker.raft.roles import Follower, Leader, WaitingFetch
 from minikafka.broker.raft.snapshots import Snapshots
 from minikafka.protocol.errors import Err
 
@@ -25,16 +26,16 @@ class Replication(Snapshots):
 
     # --- the leader's side -----------------------------------------------------------------------------------------
 
-    def _on_fetch(self, token: object, fetch: Fetch, now: float) -> None:
+    def _on_fetch(self, pending_request: object, fetch: Fetch, now: float) -> None:
         error = self._fetch_error(fetch)
         if error:
-            return self._reply_fetch(token, error)
+            return self._reply_fetch(pending_request, error)
         assert isinstance(self.role, Leader)
         self.role.heard_from(fetch.replica, now)
         if self._snapshot_for(fetch) is None and self._divergence(fetch) is None:
             self.role.acknowledged[fetch.replica] = fetch.offset
             self._advance_as_leader(now)
-        waiting = Waiting(token, fetch, now + fetch.max_wait)
+        waiting = WaitingFetch(pending_request, fetch, now + fetch.max_wait)
         if not self._answer_if_news(waiting, now):
             self.role.waiting.append(waiting)
         return None
@@ -46,14 +47,15 @@ class Replication(Snapshots):
         return Err.NONE if is_sane else Err.INVALID_REQUEST
 
     def _divergence(self, fetch: Fetch) -> tuple[int, int] | None:
-        """(epoch, end offset) up to where the logs may agree; None if the follower's is a prefix of ours (rule 21)."""
+        """Return (epoch, end offset) up to which the logs may agree; None if the follower's is a prefix of ours (rule 21)."""
         if fetch.offset == 0:
             return None
         epoch, end = self.log.end_offset_for(fetch.last_fetched_epoch)
         return (epoch, end) if epoch != fetch.last_fetched_epoch or end < fetch.offset else None
 
-    def _answer_if_news(self, waiting: Waiting, now: float) -> bool:
-        """Answer a fetch if the logs part, if there are records or a higher high watermark, or if its time is up."""
+    def _answer_if_news(self, waiting: WaitingFetch, now: float) -> bool:
+        """Answer a fetch if the logs diverge, if there are records or a higher high watermark, or if its time is up. Return
+        whether it was answered."""
         fetch = waiting.fetch
         snapshot = self._snapshot_for(fetch)
         diverging = None if snapshot else self._divergence(fetch)
@@ -63,7 +65,7 @@ class Replication(Snapshots):
             return False
         answer = FetchAnswer(self.epoch, self.leader_id, Err.NONE, self.high_watermark, diverging,
                              fetch.offset if records else None, snapshot=snapshot)  # fmt: skip
-        self._effects.append(Reply(waiting.token, answer))
+        self._effects.append(Reply(waiting.pending_request, answer))
         return True
 
     def _answer_waiting(self, now: float) -> None:
@@ -80,7 +82,7 @@ class Replication(Snapshots):
     # --- the follower's side ---------------------------------------------------------------------------------------
 
     def _fetch_from(self, leader: int, now: float, max_wait: float) -> None:
-        """Fetch at the end of the log; first make sure that all of it is on disk (I-RAFT-3)."""
+        """Send a Fetch at the end of our log; if not all of the log is on disk, flush it first (I-RAFT-3)."""
         if self._flushing:
             return
         if self._flushed < self.log.end_offset:  # recovered after a crash, or appended by us as a leader
@@ -98,7 +100,7 @@ class Replication(Snapshots):
             self._begin_snapshot(self.role, answer.snapshot)
             return
         if answer.diverging is not None:
-            self._truncate(*answer.diverging)  # our log is no prefix yet: the high watermark says nothing about it
+            self._truncate(*answer.diverging)  # our log is no prefix of the leader's yet, so its high watermark does not apply
             return
         self._leader_high_watermark = answer.high_watermark
         if answer.records:
@@ -108,7 +110,7 @@ class Replication(Snapshots):
             self._advance_as_follower()
 
     def _truncate(self, epoch: int, end_offset: int) -> None:
-        """Drop what the leader does not have; where our log has other epochs than its, this takes several rounds."""
+        """Drop the records that the leader does not have. If the logs differ in several epochs, this takes several rounds."""
         own_epoch, own_end = self.log.end_offset_for(epoch)
         offset = min(own_end, end_offset) if own_epoch == epoch else max(own_end, 0)
         if offset < self.high_watermark:

@@ -1,12 +1,12 @@
-"""What a node knows in each role of the quorum, and nothing that it must forget when the role ends.
+"""The roles of a node in the quorum: what it knows only as long as it has the role.
 
     Unattached --timeout--> Prospective --majority of pre-votes--> Candidate --majority of votes--> Leader
-        ^  \\--Begin, answers--> Follower --fetch timeout--> Prospective     Candidate --refused--> Prospective
+        ^  \\--BeginQuorumEpoch--> Follower --fetch timeout--> Prospective    Candidate --refused--> Prospective
         |                       Leader --no majority fetched, or shutdown--> Resigned --timeout--> Prospective
-        \\---- a higher epoch from anybody, in any role
+        \\---- a higher epoch in any message, in any role
 
-Epoch, vote and known leader live in the Ballot, because they must survive the role and the process. Kafka's Voted state
-is an Unattached whose ballot names a candidate. An observer (a broker that is no voter) is only ever Unattached,
+Epoch, vote and known leader live in the ElectionState, because they must survive the role and the process. Kafka's Voted state
+is an Unattached whose election state names a candidate. An observer (a broker that is no voter) is only ever Unattached,
 looking for a leader, or Follower.
 
 Owns: the deadlines; votes received; the progress of the replicas as their leader sees it, and their waiting fetches.
@@ -28,7 +28,7 @@ CHECK_QUORUM_FACTOR = 1.5
 
 @dataclass(slots=True)
 class Unattached:
-    """Knows no leader: asks around, the next time at `look_at`; a voter stands for election at `deadline`."""
+    """Knows no leader. Looks for one, the next time at `look_at`; a voter becomes Prospective at `deadline`."""
 
     deadline: float
     look_at: float
@@ -36,18 +36,18 @@ class Unattached:
 
 @dataclass(slots=True)
 class Follower:
-    """Fetches from `leader`; at `deadline`, which every good answer pushes back, it believes the leader dead."""
+    """Fetches from `leader`; at `deadline`, which every answer without error pushes back, it takes the leader for dead."""
 
     leader: int
     deadline: float
-    has_fetched: bool = False  # so the leader is alive, and we help nobody to replace it (rule 39)
-    snapshot: SnapshotId | None = None  # that we fetch instead of records, and have up to `position`
+    has_fetched: bool = False  # so the leader is alive, and no candidate gets our pre-vote (rule 39)
+    snapshot: SnapshotId | None = None  # that we fetch instead of records; we have its first `position` bytes
     position: int = 0
 
 
 @dataclass(slots=True)
 class Prospective:
-    """Asks who would vote for it, and changes nothing meanwhile: not the epoch, not the ballot (KIP-996, rule 39).
+    """Asks who would vote for it, and changes nothing meanwhile: not the epoch, not the election state (KIP-996, rule 39).
 
     Refused, or without enough answers by `deadline`, it waits a random time, looks for a leader, and asks again.
     """
@@ -73,18 +73,18 @@ class Candidate:
 
 @dataclass(slots=True)
 class Resigned:
-    """Led this epoch and gave it up; tells the others, and waits for one of them to take over."""
+    """Led this epoch and gave it up; sends EndQuorumEpoch, and waits for another voter to lead."""
 
     deadline: float
     successors: tuple[int, ...]
-    told: dict[int, None] = field(default_factory=dict)
+    acknowledged: dict[int, None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Waiting:
-    """A fetch without news to give, answered at `deadline` at the latest."""
+class WaitingFetch:
+    """A fetch for which there is no news yet; it is answered at `deadline` at the latest."""
 
-    token: object
+    pending_request: object
     fetch: Fetch
     deadline: float
 
@@ -98,18 +98,18 @@ class Leader:
     node_id: int
     fetch_timeout: float
     deadline: float
-    begin_at: float
+    announce_at: float  # when to send BeginQuorumEpoch to the voters that do not fetch
     acknowledged: dict[int, int] = field(default_factory=dict)  # replica -> end offset that it has on disk
     fetched_at: dict[int, float] = field(default_factory=dict)
     heard: dict[int, None] = field(default_factory=dict)  # voters that fetched since the deadline was last moved
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[WaitingFetch] = field(default_factory=list)
 
     @property
     def majority(self) -> int:
         return len(self.voters) // 2 + 1
 
     def heard_from(self, replica: int, now: float) -> None:
-        """`replica` fetched: it is alive and follows us."""
+        """Note that `replica` has fetched: it is alive and follows us."""
         self.fetched_at[replica] = now
         if replica in self.voters:
             self.heard[replica] = None
@@ -122,7 +122,7 @@ class Leader:
         return NEVER if alone else now + CHECK_QUORUM_FACTOR * self.fetch_timeout
 
     def committed_offset(self) -> int | None:
-        """The largest offset that a majority has on disk, or None while no record of this epoch is below it.
+        """Return the largest offset that a majority has on disk, or None while no record of this epoch is below it.
 
         Strictly above the start: an older epoch's record that sits on a majority may still be replaced (figure 8 of the
         Raft paper); it is safe once a record of this epoch, the LeaderChange, sits on a majority too (KAFKA-12619).
@@ -132,12 +132,12 @@ class Leader:
         return offset if offset > self.start_offset else None
 
     def silent_voters(self, now: float) -> list[int]:
-        """The voters to present ourselves to: those that have not fetched for half a fetch timeout."""
+        """Return the voters that have not fetched for half a fetch timeout: they get BeginQuorumEpoch."""
         since = now - self.fetch_timeout / 2
         return [v for v in self.voters if v != self.node_id and self.fetched_at.get(v, -NEVER) <= since]
 
     def successors(self) -> tuple[int, ...]:
-        """The other voters, the longest log first: the likeliest winners of the next election."""
+        """Return the other voters, the longest log first: the likeliest winners of the next election."""
         others = [voter for voter in self.voters if voter != self.node_id]
         return tuple(sorted(others, key=lambda voter: (-self.acknowledged.get(voter, 0), voter)))
 

@@ -1,7 +1,7 @@
-"""The quorum's messages as Kafka's requests: the envelopes (cluster, topic, partition) around what the core says.
+"""The quorum's messages as Kafka's requests and responses: the same fields in an envelope of cluster, topic and partition.
 
-Owns: the translation, both ways, of raft_messages <-> Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot;
-the values of the control records; the text of the file `quorum-state`.
+Owns: the translation, both ways, of messages.py <-> Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot; the
+values of the control records; the text of the file `quorum-state`.
 Invariants: I-RWIRE-1 a message of another cluster, another voter or another partition never reaches the core (rule 40).
 What Kafka does differently: directory ids identify voters, and endpoints travel along (KIP-853); ours are configured.
 Source: org.apache.kafka.raft.RaftUtil, FileQuorumStateStore, ControlRecordType; KIP-595, KIP-630, KIP-1166.
@@ -14,15 +14,11 @@ import struct
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.admin import DescribeQuorumResponse
-from kafka.protocol.consumer import FetchRequest, FetchResponse
-
+from minikafka.broker.raft.effects import AppendLeaderChange, ElectionState
 from minikafka.broker.raft.messages import (
     Answer,
-    AppendLeaderChange,
-    Ballot,
-    Begin,
-    End,
+    BeginQuorumEpoch,
+    EndQuorumEpoch,
     Fetch,
     FetchAnswer,
     FetchSnapshot,
@@ -36,8 +32,11 @@ from minikafka.broker.raft.roles import Leader
 from minikafka.protocol.apis import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
+    DescribeQuorumResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    FetchRequest,
+    FetchResponse,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
     VoteRequest,
@@ -47,10 +46,13 @@ from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 
 TOPIC = "__cluster_metadata"
 TOPIC_ID = UUID(int=1)
-MAX_BYTES = 1 << 20  # of records in one answer; a larger batch is sent whole
+MAX_BYTES = 1 << 20  # of records in one response; a larger batch is sent whole
 FETCH_VERSION = 18
-QUORUM_RESPONSES = {VoteRequest: VoteResponse, BeginQuorumEpochRequest: BeginQuorumEpochResponse,
-                    EndQuorumEpochRequest: EndQuorumEpochResponse}
+QuorumRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest
+QuorumResponse = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
+WireResponse = QuorumResponse | FetchResponse | FetchSnapshotResponse
+QUORUM_RESPONSES: dict[type[QuorumRequest], type[QuorumResponse]] = {
+    VoteRequest: VoteResponse, BeginQuorumEpochRequest: BeginQuorumEpochResponse, EndQuorumEpochRequest: EndQuorumEpochResponse}
 # Keys of control records: version, type.
 LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = (struct.pack(">hh", 0, kind) for kind in (2, 3, 4))
 
@@ -59,7 +61,7 @@ LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = (struct.pack(">hh", 0, kind) f
 
 
 def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int]:
-    """The Kafka request for node `to`, and its version."""
+    """Return the Kafka request for node `to`, and its version."""
     if isinstance(request, Fetch):
         return _fetch_request(request, cluster_id), FETCH_VERSION
     if isinstance(request, FetchSnapshot):
@@ -71,7 +73,7 @@ def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int
         vote = VoteRequest(cluster_id=cluster_id, voter_id=to, topics=_topics(VoteRequest, part))
         return vote, VoteRequest.max_version
     part = {"leader_id": request.leader, "leader_epoch": request.epoch}
-    if isinstance(request, Begin):
+    if isinstance(request, BeginQuorumEpoch):
         cls, part = BeginQuorumEpochRequest, part | {"voter_directory_id": None}
         wire = cls(cluster_id=cluster_id, voter_id=to, topics=_topics(cls, part), leader_endpoints=[])
     else:
@@ -83,8 +85,8 @@ def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int
     return wire, cls.max_version
 
 
-def decode_request(wire: Any, node_id: int, cluster_id: str) -> Request:
-    """What the core needs of a quorum request; KafkaError if it is not meant for us (I-RWIRE-1)."""
+def decode_request(wire: QuorumRequest, node_id: int, cluster_id: str) -> Request:
+    """Return the core's message for a quorum request; KafkaError if it is not meant for us (I-RWIRE-1)."""
     _check_cluster(wire.cluster_id, cluster_id)
     if getattr(wire, "voter_id", -1) not in (-1, node_id):
         raise KafkaError(Err.INVALID_VOTER_KEY)
@@ -92,12 +94,12 @@ def decode_request(wire: Any, node_id: int, cluster_id: str) -> Request:
     if isinstance(wire, VoteRequest):
         return Vote(part.replica_epoch, part.replica_id, part.last_offset_epoch, part.last_offset, part.pre_vote)
     if isinstance(wire, BeginQuorumEpochRequest):
-        return Begin(part.leader_epoch, part.leader_id)
-    return End(part.leader_epoch, part.leader_id, tuple(info.candidate_id for info in part.preferred_candidates))
+        return BeginQuorumEpoch(part.leader_epoch, part.leader_id)
+    return EndQuorumEpoch(part.leader_epoch, part.leader_id, tuple(info.candidate_id for info in part.preferred_candidates))
 
 
-def decode_fetch(wire: Any, cluster_id: str) -> Fetch:
-    """What the core needs of a Fetch for the metadata log; KafkaError if it is of another cluster."""
+def decode_fetch(wire: FetchRequest, cluster_id: str) -> Fetch:
+    """Return the core's message for a Fetch of the metadata log; KafkaError if it is of another cluster."""
     _check_cluster(wire.cluster_id, cluster_id)
     part = next((p for topic in wire.topics if topic.topic_id == TOPIC_ID for p in topic.partitions), None)
     if part is None:
@@ -107,15 +109,15 @@ def decode_fetch(wire: Any, cluster_id: str) -> Fetch:
                  part.high_watermark, wire.max_wait_ms / 1000)
 
 
-def decode_fetch_snapshot(wire: Any, cluster_id: str) -> FetchSnapshot:
-    """What the core needs of a FetchSnapshot; KafkaError if it is of another cluster or partition."""
+def decode_fetch_snapshot(wire: FetchSnapshotRequest, cluster_id: str) -> FetchSnapshot:
+    """Return the core's message for a FetchSnapshot; KafkaError if it is of another cluster or partition."""
     _check_cluster(wire.cluster_id, cluster_id)
     part = _only_snapshot(wire.topics)
     id = SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
     return FetchSnapshot(part.current_leader_epoch, wire.replica_id, id, part.position)
 
 
-def _fetch_snapshot_request(fetch: FetchSnapshot, cluster_id: str) -> Any:
+def _fetch_snapshot_request(fetch: FetchSnapshot, cluster_id: str) -> FetchSnapshotRequest:
     data = FetchSnapshotRequest.TopicSnapshot
     id = data.PartitionSnapshot.SnapshotId(end_offset=fetch.snapshot.end_offset, epoch=fetch.snapshot.epoch)
     part = data.PartitionSnapshot(partition=0, current_leader_epoch=fetch.epoch, snapshot_id=id,
@@ -130,7 +132,7 @@ def _only_snapshot(topics: list[Any]) -> Any:
     return topics[0].partitions[0]
 
 
-def _fetch_request(fetch: Fetch, cluster_id: str) -> Any:
+def _fetch_request(fetch: Fetch, cluster_id: str) -> FetchRequest:
     part = FetchRequest.FetchTopic.FetchPartition(
         partition=0, current_leader_epoch=fetch.epoch, fetch_offset=fetch.offset,
         last_fetched_epoch=fetch.last_fetched_epoch, log_start_offset=0, partition_max_bytes=MAX_BYTES,
@@ -161,8 +163,8 @@ def _only_partition(topics: list[Any]) -> Any:
 # --- responses ----------------------------------------------------------------------------------------------------
 
 
-def encode_response(request: Any, answer: Answer) -> Any:
-    """The Kafka response to the quorum request `request`."""
+def encode_response(request: QuorumRequest, answer: Answer) -> QuorumResponse:
+    """Return the Kafka response to the quorum request `request`."""
     cls = QUORUM_RESPONSES[type(request)]
     part = {"error_code": int(answer.error), "leader_id": answer.leader, "leader_epoch": answer.epoch}
     if cls is VoteResponse:
@@ -170,13 +172,13 @@ def encode_response(request: Any, answer: Answer) -> Any:
     return cls(error_code=0, topics=_topics(cls, part), node_endpoints=[])
 
 
-def encode_refusal(request: Any, error: Err) -> Any:
-    """The Kafka response to a quorum request that is not meant for us."""
+def encode_refusal(request: QuorumRequest, error: Err) -> QuorumResponse:
+    """Return the Kafka response to a quorum request that is not meant for us."""
     return QUORUM_RESPONSES[type(request)](error_code=int(error), topics=[], node_endpoints=[])
 
 
-def encode_fetch_response(answer: FetchAnswer, records: bytes) -> Any:
-    """The Kafka response to a Fetch of the metadata log."""
+def encode_fetch_response(answer: FetchAnswer, records: bytes) -> FetchResponse:
+    """Return the Kafka response to a Fetch of the metadata log."""
     data = FetchResponse.FetchableTopicResponse.PartitionData
     diverging = None
     if answer.diverging is not None:
@@ -193,13 +195,13 @@ def encode_fetch_response(answer: FetchAnswer, records: bytes) -> Any:
     return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[topic], node_endpoints=[])
 
 
-def encode_fetch_refusal(error: Err) -> Any:
-    """The Kafka response to a Fetch that is not meant for us."""
+def encode_fetch_refusal(error: Err) -> FetchResponse:
+    """Return the Kafka response to a Fetch that is not meant for us."""
     return FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=0, responses=[], node_endpoints=[])
 
 
-def encode_fetch_snapshot_response(answer: SnapshotAnswer, records: bytes) -> Any:
-    """The Kafka response to a FetchSnapshot."""
+def encode_fetch_snapshot_response(answer: SnapshotAnswer, records: bytes) -> FetchSnapshotResponse:
+    """Return the Kafka response to a FetchSnapshot."""
     data = FetchSnapshotResponse.TopicSnapshot
     cls = data.PartitionSnapshot
     part = cls(
@@ -210,13 +212,13 @@ def encode_fetch_snapshot_response(answer: SnapshotAnswer, records: bytes) -> An
                                  node_endpoints=[])
 
 
-def encode_fetch_snapshot_refusal(error: Err) -> Any:
-    """The Kafka response to a FetchSnapshot that is not meant for us."""
+def encode_fetch_snapshot_refusal(error: Err) -> FetchSnapshotResponse:
+    """Return the Kafka response to a FetchSnapshot that is not meant for us."""
     return FetchSnapshotResponse(throttle_time_ms=0, error_code=int(error), topics=[], node_endpoints=[])
 
 
-def decode_response(wire: Any) -> Response:
-    """What the core needs of a response; KafkaError for a top-level error."""
+def decode_response(wire: WireResponse) -> Response:
+    """Return the core's message for a response; KafkaError for a top-level error."""
     if wire.error_code:
         raise KafkaError(Err(wire.error_code))
     if isinstance(wire, FetchResponse):
@@ -242,8 +244,8 @@ def _snapshot_answer(part: Any) -> SnapshotAnswer:
 
 def _fetch_answer(part: Any) -> FetchAnswer:
     leader, epoch = _leader(part)
-    away = part.diverging_epoch
-    diverging = (away.epoch, away.end_offset) if away is not None and away.epoch >= 0 else None
+    end = part.diverging_epoch
+    diverging = (end.epoch, end.end_offset) if end is not None and end.epoch >= 0 else None
     records = bytes(part.records or b"")
     id = part.snapshot_id
     snapshot = SnapshotId(id.end_offset, id.epoch) if id is not None and id.end_offset >= 0 else None
@@ -252,7 +254,7 @@ def _fetch_answer(part: Any) -> FetchAnswer:
 
 
 def describe(leader: Leader, epoch: int, high_watermark: int, now: float, wall_ms: int) -> dict[str, Any]:
-    """The fields of DescribeQuorum's partition, as its leader knows them."""
+    """Return the fields of DescribeQuorum's partition, as the leader knows them; `wall_ms` is the wall clock at `now`."""
     state = DescribeQuorumResponse.TopicData.PartitionData.ReplicaState
 
     def replica(node: int) -> Any:
@@ -272,7 +274,7 @@ def describe(leader: Leader, epoch: int, high_watermark: int, now: float, wall_m
 
 
 def leader_change(effect: AppendLeaderChange) -> bytes:
-    """The value of the LeaderChange control record (LeaderChangeMessage, version 0)."""
+    """Return the value of the LeaderChange control record (LeaderChangeMessage, version 0)."""
     def voters(nodes: tuple[int, ...]) -> bytes:
         return bytes([len(nodes) + 1]) + b"".join(struct.pack(">ib", node, 0) for node in nodes)
 
@@ -280,31 +282,32 @@ def leader_change(effect: AppendLeaderChange) -> bytes:
 
 
 def snapshot_header(last_timestamp_ms: int) -> bytes:
-    """The value of the control record that opens a snapshot (SnapshotHeaderRecord, version 0)."""
+    """Return the value of the control record that opens a snapshot (SnapshotHeaderRecord, version 0)."""
     return struct.pack(">hq", 0, last_timestamp_ms) + b"\0"
 
 
 def snapshot_header_time(value: bytes) -> int:
-    """The time of the last record that the snapshot stands for, in ms."""
+    """Return the time of the last record that the snapshot stands for, in ms."""
     return int(struct.unpack_from(">hq", value)[1])
 
 
 def snapshot_footer() -> bytes:
-    """The value of the control record that ends a snapshot (SnapshotFooterRecord, version 0)."""
+    """Return the value of the control record that ends a snapshot (SnapshotFooterRecord, version 0)."""
     return struct.pack(">h", 0) + b"\0"
 
 
-def encode_ballot(ballot: Ballot, voters: tuple[int, ...]) -> bytes:
-    """The file `quorum-state`, as Kafka writes it for a static quorum."""
-    state = {"clusterId": "", "leaderId": ballot.leader, "leaderEpoch": ballot.epoch, "votedId": ballot.voted,
+def encode_election_state(known: ElectionState, voters: tuple[int, ...]) -> bytes:
+    """Return the bytes of the file `quorum-state`, as Kafka writes it for a static quorum."""
+    state = {"clusterId": "", "leaderId": known.leader, "leaderEpoch": known.epoch, "votedId": known.voted,
              "appliedOffset": 0, "currentVoters": [{"voterId": voter} for voter in voters], "data_version": 0}
     return json.dumps(state).encode()
 
 
-def decode_ballot(data: bytes) -> Ballot:
-    """The ballot in the file; ValueError if it is unreadable, for to forget a vote is worse than not to start."""
+def decode_election_state(data: bytes) -> ElectionState:
+    """Return the election state in the file. ValueError if it is unreadable: a node that forgot its vote could vote twice in
+    an epoch, so it does not start."""
     try:
         state = json.loads(data)
-        return Ballot(int(state["leaderEpoch"]), int(state["leaderId"]), int(state["votedId"]))
+        return ElectionState(int(state["leaderEpoch"]), int(state["leaderId"]), int(state["votedId"]))
     except (KeyError, TypeError) as error:
         raise ValueError(f"quorum-state is not readable: {error}") from error

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from minikafka.broker.raft.effects import Effect, Flush, Persist
 from minikafka.broker.raft.election import Elections
-from minikafka.broker.raft.messages import Effect, FetchAnswer, Flush, Persist, Vote
-from minikafka.broker.raft.node import Node
+from minikafka.broker.raft.messages import FetchAnswer, Vote
+from minikafka.broker.raft.node import QuorumNode
 from minikafka.broker.raft.replication import Replication
 from minikafka.broker.raft.roles import NEVER, Leader, Prospective, Unattached
 from minikafka.sim.ablations.ablation import ablation, replaced
@@ -21,13 +22,13 @@ def quorum_campaign(seed: int) -> tuple[str, ...]:
 
 @ablation("34", "a vote is answered before it is on disk", falls="I7", script="a10_vote_amnesia")
 def answers_before_persisting() -> AbstractContextManager[object]:
-    take = Node._take_effects
+    take = QuorumNode._take_effects
 
-    def persist_last(self: Node) -> list[Effect]:
+    def persist_last(self: QuorumNode) -> list[Effect]:
         effects = take(self)
         return [e for e in effects if not isinstance(e, Persist)] + [e for e in effects if isinstance(e, Persist)]
 
-    return replaced(Node, "_take_effects", persist_last)
+    return replaced(QuorumNode, "_take_effects", persist_last)
 
 
 @ablation("37", "a majority commits from the start of the epoch on, not beyond it", falls="I8", script="a9_figure_8")
@@ -41,12 +42,12 @@ def commits_at_epoch_start() -> AbstractContextManager[object]:
 
 @ablation("34", "a vote is not written at all", falls="I7", profile=quorum_campaign)
 def never_writes_a_vote() -> AbstractContextManager[object]:
-    take = Node._take_effects
+    take = QuorumNode._take_effects
 
-    def without_persist(self: Node) -> list[Effect]:
+    def without_persist(self: QuorumNode) -> list[Effect]:
         return [e for e in take(self) if not isinstance(e, Persist)]
 
-    return replaced(Node, "_take_effects", without_persist)
+    return replaced(QuorumNode, "_take_effects", without_persist)
 
 
 @ablation("35", "votes for a log that ends earlier than its own", falls="I8", profile=quorum_campaign)

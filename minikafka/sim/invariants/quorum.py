@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minikafka.broker.raft.messages import Ballot
-from minikafka.broker.raft.shell.metadata_log import BALLOT_FILE, FOLDER
-from minikafka.broker.raft.wire import decode_ballot
+from minikafka.broker.raft.effects import ElectionState
+from minikafka.broker.raft.shell.metadata_log import FOLDER, QUORUM_STATE_FILE
+from minikafka.broker.raft.wire import decode_election_state
 from minikafka.log.batch import crc_ok
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.replica import Cursor, Key, log_on_disk
@@ -24,8 +24,8 @@ from minikafka.sim.invariants.replica import Cursor, Key, log_on_disk
 class Voter:
     """One node in one life, and what was last seen of it."""
 
-    def __init__(self, quorum: Any) -> None:
-        self.quorum, self.log = quorum, quorum.log.log
+    def __init__(self, broker: Any) -> None:
+        self.broker, self.log = broker, broker.quorum.log.log
         self.cursor = Cursor(self.log)
         self.high_watermark = 0
         self.truncations = self.log.truncations
@@ -43,7 +43,7 @@ class QuorumIsSafe(Invariant):
         self._voters: dict[int, Voter] = {}
         self._dark: dict[int, tuple[Any, int]] = {}  # nodes that lost power: which life, where its log ends now
         self._leaders: dict[int, int] = {}  # by epoch
-        self._ballots: dict[int, tuple[Any, Ballot]] = {}
+        self._election_states: dict[int, tuple[Any, ElectionState]] = {}
 
     def on_event(self, event: dict[str, Any]) -> None:
         if event["role"] != "leader":
@@ -60,24 +60,24 @@ class QuorumIsSafe(Invariant):
 
     def on_sample(self) -> None:
         for node in self.cluster.nodes:
-            self._look_at_ballot(node)
+            self._look_at_election_state(node)
             broker = self.cluster.running(node)
             if broker is not None and hasattr(broker.quorum, "raft"):
-                self._look_at(node, broker.quorum)
+                self._look_at(node, broker)
 
     def _end(self, node: int) -> int:
         """Where the node's log ends; if it is dead, or has not read its log yet, where it ended when it died."""
         broker = self.cluster.brokers.get(node)
         if broker is not None and not hasattr(broker.quorum, "raft") and node in self._voters:
-            broker = self._voters[node].quorum.broker
+            broker = self._voters[node].broker
         life, end = self._dark.get(node, (None, 0))
         log = getattr(broker.quorum, "log", None) if broker is not None else None
         return end if life is broker or log is None else log.end_offset
 
-    def _look_at(self, node: int, quorum: Any) -> None:
-        voter = self._voters.get(node)
-        if voter is None or voter.quorum is not quorum:
-            voter = self._voters[node] = Voter(quorum)
+    def _look_at(self, node: int, broker: Any) -> None:
+        voter, quorum = self._voters.get(node), broker.quorum
+        if voter is None or voter.broker is not broker:
+            voter = self._voters[node] = Voter(broker)
         log, high = voter.log, quorum.raft.high_watermark
         if voter.truncations != log.truncations:
             voter.truncations = log.truncations
@@ -113,17 +113,17 @@ class QuorumIsSafe(Invariant):
             self.fail(f"offset {self.end - 1} of the metadata is committed, but the voters' logs end at {ends}",
                       self.end)
 
-    def _look_at_ballot(self, node: int) -> None:
-        path = f"{self._metadata_dir(node)}/{FOLDER}/{BALLOT_FILE}"
+    def _look_at_election_state(self, node: int) -> None:
+        path = f"{self._metadata_dir(node)}/{FOLDER}/{QUORUM_STATE_FILE}"
         file = self.cluster.disk(node).durable.get(path)
-        seen, before = self._ballots.get(node, (None, Ballot()))
+        seen, before = self._election_states.get(node, (None, ElectionState()))
         if file is None or file is seen:
             return
         try:
-            now = decode_ballot(bytes(file.durable))
+            now = decode_election_state(bytes(file.durable))
         except ValueError:
             return
-        self._ballots[node] = (file, now)
+        self._election_states[node] = (file, now)
         if now.epoch < before.epoch:
             self.fail(f"node {node}: the epoch on its disk went back from {before.epoch} to {now.epoch}")
         elif now.epoch == before.epoch:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
-from minikafka.broker.raft.messages import InvariantViolation
+from minikafka.broker.raft.effects import InvariantViolation
 from minikafka.sim.raft.node import RaftNode, Settings
 from minikafka.sim.raft.oracle import RaftViolation
 from minikafka.sim.raft.world import RaftWorld

@@ -7,7 +7,7 @@ rename, the fsync of the folder; the power may fail between any two of them.
 
 Owns: these bytes. An entry is (leader epoch, value); the log keeps entries below its start for the oracle's eyes.
 Invariants: I-RDISK-1 what was flushed is there after any crash.
-            I-RDISK-2 `quorum-state` is at all times one whole ballot, the old or the new.
+            I-RDISK-2 `quorum-state` is at all times one whole election state, the old or the new.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from random import Random
 from typing import TypeAlias
 
 from minikafka.broker.raft import wire
-from minikafka.broker.raft.messages import Ballot, SnapshotId
+from minikafka.broker.raft.effects import ElectionState
+from minikafka.broker.raft.messages import SnapshotId
 
 Entry: TypeAlias = tuple[int, int]  # (leader epoch, value); value -1 is the LeaderChange that opens an epoch
 _epoch = itemgetter(0)
@@ -36,8 +37,8 @@ class RaftDisk:
         self.durable: list[Entry] = []
         self.pending: list[tuple[int, Sequence[Entry], bool]] = []  # (offset, entries, cut off what follows)
         self.snapshots: dict[SnapshotId, tuple[Entry, ...]] = {}  # the oldest first; durable at once
-        self.ballot_file: bytes | None = None
-        self.ballot_temp: bytes | None = None
+        self.election_state_file: bytes | None = None
+        self.election_state_temp: bytes | None = None
         self._step = FOLDER_SYNCED
 
     # --- the core's view -------------------------------------------------------------------------------------------
@@ -115,19 +116,19 @@ class RaftDisk:
         self.entries = list(self.snapshots[id])
         self.pending.append((0, self.snapshots[id], True))
 
-    # --- the ballot ------------------------------------------------------------------------------------------------
+    # --- the election state ------------------------------------------------------------------------------------------------
 
-    def write_ballot(self, ballot: Ballot, voters: tuple[int, ...]) -> None:
-        """Begin to replace the file; `ballot_written` ends it, a crash may come between."""
-        self.ballot_temp = wire.encode_ballot(ballot, voters)
+    def write_election_state(self, election_state: ElectionState, voters: tuple[int, ...]) -> None:
+        """Begin to replace the file; `election_state_written` ends it, a crash may come between."""
+        self.election_state_temp = wire.encode_election_state(election_state, voters)
         self._step = TEMP_WRITTEN
 
-    def ballot_written(self) -> None:
-        self.ballot_file, self.ballot_temp = self.ballot_temp, None
+    def election_state_written(self) -> None:
+        self.election_state_file, self.election_state_temp = self.election_state_temp, None
         self._step = FOLDER_SYNCED
 
-    def read_ballot(self) -> Ballot:
-        return wire.decode_ballot(self.ballot_file) if self.ballot_file is not None else Ballot()
+    def read_election_state(self) -> ElectionState:
+        return wire.decode_election_state(self.election_state_file) if self.election_state_file is not None else ElectionState()
 
     # --- crashes ---------------------------------------------------------------------------------------------------
 
@@ -135,7 +136,7 @@ class RaftDisk:
         """The process is killed, or the power fails; returns what happened to the files, for the coverage."""
         seen = {}
         if self._step != FOLDER_SYNCED:
-            seen = self._crash_in_ballot(rng, power)
+            seen = self._crash_in_election_state(rng, power)
         if power and self.pending:
             before = len(self.entries)
             self.entries = list(self.durable)
@@ -146,16 +147,16 @@ class RaftDisk:
             self.pending.clear()
         return seen
 
-    def _crash_in_ballot(self, rng: Random, power: bool) -> dict[str, int]:
+    def _crash_in_election_state(self, rng: Random, power: bool) -> dict[str, int]:
         """How far the replacement had come: the rename may have happened, and survived, or not."""
-        assert self.ballot_temp is not None
+        assert self.election_state_temp is not None
         step = rng.choice((TEMP_WRITTEN, TEMP_SYNCED, RENAMED))
         if step == RENAMED and not (power and rng.random() < 0.5):
-            self.ballot_written()
+            self.election_state_written()
             return {"ballot replaced by a crash": 1}
         torn = step == TEMP_WRITTEN and power
         if torn:  # it has not got the name: nobody reads it
-            self.ballot_temp = self.ballot_temp[: rng.randrange(len(self.ballot_temp))]
+            self.election_state_temp = self.election_state_temp[: rng.randrange(len(self.election_state_temp))]
         self._step = FOLDER_SYNCED
         return {"ballot not replaced": 1, "torn quorum-state": int(torn)}
 

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.raft.messages import Fetch, FetchAnswer, Reply, Response, Send, SnapshotAnswer
+from minikafka.broker.raft.effects import Reply, Send
+from minikafka.broker.raft.messages import Fetch, FetchAnswer, Response, SnapshotAnswer
 from minikafka.sim.raft.node import Asked, RaftNode
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class RaftNet:
     def reply(self, node: RaftNode, effect: Reply) -> None:
         """Answer, with what the answer speaks of read off the disk, as the shell does it."""
         self.world.oracle.speaks(node)
-        asked, answer = effect.token, effect.response
+        asked, answer = effect.pending_request, effect.response
         assert isinstance(asked, Asked)
         self._taken.pop(asked, None)
         log, most = node.disk, self.settings.max_entries

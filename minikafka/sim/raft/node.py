@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from minikafka.broker.raft.messages import Effect, Request, Times
+from minikafka.broker.raft.effects import Effect, Times
+from minikafka.broker.raft.messages import Request
 from minikafka.broker.raft.raft import Raft
 from minikafka.sim.raft.disk import Entry, RaftDisk
 
@@ -34,7 +35,7 @@ class Settings:
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Asked:
-    """A request: also the token under which the node that answers knows it."""
+    """A request on its way: for the core that answers, it is also the pending request that its Reply names."""
 
     src: int
     dst: int

@@ -19,7 +19,8 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minikafka.broker.raft.messages import Ballot, Fetch, SnapshotId
+from minikafka.broker.raft.effects import ElectionState
+from minikafka.broker.raft.messages import Fetch, SnapshotId
 from minikafka.sim.raft.disk import Entry
 
 if TYPE_CHECKING:
@@ -40,26 +41,26 @@ class RaftOracle:
     def __init__(self, nodes: dict[int, RaftNode], voters: tuple[int, ...], leading: Callable[[], list[RaftNode]]) -> None:
         self.nodes, self.voters, self.leading = nodes, voters, leading
         self.leaders: dict[int, int] = {}  # epoch -> who led it
-        self.ballots: dict[int, Ballot] = {}  # node -> what its disk held last
+        self.election_states: dict[int, ElectionState] = {}  # node -> what its disk held last
         self.written: dict[tuple[int, int], tuple[int, int]] = {}  # (epoch, offset) -> (value, epoch of the one before)
         self.committed: list[Entry] = []
         self.committed_in: list[int] = []  # for each of them the epoch of the leader that committed it
 
-    # --- the ballot ------------------------------------------------------------------------------------------------
+    # --- the election state ------------------------------------------------------------------------------------------------
 
     def persisted(self, node: RaftNode) -> None:
-        """The ballot on the node's disk may have changed."""
-        now, before = node.disk.read_ballot(), self.ballots.get(node.id, Ballot())
+        """The election state on the node's disk may have changed."""
+        now, before = node.disk.read_election_state(), self.election_states.get(node.id, ElectionState())
         if now.epoch < before.epoch:
             raise RaftViolation("I7", f"the epoch on disk of node {node.id} went back: {before} -> {now}")
         if now.epoch == before.epoch and before.voted >= 0 and now.voted != before.voted:
             raise RaftViolation("I7", f"node {node.id} voted twice in epoch {now.epoch}")
-        self.ballots[node.id] = now
+        self.election_states[node.id] = now
 
     def speaks(self, node: RaftNode) -> None:
         """The node sends or answers something: what it rests on must be on disk (rule 34)."""
-        if node.core is not None and node.core.ballot != self.ballots.get(node.id, Ballot()):
-            raise RaftViolation("I7", f"node {node.id} acts on {node.core.ballot}, which is not on its disk")
+        if node.core is not None and node.core.election_state != self.election_states.get(node.id, ElectionState()):
+            raise RaftViolation("I7", f"node {node.id} acts on {node.core.election_state}, which is not on its disk")
 
     def fetches(self, node: RaftNode, fetch: Fetch) -> None:
         """A fetch acknowledges what is below its offset (rule 36)."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from minikafka.broker.raft.messages import (
+from minikafka.broker.raft.effects import (
     Append,
     AppendLeaderChange,
     AppendSnapshot,
@@ -107,7 +107,7 @@ class RaftWorld:
         node.disk.recover()
         self.oracle.recovered(node)
         rng = Random(f"{self.seed}:{id}:{node.life}")
-        node.core = Raft(id, self.voters, node.disk, self.times, rng, node.disk.read_ballot())
+        node.core = Raft(id, self.voters, node.disk, self.times, rng, node.disk.read_election_state())
         node.high_watermark = node.core.high_watermark
         self.post(node, node.core.start)
 
@@ -130,7 +130,7 @@ class RaftWorld:
         assert id not in self.voters
         self.crash(id, power=True)
         self.nodes[id].disk = RaftDisk()
-        self.oracle.ballots.pop(id, None)
+        self.oracle.election_states.pop(id, None)
 
     def pause(self, id: int) -> None:
         self.nodes[id].paused = self.nodes[id].core is not None
@@ -199,7 +199,7 @@ class RaftWorld:
             kind = type(effect)
             if kind is Persist or kind is Flush:
                 if kind is Persist:
-                    node.disk.write_ballot(effect.ballot, self.voters)  # type: ignore[union-attr]
+                    node.disk.write_election_state(effect.election_state, self.voters)  # type: ignore[union-attr]
                 delay = node.disk_delay + self.rng.uniform(*self.settings.disk)
                 if delay or node.fuse is not None:
                     node.busy = True
@@ -233,7 +233,7 @@ class RaftWorld:
         assert node.core is not None
         if isinstance(effects[index], Flush):
             return node.core.on_flushed(node.disk.flush(), self.clock(node))
-        node.disk.ballot_written()
+        node.disk.election_state_written()
         self.oracle.persisted(node)
         return effects
 

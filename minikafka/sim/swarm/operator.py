@@ -116,7 +116,7 @@ class Operator:
                                      if node in state.replicas and state.leader >= 0))  # fmt: skip
 
     async def _renew_metadata(self, node: int) -> None:
-        """Its ballot stays: that is what must not be lost."""
+        """Its election state stays: that is what must not be lost."""
         host = self.world.hosts[node]
         folder = f"{host.config.metadata_dir}/{FOLDER}"
         if host.broker is not None and not damage.metadata_damaged(host.disk, folder):

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.raft.messages import Ballot
-from minikafka.broker.raft.wire import encode_ballot
+from minikafka.broker.raft.effects import ElectionState
+from minikafka.broker.raft.wire import encode_election_state
 from tests.sim.invariants.kit import Kit
 
-BALLOT = "/metadata/__cluster_metadata-0/quorum-state"
+QUORUM_STATE = "/metadata/__cluster_metadata-0/quorum-state"
 
 
 def violated(tamper: Any, at_end: bool = False) -> list[str]:
@@ -42,7 +42,8 @@ def test_i8_a_vote_is_changed_on_disk() -> None:
     """Fails if a node may vote twice in an epoch, or forget an epoch."""
     def tamper(kit: Kit) -> None:
         for epoch, voted in ((9, 1), (9, 2), (8, 2)):
-            kit.world.hosts[3].env.fs.write_atomic(BALLOT, encode_ballot(Ballot(epoch, -1, voted), (1, 2, 3)))
+            data = encode_election_state(ElectionState(epoch, -1, voted), (1, 2, 3))
+            kit.world.hosts[3].env.fs.write_atomic(QUORUM_STATE, data)
             kit.watch.sample()
         texts = [violation.text for violation in kit.watch.violations]
         assert any("voted of epoch 9 changed from 1 to 2" in text for text in texts)
@@ -137,7 +138,7 @@ def test_a_vote_survives_a_loss_of_power_right_after_it() -> None:
             for node in kit.world.nodes:
                 kit.world.powerloss(node)
                 kit.watch.sample()
-                assert BALLOT in kit.world.hosts[node].disk.names
+                assert QUORUM_STATE in kit.world.hosts[node].disk.names
                 await kit.world.mend()
 
         assert kit.run(story) == []

@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from minikafka.broker.raft.messages import Ballot, Persist, SnapshotId
+from minikafka.broker.raft.effects import ElectionState, Persist
+from minikafka.broker.raft.messages import SnapshotId
 from minikafka.sim.raft import world as raft_world
 from minikafka.sim.raft.campaign import FAULTS, RaftRun, run_raft_seed
 from minikafka.sim.raft.disk import RaftDisk
@@ -48,7 +49,7 @@ def test_a_part_of_the_plan_can_be_run() -> None:
 # --- ways to break it -----------------------------------------------------------------------------------------------
 
 
-def forgets_its_ballot(patch: pytest.MonkeyPatch) -> None:
+def forgets_its_election_state(patch: pytest.MonkeyPatch) -> None:
     """Rule 34: the vote is not on disk when the answer leaves. Here the oracle reads the disk, and sees it at once."""
     real = raft_world.RaftWorld._execute
 
@@ -58,15 +59,15 @@ def forgets_its_ballot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(raft_world.RaftWorld, "_execute", execute)
 
 
-def replaces_the_ballot_in_place(patch: pytest.MonkeyPatch) -> None:
+def replaces_the_election_state_in_place(patch: pytest.MonkeyPatch) -> None:
     """Rule 34: quorum-state is overwritten instead of renamed over; a torn one cannot be read."""
     def crash(self: RaftDisk, rng: Random, power: bool) -> dict[str, int]:
-        assert self.ballot_temp is not None
-        self.ballot_file = self.ballot_temp[: rng.randrange(len(self.ballot_temp))]
+        assert self.election_state_temp is not None
+        self.election_state_file = self.election_state_temp[: rng.randrange(len(self.election_state_temp))]
         self._step = 3
         return {}
 
-    patch.setattr(RaftDisk, "_crash_in_ballot", crash)
+    patch.setattr(RaftDisk, "_crash_in_election_state", crash)
 
 
 def snapshots_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
@@ -90,7 +91,7 @@ def flushes_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 # Each with the first of the 60 seeds in which it must be found.
-BROKEN = [(forgets_its_ballot, 0), (replaces_the_ballot_in_place, 0), (snapshots_what_is_not_committed, 0),
+BROKEN = [(forgets_its_election_state, 0), (replaces_the_election_state_in_place, 0), (snapshots_what_is_not_committed, 0),
           (keeps_the_old_log_below_a_snapshot, 0), (flushes_nothing, 0), (mutants.votes_for_anybody, 40),
           (mutants.votes_twice, 0), (mutants.fetches_before_flushing, 0), (mutants.counts_itself_at_once, 50),
           (mutants.needs_no_majority, 0)]
@@ -123,17 +124,17 @@ def test_what_was_flushed_survives_any_crash() -> None:
     assert set(lost) == {0, 1, 2, 3}
 
 
-def test_a_crash_finds_the_old_ballot_or_the_new() -> None:
+def test_a_crash_finds_the_old_election_state_or_the_new() -> None:
     """I-RDISK-2. Fails when the file can be read torn, or a crash always finds the same."""
     found = set()
     for seed in range(50):
         disk = RaftDisk()
-        disk.write_ballot(Ballot(1, 2, 3), (1, 2, 3))
-        disk.ballot_written()
-        disk.write_ballot(Ballot(2, -1, 1), (1, 2, 3))
+        disk.write_election_state(ElectionState(1, 2, 3), (1, 2, 3))
+        disk.election_state_written()
+        disk.write_election_state(ElectionState(2, -1, 1), (1, 2, 3))
         disk.crash(Random(seed), power=True)
-        found.add(disk.read_ballot())
-    assert found == {Ballot(1, 2, 3), Ballot(2, -1, 1)}
+        found.add(disk.read_election_state())
+    assert found == {ElectionState(1, 2, 3), ElectionState(2, -1, 1)}
 
 
 def test_ends_of_epochs_above_a_snapshot() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.broker.raft.messages import Ballot, Fetch, SnapshotId
+from minikafka.broker.raft.effects import ElectionState
+from minikafka.broker.raft.messages import Fetch, SnapshotId
 from minikafka.broker.raft.roles import Leader
 from minikafka.sim.raft.node import RaftNode, Settings
 from minikafka.sim.raft.oracle import RaftViolation
@@ -25,7 +26,7 @@ class Stage:
 
     def boot(self, node: RaftNode, epoch: int) -> RaftNode:
         """The node runs, in this epoch as its disk has it."""
-        self.ballot(node, Ballot(epoch))
+        self.election_state(node, ElectionState(epoch))
         self.world.start(node.id)
         self.oracle.persisted(node)
         return node
@@ -34,13 +35,13 @@ class Stage:
         """The node leads that epoch, from the end of its log on."""
         core = self.boot(node, epoch).core
         assert core is not None
-        core.role = Leader(len(node.disk.entries), (1, 2, 3), node.id, fetch_timeout=2.0, deadline=9.0, begin_at=0.0)
+        core.role = Leader(len(node.disk.entries), (1, 2, 3), node.id, fetch_timeout=2.0, deadline=9.0, announce_at=0.0)
         self.oracle.leads(node, epoch)
         return node
 
-    def ballot(self, node: RaftNode, ballot: Ballot) -> None:
-        node.disk.write_ballot(ballot, (1, 2, 3))
-        node.disk.ballot_written()
+    def election_state(self, node: RaftNode, election_state: ElectionState) -> None:
+        node.disk.write_election_state(election_state, (1, 2, 3))
+        node.disk.election_state_written()
 
     def write(self, *entries: tuple[int, int], to: tuple[RaftNode, ...] = ()) -> None:
         for node in to or (self.node, self.second):
@@ -60,19 +61,19 @@ class Stage:
 
 def epoch_goes_back(s: Stage) -> None:
     for epoch in (2, 1):
-        s.ballot(s.node, Ballot(epoch))
+        s.election_state(s.node, ElectionState(epoch))
         s.oracle.persisted(s.node)
 
 
 def votes_twice(s: Stage) -> None:
     for voted in (2, 3):
-        s.ballot(s.node, Ballot(1, voted=voted))
+        s.election_state(s.node, ElectionState(1, voted=voted))
         s.oracle.persisted(s.node)
 
 
 def speaks_first(s: Stage) -> None:
     s.world.start(1)
-    s.ballot(s.node, Ballot(7, voted=1))
+    s.election_state(s.node, ElectionState(7, voted=1))
     s.oracle.persisted(s.node)
     s.oracle.speaks(s.node)
 
@@ -196,14 +197,14 @@ def test_it_speaks(story: Callable[[Stage], None]) -> None:
 
 
 def votes_again(s: Stage) -> None:
-    for ballot in (Ballot(1, voted=2), Ballot(1, leader=2, voted=2), Ballot(2, voted=3)):
-        s.ballot(s.node, ballot)
+    for election_state in (ElectionState(1, voted=2), ElectionState(1, leader=2, voted=2), ElectionState(2, voted=3)):
+        s.election_state(s.node, election_state)
         s.oracle.persisted(s.node)
 
 
 def votes_after_it_heard_of_the_epoch(s: Stage) -> None:
-    for ballot in (Ballot(1), Ballot(1, voted=2)):
-        s.ballot(s.node, ballot)
+    for election_state in (ElectionState(1), ElectionState(1, voted=2)):
+        s.election_state(s.node, election_state)
         s.oracle.persisted(s.node)
 
 

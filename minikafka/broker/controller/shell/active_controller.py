@@ -62,7 +62,7 @@ class ActiveController:
         self._append(self.controller.bootstrap())
         self._arm()
 
-    def on_commit(self, records: Records, last_offset: int, epoch: int) -> None:
+    def answer_committed(self, records: Records, last_offset: int, epoch: int) -> None:
         """Send the answers that waited for these records to be committed."""
         if self.controller is not None:
             self._trace(records)

@@ -1,4 +1,4 @@
-"""The folder `__cluster_metadata-0`: the quorum's log and its ballot, as the Raft core and its shell use them.
+"""The folder `__cluster_metadata-0`: the quorum's log and its election state, as the Raft core and its shell use them.
 
     00000000000000000000.log ...     the log, in the files of any partition
     quorum-state                     epoch, leader and vote (JSON, Kafka's fields)
@@ -6,7 +6,7 @@
 
 Owns: these files; how metadata records are put into batches and taken out again. A batch of records is one decision of
 the controller; a control batch holds the LeaderChange that opens an epoch.
-Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; a ballot that cannot be read stops the node, for
+Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; an election state that cannot be read stops the node, for
               to forget a vote is worse than not to start (A10).
             I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
             I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end; also by the
@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.metadata.records import decode, encode
 from minikafka.broker.raft import wire
-from minikafka.broker.raft.messages import AppendLeaderChange, Ballot, SnapshotId
+from minikafka.broker.raft.effects import AppendLeaderChange, ElectionState
+from minikafka.broker.raft.messages import SnapshotId
 from minikafka.broker.raft.shell.snapshot_files import SnapshotFiles
 from minikafka.broker.server.env import Env, Fs
 from minikafka.broker.storage.shell.log_dir import LogDirError
@@ -39,7 +40,7 @@ from minikafka.log.records import MalformedRecord
 from minikafka.log.segment import scan
 from minikafka.protocol.errors import KafkaError
 
-FOLDER, BALLOT_FILE = "__cluster_metadata-0", "quorum-state"
+FOLDER, QUORUM_STATE_FILE = "__cluster_metadata-0", "quorum-state"
 READ_BYTES = 1 << 20
 SETTINGS = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
 
@@ -61,7 +62,7 @@ class MetadataLog:
         """Open and recover the folder in `metadata_dir`, or begin it. Raises LogDirError."""
         self._env = env
         self._folder = f"{metadata_dir}/{FOLDER}"
-        self._ballot_path = f"{self._folder}/{BALLOT_FILE}"
+        self._election_state_path = f"{self._folder}/{QUORUM_STATE_FILE}"
         env.fs.mkdir(self._folder)
         self.snapshots = SnapshotFiles(env.fs, self._folder)
         if is_voter:
@@ -93,16 +94,16 @@ class MetadataLog:
         self.snapshots.close()
         self.log.close()
 
-    # --- the ballot ---------------------------------------------------------------------------------------------------
+    # --- the election state ---------------------------------------------------------------------------------------------------
 
-    def read_ballot(self) -> Ballot:
+    def read_election_state(self) -> ElectionState:
         """What this node last promised; raises ValueError if the file is damaged."""
-        exists = self._env.fs.exists(self._ballot_path)
-        return wire.decode_ballot(self._env.fs.read(self._ballot_path)) if exists else Ballot()
+        exists = self._env.fs.exists(self._election_state_path)
+        return wire.decode_election_state(self._env.fs.read(self._election_state_path)) if exists else ElectionState()
 
-    async def persist(self, ballot: Ballot, voters: tuple[int, ...]) -> None:
-        data = wire.encode_ballot(ballot, voters)
-        await self._env.blocking(self._env.fs.write_atomic, self._ballot_path, data)
+    async def persist(self, election_state: ElectionState, voters: tuple[int, ...]) -> None:
+        data = wire.encode_election_state(election_state, voters)
+        await self._env.blocking(self._env.fs.write_atomic, self._election_state_path, data)
 
     # --- the core's view -------------------------------------------------------------------------------------------
 

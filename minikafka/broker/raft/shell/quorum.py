@@ -1,17 +1,17 @@
-"""The quorum's shell: the order of events and effects around the Raft core, and what the rest of the broker sees of it.
+"""The quorum's shell: it runs the Raft core, and offers the rest of the broker an append and the committed records.
 
-One task takes one event at a time (a request, an answer, a timer, records to append), gives it to the core, and
-executes the effects left to right before it takes the next. While it waits for the disk, events queue up, and appends
-with them: they are written and flushed together afterwards (group commit).
+One task takes one event at a time (a request, a response, a timer, records to append), gives it to the core, and executes
+the effects left to right before it takes the next event. While it waits for the disk, events queue up, and records to append
+with them: these are then written and flushed together (group commit).
 
-Owns: the order of events and effects, the records to append, the way of committed records to this broker. The files are
-metadata_log.py's, the requests and answers quorum_network.py's.
-Invariants: I-QRM-1 one event at a time: no event sees a log or a ballot that is half way through another's effects.
-            I-QRM-2 `on_commit` sees every committed batch once, in order; `committed(offset)` returns after it.
-            I-QRM-3 `on_leadership(True, epoch)` comes after everything below the epoch's start was given to `on_commit`
-              and the epoch's first record is committed: no other controller can act in an older epoch any more.
-            I-QRM-4 `on_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
-              what we lack.
+Owns: the order of events and effects, the records to append, the requests that wait for the core's answer, and the delivery of
+committed records to this broker. The files are metadata_log.py's, the connections network.py's.
+Invariants: I-QRM-1 one event at a time: no event sees the log or the election state between two effects of another event.
+            I-QRM-2 `apply_committed` gets every committed batch once, in order; `committed(offset)` is done after it.
+            I-QRM-3 `on_leadership(True, epoch)` is called when everything below the epoch's start was given to `apply_committed`
+              and the epoch's first record is committed: no controller of an older epoch can commit anything any more.
+            I-QRM-4 `apply_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
+              records that we lack.
 Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMetadataLog.
 """
 
@@ -20,10 +20,12 @@ from __future__ import annotations
 from asyncio import Future
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.metadata.records import MetadataRecord
 from minikafka.broker.raft import wire
-from minikafka.broker.raft.messages import (
+from minikafka.broker.raft.effects import (
     Append,
     AppendLeaderChange,
     AppendSnapshot,
@@ -35,33 +37,35 @@ from minikafka.broker.raft.messages import (
     Reply,
     RoleChanged,
     Send,
-    SnapshotId,
     Times,
     Truncate,
 )
+from minikafka.broker.raft.messages import FetchAnswer, Request, Response, SnapshotAnswer, SnapshotId
 from minikafka.broker.raft.raft import Raft
 from minikafka.broker.raft.roles import Leader
 from minikafka.broker.raft.shell.metadata_log import FOLDER, MetadataLog
 from minikafka.broker.raft.shell.network import QuorumNetwork
 from minikafka.broker.raft.shell.snapshotter import Snapshotter
 from minikafka.broker.server.env import Timer
+from minikafka.broker.server.node import Node
+from minikafka.broker.server.registry import CloseConnection
 from minikafka.protocol.errors import Err, KafkaError
 
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
+HAND_OVER_S = 1.0  # a stopping leader waits this long until the other voters have acknowledged its resignation
 
-HAND_OVER_S = 1.0  # a stopping leader waits this long for the others to hear of it
+# (records, offset of the last record, quorum epoch)
+Apply = Callable[[list[MetadataRecord], int, int], None]
 
 
 class Quorum:
     """This node's part in the metadata quorum: voter, or observer where its id is not among the voters."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker, self.env, self.node_id = broker, broker.env, broker.node_id
-        self.on_commit: Callable[[list[Any], int, int], None] = _ignore
-        self.on_snapshot: Callable[[list[Any], int, int], None] = _ignore
+    def __init__(self, node: Node) -> None:
+        self.node, self.env, self.node_id = node, node.env, node.node_id
+        self.apply_committed: Apply = _ignore
+        self.apply_snapshot: Apply = _ignore
         self.on_leadership: Callable[[bool, int], None] = _ignore
-        self.applied = 0  # everything below was given to on_commit
+        self.applied = 0  # everything below was given to apply_committed
         self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
         self._wakeup: Future[None] | None = None
         self._timer: Timer | None = None
@@ -73,7 +77,6 @@ class Quorum:
         self._watchers: list[Future[None]] = []
         self.leader_listeners: list[Callable[[int], None]] = []  # told the leader's id whenever it may have changed
         self.running = False  # takes events and requests
-        self.network = QuorumNetwork(self)
         self._execute: dict[type, Callable[[Any], None]] = {
             Append: lambda effect: self.log.append_received(effect.records),
             AppendLeaderChange: lambda effect: self.log.append_leader_change(effect),
@@ -81,27 +84,28 @@ class Quorum:
             AppendSnapshot: lambda e: self.log.snapshots.append_piece(e.snapshot, e.position, e.data),
             HighWatermark: self._commit,
             RoleChanged: self._role_changed,
-            Send: self.network.send,
-            Reply: self.network.reply,
+            Send: lambda effect: self.network.send(effect),
+            Reply: self._reply,
         }
 
     # --- life ------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Recover the log, take up the role on disk, begin to take events. Does not wait for a leader."""
-        config = self.broker.config
-        voters = tuple(sorted(self.broker.voters))
+        """Recover the log, take the role that follows from the disk, begin to take events. Does not wait for a leader."""
+        config = self.node.config
+        voters = tuple(sorted(self.node.peers.voters))
         self.log = MetadataLog(self.env, config.metadata_dir, self.node_id in voters)
-        ballot = self.log.read_ballot()
-        self.raft = Raft(self.node_id, voters, self.log, _times(config), self.env.rng("raft"), ballot)
-        self.snapshotter = Snapshotter(self)
+        election_state = self.log.read_election_state()
+        self.raft = Raft(self.node_id, voters, self.log, _times(config), self.env.rng("raft"), election_state)
+        self.network = QuorumNetwork(self.node, self.raft, self.log.snapshots, self.post)
+        self.snapshotter = Snapshotter(self.node, self.log, self.post)
         self.running = True
         self.post(self._load_latest)
         self.post(self.raft.start)
         self._task = self.env.spawn(self._run(), "quorum")
 
     async def stop(self) -> None:
-        """Hand over leadership, if it is ours and somebody is there to take it, and close the log."""
+        """Hand over the leadership, if it is ours and another voter is there to take it, and close the log."""
         if not self.running:
             return
         self.post(self.raft.resign)
@@ -123,11 +127,33 @@ class Quorum:
         await change
         timer.cancel()
 
+    # --- requests of other nodes -----------------------------------------------------------------------------------
+
+    async def ask(self, request: Request) -> tuple[Response, bytes]:
+        """Return the core's answer to a request of another node, and the bytes that go with it: records, or a piece of a
+        snapshot. Raises CloseConnection while we do not run."""
+        if not self.running:
+            raise CloseConnection("the quorum is not running")
+        pending_request: Future[tuple[Response, bytes]] = self.env.future()
+        self.post(self.raft.on_request, pending_request, request)
+        return await pending_request
+
+    def _reply(self, reply: Reply) -> None:
+        """Effect Reply: complete the pending request, with the bytes that the answer names."""
+        data, answer = b"", reply.response
+        if isinstance(answer, FetchAnswer) and answer.records_from is not None:
+            data = self.log.read(answer.records_from)
+        elif isinstance(answer, SnapshotAnswer) and not answer.error:
+            data = self.log.snapshots.read_piece(answer.snapshot, answer.position, wire.MAX_BYTES)
+        pending_request: Any = reply.pending_request  # the core knows it as an object only
+        if not pending_request.done():
+            pending_request.set_result((answer, data))
+
     # --- what the rest of the broker asks --------------------------------------------------------------------------
 
     @property
     def leader_id(self) -> int:
-        """The node that leads the quorum, and is the active controller, as far as we know; -1 if none."""
+        """The node that leads the quorum, and so is the active controller, as far as we know; -1 if none."""
         return self.raft.leader_id if self.running else -1
 
     @property
@@ -136,27 +162,27 @@ class Quorum:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this node is the active controller: it leads, and has replayed all that came before."""
+        """Whether this node is the active controller: it leads, and has replayed everything before its epoch (I-QRM-3)."""
         return self._active_epoch is not None and self._active_epoch == self._led_epoch()
 
-    def append(self, records: list[Any]) -> int:
-        """Append records as one batch; returns the offset of the last. Raises NOT_CONTROLLER.
+    def append(self, records: list[MetadataRecord]) -> int:
+        """Append records as one batch; return the offset of the last one. Raises NOT_CONTROLLER.
 
-        They count once a majority has them on disk: await `committed` for that. They may be lost before.
+        They are committed once a majority has them on disk: await `committed` for that. Until then they may be lost.
         """
         if not self.is_leader:
             raise KafkaError(Err.NOT_CONTROLLER)
         self._to_append.append(self.log.to_batch(records))
         self.next_offset += len(records)
         if self._lingering is None:
-            linger = self.broker.config["controller.quorum.append.linger.ms"] / 1000
+            linger = self.node.config["controller.quorum.append.linger.ms"] / 1000
             self._lingering = self.env.later(linger, self.post, self._write_appends)
         return self.next_offset - 1
 
     def committed(self, offset: int) -> Future[None]:
-        """A future for when `offset` is committed and given to on_commit; NOT_CONTROLLER if we stop leading before.
+        """Return a future that is done when `offset` is committed and applied; NOT_CONTROLLER if we stop leading before.
 
-        To be called right after `append`, with no await between: later the offset might be another leader's.
+        Call it right after `append`, with no await between: later the offset might be another leader's.
         """
         done: Future[None] = self.env.future()
         if not self.is_leader:
@@ -168,13 +194,14 @@ class Quorum:
         return done
 
     def changed(self) -> Future[None]:
-        """A future that is done at the next change of role, leader, epoch or high watermark."""
+        """Return a future that is done at the next change of role, leader, epoch or high watermark."""
         watcher = self.env.future()
         self._watchers.append(watcher)
         return watcher
 
     def describe(self) -> dict[str, Any] | None:
-        """Leader, epoch, high watermark, progress of each replica, as DescribeQuorum names them; None if not ours."""
+        """Return leader, epoch, high watermark and the progress of each replica, by the names of DescribeQuorum's fields; None
+        if we do not lead."""
         role = self.raft.role
         if not isinstance(role, Leader):
             return None
@@ -183,7 +210,7 @@ class Quorum:
     # --- events ----------------------------------------------------------------------------------------------------
 
     def post(self, event: Callable[..., list[Effect]], *args: Any) -> None:
-        """Queue an event of the core, or one of ours: called with `args` and the time, it returns effects."""
+        """Queue an event of the core or of this shell: a function that returns effects when called with `args` and the time."""
         self._inbox.append((event, args))
         self._wake()
 
@@ -217,7 +244,7 @@ class Quorum:
             flushed = None
             for effect in effects:
                 if isinstance(effect, Persist):
-                    await self.log.persist(effect.ballot, self.raft.voters)
+                    await self.log.persist(effect.election_state, self.raft.voters)
                 elif isinstance(effect, Flush):
                     flushed = await self.log.flush()
                 elif isinstance(effect, LoadSnapshot):
@@ -232,31 +259,31 @@ class Quorum:
     # --- effects: the log ---------------------------------------------------------------------------------------------
 
     def _write_appends(self, now: float) -> list[Effect]:
-        """The records that gathered while we lingered, or waited for the disk: written together, flushed once."""
+        """Write the records that gathered while we lingered, or waited for the disk; the core flushes them once."""
         self._lingering = None
         gathered, self._to_append = self._to_append, []
         if not self.is_leader:
             return []
         for data in gathered:
             self.log.append(data, self.epoch)
-        assert self.log.end_offset == self.next_offset, "I-QRM-1: offsets were promised that others took"
+        assert self.log.end_offset == self.next_offset, "I-QRM-1: a record has another offset than append() returned"
         return self.raft.on_appended(now)
 
     def _commit(self, effect: HighWatermark) -> None:
-        """Give what is newly committed to the broker, batch by batch (I-QRM-2)."""
+        """Effect HighWatermark: give the newly committed records to the broker, batch by batch (I-QRM-2)."""
         self.env.trace("hw", tp=FOLDER, hw=effect.offset)
         for decision in self.log.decisions(self.applied, effect.offset):
             if decision.records:
-                self.on_commit(decision.records, decision.last_offset, decision.epoch)
+                self.apply_committed(decision.records, decision.last_offset, decision.epoch)
             self.applied = decision.last_offset + 1
             self.snapshotter.note(decision)
-        self.snapshotter.make_if_due(self.broker.image)
+        self.snapshotter.make_if_due(self.node.image)
         while self._waiting and self._waiting[0][0] < self.applied:
             _resolve(self._waiting.popleft()[1])
         self._tell_watchers()
 
     def _load_latest(self, now: float) -> list[Effect]:
-        """The first event of all: what the latest snapshot says stands for the log below it."""
+        """The first event of all: load the latest snapshot, which stands for the log below it."""
         latest = self.log.latest_snapshot
         if latest is not None:
             self._loaded(latest, self.log.snapshots.read(latest)[1])
@@ -267,8 +294,8 @@ class Quorum:
         self.log.begin_at(snapshot)
         self._loaded(snapshot, records)
 
-    def _loaded(self, snapshot: SnapshotId, records: list[Any]) -> None:
-        self.on_snapshot(records, snapshot.end_offset - 1, snapshot.epoch)
+    def _loaded(self, snapshot: SnapshotId, records: list[MetadataRecord]) -> None:
+        self.apply_snapshot(records, snapshot.end_offset - 1, snapshot.epoch)
         self.applied = snapshot.end_offset
         self.snapshotter.restart()
         self._tell_watchers()
@@ -282,7 +309,7 @@ class Quorum:
         self._tell_watchers()
 
     def _led_epoch(self) -> int | None:
-        """The epoch that we lead and for which we have replayed everything; None if there is none (I-QRM-3)."""
+        """Return the epoch that we lead, if everything below its first record is replayed; else None (I-QRM-3)."""
         start = self.raft.epoch_start_offset
         return self.epoch if start is not None and self.applied > start else None
 
@@ -310,7 +337,7 @@ class Quorum:
             _resolve(watcher)
 
 
-def _times(config: Any) -> Times:
+def _times(config: BrokerConfig) -> Times:
     def seconds(name: str) -> float:
         return config[f"controller.quorum.{name}.ms"] / 1000
 
@@ -324,4 +351,4 @@ def _resolve(future: Future[None]) -> None:
 
 
 def _ignore(*_: Any) -> None:
-    """Until the broker sets its hooks."""
+    """Stands for the broker's hooks until they are set."""

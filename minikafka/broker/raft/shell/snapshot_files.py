@@ -172,8 +172,8 @@ class SnapshotFiles:
         assert self._part is not None and self._part[0] == id, "I-SNAP-1: a piece of another snapshot"
         self._part[1].pwrite(data, position)
 
-    def spoils(self, answer: SnapshotAnswer) -> bool:
-        """Would the snapshot be complete with this piece, but damaged?"""
+    def is_corrupt(self, answer: SnapshotAnswer) -> bool:
+        """Whether this piece completes the snapshot, and the snapshot is damaged."""
         if answer.error or answer.position + len(answer.data) < answer.size:
             return False
         if answer.position and (self._part is None or self._part[0] != answer.snapshot):

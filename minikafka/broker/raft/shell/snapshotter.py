@@ -1,40 +1,41 @@
-"""When a node makes a snapshot of its metadata, and what it deletes then (KIP-630).
+"""When a node makes a snapshot of its metadata, and which older snapshots and records it deletes then (KIP-630).
 
-Every node does this for itself, leader or not: after so many bytes of committed records, or so much time with any. The
-image is turned into records at once, between two batches; the file is written beside the quorum's work.
+Every node, leader or not, makes its own snapshots: after so many bytes of committed records, or after so much time if there
+were any. The image is turned into records at once, between two batches; the file is written while the quorum works on.
 
-Owns: the bytes and the time since the last snapshot; the one that is being written.
-Invariants: I-SNAP-3 a snapshot is the image at a batch's end, and everything in it is committed: the image holds
-              nothing else (rule 41).
-            I-SNAP-4 the log begins at the end of the oldest snapshot; that moves only when an older one is deleted
-              first, so that a crash in between leaves too much, not too little.
-What Kafka does differently: it keeps the log below its first snapshot until there is a second one and
-`metadata.max.retention.*` let the first go; here that holds from the second on. It rolls the log by
-`metadata.log.segment.*`, we at each snapshot.
+Owns: the bytes and the time since the last snapshot; whether one is being written.
+Invariants: I-SNAP-3 a snapshot is the image at a batch's end. The image holds committed records only, so all of the snapshot is
+              committed (rule 41).
+            I-SNAP-4 the log begins at the end of the oldest snapshot. The older snapshot is deleted before the log's start
+              moves, so that a crash in between leaves too many records, never too few.
+What Kafka does differently: it keeps the log below its first snapshot until there is a second snapshot and
+`metadata.max.retention.*` let the first one go; here the log below the first snapshot is deleted at once. Kafka rolls the log
+by `metadata.log.segment.*`, we roll it at each snapshot.
 Source: org.apache.kafka.image.publisher.SnapshotGenerator, kafka.raft.KafkaMetadataLog.maybeClean.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.raft.effects import Effect
 from minikafka.broker.raft.messages import SnapshotId
+from minikafka.broker.raft.shell.metadata_log import Decision, MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import build
-
-if TYPE_CHECKING:
-    from minikafka.broker.raft.shell.metadata_log import Decision
-    from minikafka.broker.raft.shell.quorum import Quorum
+from minikafka.broker.server.node import Node
 
 log = logging.getLogger("minikafka.quorum")
 
 
 class Snapshotter:
-    """Of one quorum node; told of every committed batch."""
+    """Decides for one node when to make a snapshot; the quorum reports every committed batch to it."""
 
-    def __init__(self, quorum: Quorum) -> None:
-        self._quorum, self._env, self._log = quorum, quorum.env, quorum.log
-        config = quorum.broker.config
+    def __init__(self, node: Node, log: MetadataLog, post: Callable[..., None]) -> None:
+        """`post` queues an event of the quorum (Quorum.post)."""
+        self._env, self._log, self._post = node.env, log, post
+        config = node.config
         self._max_bytes: int = config["metadata.log.max.record.bytes.between.snapshots"]
         self._max_interval: float = config["metadata.log.max.snapshot.interval.ms"] / 1000 or float("inf")
         self._max_kept: int = config["metadata.max.retention.bytes"]
@@ -43,17 +44,17 @@ class Snapshotter:
         self.restart()
 
     def restart(self) -> None:
-        """The image has just been loaded from a snapshot, or is empty."""
+        """Count from now on: the image has just been loaded from a snapshot or written to one, or is empty."""
         self._bytes, self._since = 0, self._env.now()
-        self._last: tuple[SnapshotId, int] | None = None  # of the last batch in the image: where it ends, its time
+        self._last: tuple[SnapshotId, int] | None = None  # of the last batch in the image: its end, its time in ms
 
     def note(self, decision: Decision) -> None:
-        """This batch is in the image now."""
+        """Count a batch that is in the image now."""
         self._bytes += decision.size
         self._last = SnapshotId(decision.last_offset + 1, decision.epoch), decision.timestamp
 
-    def make_if_due(self, image: Any) -> None:
-        """Begin a snapshot of `image`, which is at the end of the last batch noted."""
+    def make_if_due(self, image: MetadataImage) -> None:
+        """Begin a snapshot of `image`, which is at the end of the last batch noted, if bytes or time call for it."""
         late = self._env.now() >= self._since + self._max_interval
         if self._last is None or self._writing or not (late or self._bytes >= self._max_bytes):
             return
@@ -65,10 +66,11 @@ class Snapshotter:
 
     async def _write(self, id: SnapshotId, data: bytes) -> None:
         await self._env.blocking(self._log.snapshots.write, id, data)
-        self._quorum.post(self._written, id)
+        self._post(self._written, id)
 
-    def _written(self, id: SnapshotId, now: float) -> list[Any]:
-        """An event of the quorum's, for nothing else may happen to the log meanwhile; it has no effects."""
+    def _written(self, id: SnapshotId, now: float) -> list[Effect]:
+        """Take the snapshot into use, and delete what it replaces. It is an event of the quorum, because the log must not
+        change meanwhile (I-QRM-1); it has no effects."""
         self._writing = False
         files = self._log.snapshots
         files.add(id)

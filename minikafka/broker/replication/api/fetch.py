@@ -24,6 +24,7 @@ from uuid import UUID
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
+from minikafka.broker.raft.api import fetch_metadata
 from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.fetch_session import FetchContext, Key
 from minikafka.broker.replication.shell.delayed_operations import Delayed
@@ -55,7 +56,7 @@ class Wanted(NamedTuple):
 def fetch(ctx: Context, request: Any) -> Any:
     """Answer at once if that is possible, else return what will."""
     if ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics):
-        return ctx.broker.quorum.network.handle_fetch(ctx, request)
+        return fetch_metadata(ctx, request, ctx.broker.quorum)
     return Fetch(ctx, request).serve()
 
 

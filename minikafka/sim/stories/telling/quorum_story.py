@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
-from minikafka.broker.raft.messages import InvariantViolation
+from minikafka.broker.raft.effects import InvariantViolation
 from minikafka.sim.raft.oracle import RaftViolation
 from minikafka.sim.raft.world import RaftNode, RaftWorld, Settings
 from minikafka.sim.stories.telling.tables import layout
@@ -124,13 +124,13 @@ class QuorumStory(Teller):
         self.lines += [f"  {line}" for line in layout(HEAD, [self._row(node) for node in self.world.nodes.values()])]
 
     def _row(self, node: RaftNode) -> tuple[str, ...]:
-        ballot = node.disk.read_ballot()
+        election_state = node.disk.read_election_state()
         role = node.core.role_name if node.core is not None else "dead"
-        vote = str(ballot.voted) if ballot.voted >= 0 else "-"
+        vote = str(election_state.voted) if election_state.voted >= 0 else "-"
         log = [f"{epoch}{_letter(value)}" for epoch, value in node.disk.entries]
         at = node.high_watermark
         shown = " ".join([*log[:at], "|", *log[at:]]) if node.core is not None else " ".join(log)
-        return (str(node.id), role, str(ballot.epoch), vote, str(at) if node.core is not None else "", shown)
+        return (str(node.id), role, str(election_state.epoch), vote, str(at) if node.core is not None else "", shown)
 
 
 def _letter(value: int) -> str:
