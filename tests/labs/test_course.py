@@ -123,6 +123,13 @@ def test_a_lab_has_its_parts(lab):
 
 
 @every_lab
+def test_a_lab_has_its_folder(lab):
+    """Fails if the checks, the wrong solutions or the page of a lab lie somewhere else than in minikafka/lab/labs/labNN/."""
+    folder = ROOT / "minikafka" / "lab" / "labs" / f"lab{lab.number:02d}"
+    assert {"__init__.py", "checks.py", "wrong.py"} <= {path.name for path in folder.iterdir()}
+
+
+@every_lab
 def test_no_question_is_answered_beforehand(lab):
     """Fails if a lab's first cell, or its row in the list of labs, tells a figure that the reader is asked to predict
     (figures of one digit are not looked for: they stand everywhere).

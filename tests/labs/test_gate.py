@@ -24,7 +24,7 @@ check("99.1", double)'''
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_every_exercise_tells_right_from_wrong(path):
     """Fails if a stub breaks or passes, a solution fails, a wrong solution survives or hangs, fewer than three are declared,
-    a hint is missing, or GATE.md shows something else. `tools/labs.py --gate` makes it anew.
+    a hint is missing, or GATE.md shows something else. `tools/labs.py --gate` writes GATE.md.
     """
     results = gate.apart(path)
     assert results, "a lab without an exercise"

@@ -49,7 +49,7 @@ WRONG = {
     "0.2": {
         "finds what was never promised": the_wrong_way_round,
         "counts what is in either list only": both_ways,
-        "forgets that offsets begin anew in every partition": by_offset_only,
+        "forgets that offsets begin at 0 in every partition": by_offset_only,
         "says how many, not which": only_how_many,
         "looks for a hole only at the end": behind_the_last,
     },

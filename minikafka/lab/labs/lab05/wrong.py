@@ -223,7 +223,7 @@ WRONG = {
     },
     "5.8": {
         "takes equal values for one record": by_value,
-        "forgets that offsets begin anew in every partition": by_offset_only,
+        "forgets that offsets begin at 0 in every partition": by_offset_only,
         "takes equal values of a partition for one record": by_partition_and_value,
         "drops a repetition only if it comes at once": neighbours_only,
         "sorts, and so changes the order": sorted_by_place,

@@ -120,7 +120,7 @@ WRONG = {
     "11.8": {
         "looks only between rows": only_between,
         "counts the rows on both sides as missing": ends_included,
-        "forgets that offsets begin anew in each partition": across_partitions,
+        "forgets that offsets begin at 0 in each partition": across_partitions,
         "says how many, not which": only_how_many,
         "forgets partitions without a row": forgets_empty_partitions,
     },
