@@ -1,0 +1,8 @@
+"""APIs that administrators' tools expect and that change nothing in how this broker serves; no reading path needs them.
+
+    scram.py   the credentials of users, kept as metadata although there is no listener that they could log in to
+    api/       scram.py: AlterUserScramCredentials and DescribeUserScramCredentials
+               security_disabled.py: access lists, SASL and delegation tokens, each answered with Kafka's refusal
+
+It promises: nothing derived from a password is ever described (I-SCRAM-2). It knows metadata/ only.
+"""

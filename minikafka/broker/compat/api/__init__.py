@@ -1,0 +1,1 @@
+"""The requests of this room: scram.py and security_disabled.py."""

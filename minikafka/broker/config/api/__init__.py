@@ -1,0 +1,1 @@
+"""The requests about configurations: describe.py reads, alter.py changes."""

@@ -1,0 +1,1 @@
+"""The controller's life on a node, and a broker's way to the controller."""
