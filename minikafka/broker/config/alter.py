@@ -1,15 +1,15 @@
-"""IncrementalAlterConfigs and AlterConfigs: from what was asked to ConfigRecords, with Kafka's checks and words.
+"""IncrementalAlterConfigs and AlterConfigs: from the operations requested to ConfigRecords, with Kafka's checks and words.
 
-Two nodes decide. The broker that was asked looks at everything that concerns itself (refused_by_broker: malformed
-requests, its own configurations, which the controller need not know); the controller looks at topics and makes records.
-AlterConfigs replaces the whole configuration of a resource and so deletes what it does not name; it is written as
-operations here, so that there is one way only.
+Two nodes decide. The broker that received the request checks everything that concerns itself (refused_by_broker: malformed
+requests, its own configurations, which the controller need not know); the controller checks topics and makes records.
+AlterConfigs replaces the whole configuration of a resource and so deletes the configurations that it does not name; it is
+expressed as operations too, so that both requests take one path.
 
 Owns: the operations set, delete, append, subtract; the checks of both nodes.
 Invariants
-  I-CFG-5  a resource is altered in whole or not at all; resources are answered one by one, in the order asked.
+  I-CFG-5  a resource is altered in whole or not at all; resources are answered one by one, in the order of the request.
   I-CFG-6  while eligible leader replicas are in use, min.insync.replicas has a cluster-wide value and no broker's own;
-           whoever changes it clears the ELRs concerned: they were eligible under the old one (KIP-966).
+           a change of it clears the ELRs concerned: their members were eligible under the old value (KIP-966).
 
 What Kafka does differently: loggers are resources too; AlterConfigs with a repeated resource is never answered there.
 Source: ConfigAdminManager, ConfigurationControlManager, ControllerConfigurationValidator, DynamicBrokerConfig; KIP-226,
@@ -49,7 +49,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 SET, DELETE, APPEND, SUBTRACT = range(4)            # AlterConfigOp.OpType
 NAMES = {APPEND: "append", SUBTRACT: "subtract"}
-TABLES = {TOPIC_RESOURCE: TOPIC_CONFIGS, BROKER_RESOURCE: BROKER_CONFIGS}     # the controller knows no lists of others
+TABLES = {TOPIC_RESOURCE: TOPIC_CONFIGS, BROKER_RESOURCE: BROKER_CONFIGS}     # which of these are lists
 MIN_ISR = "min.insync.replicas"
 NAMELESS = {TOPIC_RESOURCE: "Default topic resources are not allowed.",
             GROUP: "Default group resources are not allowed.", CLIENT_METRICS: "Subscription name can't be empty"}
@@ -57,7 +57,7 @@ LONGEST_VALUE = 32767                               # bytes
 
 
 class Op(NamedTuple):
-    """What shall become of one configuration."""
+    """The operation on one configuration; the value is None for DELETE."""
 
     name: str
     kind: int
@@ -66,7 +66,7 @@ class Op(NamedTuple):
 
 @dataclass(frozen=True)
 class Alteration:
-    """What shall become of one resource; `whole`: everything not named is deleted (AlterConfigs)."""
+    """The operations on one resource; `whole`: configurations that are not named are deleted (AlterConfigs)."""
 
     kind: int
     name: str
@@ -74,12 +74,12 @@ class Alteration:
     whole: bool
 
 
-# --- on the broker that was asked ------------------------------------------------------------------------------
+# --- on the broker that received the request ------------------------------------------------------------------------------
 
 
 def refused_by_broker(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration],
                       ) -> list[KafkaError | None]:
-    """What this broker refuses, for each of `wanted`; None is for the controller to decide."""
+    """Return this broker's refusal for each of `wanted`, or None: then the controller decides."""
     counts = Counter((one.kind, one.name) for one in wanted)
     refusals: list[KafkaError | None] = []
     for one in wanted:
@@ -138,7 +138,8 @@ def _check_broker(image: MetadataImage, config: BrokerConfig, one: Alteration) -
 
 def alter_configs(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration], elr: bool,
                   ) -> tuple[list[MetadataRecord], list[KafkaError | None]]:
-    """The records of what may be altered, and for each of `wanted` why not. `elr`: the feature is on (I-CFG-6)."""
+    """Return the records of the alterations that are allowed, and a refusal or None for each of `wanted`. `elr`: eligible
+    leader replicas are in use (I-CFG-6)."""
     changes: list[ConfigRecord] = []
     refusals: list[KafkaError | None] = []
     for one in wanted:
@@ -211,7 +212,7 @@ def _present(image: MetadataImage, one: Alteration) -> dict[str, str]:
 
 
 def _after(before: dict[str, str], one: Alteration) -> dict[str, str]:
-    """The dynamic configuration of the resource when all is done."""
+    """Return the dynamic configuration of the resource after all operations."""
     after = {} if one.whole else dict(before)
     for op in one.ops:
         if op.kind == DELETE:
@@ -222,7 +223,7 @@ def _after(before: dict[str, str], one: Alteration) -> dict[str, str]:
 
 
 def _operate(op: Op, present: str | None) -> str:
-    if op.value is None:        # brokers refuse it first; the controller does not take their word for it
+    if op.value is None:        # a broker refuses it first, but the controller checks for itself
         raise KafkaError(Err.INVALID_REQUEST, f"Null value not supported for : {op.name}")
     if op.kind == SET:
         return op.value

@@ -1,6 +1,6 @@
 """What a configuration is: name, type, default, allowed values; and how a text becomes a value.
 
-Owns: the eight types, the validators, and the texts of refusals (they are Kafka's, clients show them to users).
+Owns: the types, the validators, and the texts of refusals (they are Kafka's: clients show them to users).
 Invariants: I-CFG-1 a value that parse() returned prints back (to_text) to a text that parses to the same value.
 What Kafka does differently: validators are Java objects of many classes; four suffice here.
 Source: org.apache.kafka.common.config.ConfigDef, ConfigException; KIP-1161 (lists).
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD", "UNKNOWN"]
 Value = bool | int | float | str | list[str] | None
@@ -19,7 +19,7 @@ TYPE_IDS = {"UNKNOWN": 0, "BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG
             "CLASS": 8, "PASSWORD": 9}                                  # ConfigEntry.ConfigType on the wire
 LONG_MAX = (1 << 63) - 1
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
-_INTEGER = re.compile(r"[+-]?\d+\Z")                 # of any script, as in Java
+_INTEGER = re.compile(r"[+-]?\d+\Z")                 # with the digits of any script, as in Java
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\Z")
 
 
@@ -32,7 +32,7 @@ class ConfigError(Exception):
 
 
 def plain(text: str) -> ConfigError:
-    """A refusal whose text has another form."""
+    """Return a ConfigError with this text alone."""
     error = ConfigError("", "")
     error.args = (text,)
     return error
@@ -96,9 +96,9 @@ Validator = Range | OneOf | Throttled | ResetStrategy
 
 @dataclass(frozen=True)
 class Config:
-    """One configuration. `synonyms`: broker configurations that give a topic's its default, first wins, each with the
-    factor that turns its unit into ours. `honoured` False: it has no effect here; `only_default`: nor is another value
-    taken than the default."""
+    """One configuration. `synonyms`: broker configurations that give a topic configuration its default, the first that is
+    set wins, each with the factor that turns its unit into this one's. `honoured` False: it has no effect here;
+    `only_default`: another value than the default is refused."""
 
     name: str
     type: Type
@@ -109,8 +109,8 @@ class Config:
     synonyms: tuple[tuple[str, int], ...] = ()
     honoured: bool = True
     only_default: bool = False
-    dynamic: bool = False               # of a broker's: may be changed while it runs
-    internal: bool = False              # shown only where it is set
+    dynamic: bool = False               # a broker configuration that may be changed while the broker runs
+    internal: bool = False              # described only if it is set
 
     @property
     def sensitive(self) -> bool:
@@ -121,7 +121,7 @@ class Config:
         return to_text(self.default)
 
     def parse(self, text: str) -> Value:
-        """The typed value of `text`; ConfigError in Kafka's words if it is none, or is not allowed."""
+        """Return the typed value of `text`; ConfigError in Kafka's words if it has another type or is not allowed."""
         value = parsed(self.name, self.type, text)
         if self.only_default and value != self.default:
             raise ConfigError(self.name, to_text(value),
@@ -132,7 +132,7 @@ class Config:
 
 
 def parsed(name: str, kind: Type, text: str) -> Value:
-    """The typed value of `text`; ConfigError if it is none of this type."""
+    """Return the typed value of `text`; ConfigError if it is not of this type."""
     trimmed = text.strip()
     if kind == "BOOLEAN":
         if trimmed.lower() not in ("true", "false"):
@@ -155,8 +155,8 @@ def parsed(name: str, kind: Type, text: str) -> Value:
     return trimmed
 
 
-def to_text(value: Any) -> str | None:
-    """A typed value as Kafka prints it."""
+def to_text(value: Value) -> str | None:
+    """Return a typed value as Kafka prints it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -167,7 +167,7 @@ def to_text(value: Any) -> str | None:
 
 
 def _double(value: float) -> str:
-    """As Java writes it: 0.5, 1.0E-4, 2.147483647E9."""
+    """Return a number as Java writes it: 0.5, 1.0E-4, 2.147483647E9."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     digits, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")

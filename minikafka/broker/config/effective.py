@@ -1,7 +1,7 @@
-"""Effective configuration: what a topic or broker really uses, and where each value came from.
+"""Effective configuration: the value that a topic or broker uses, and the place that gave it.
 
 A topic's value is the first of: set on the topic; set on this broker at run time; set for all brokers at run time;
-in the broker's file; the default. The middle three go by the names of the topic configuration's broker synonyms.
+in the broker's file; the default. The middle three are set under the names of the topic configuration's broker synonyms.
 
 Owns: BrokerConfig (the broker's own file), the resolution above, the presets.
 Invariants
@@ -34,7 +34,7 @@ PRESETS: dict[str, dict[str, str]] = {
 
 
 class Entry(NamedTuple):
-    """A value as it was written, and where: `name` is the configuration that gave it (maybe a synonym)."""
+    """A value as it was written, and its source; `name` is the configuration that gave it, which may be a synonym."""
 
     name: str
     value: str | None
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class UnknownConfigError(ConfigError):
-    """A name that no configuration has."""
+    """The refusal of a name that no configuration has; it suggests the nearest known name."""
 
     def __init__(self, name: str) -> None:
         near = difflib.get_close_matches(name, BROKER_CONFIGS, n=1, cutoff=0.0)
@@ -50,10 +50,10 @@ class UnknownConfigError(ConfigError):
 
 
 class BrokerConfig(Mapping[str, Any]):
-    """A broker's own file: typed values by Kafka's names, defaults included."""
+    """The configurations in a broker's own file: typed values by Kafka's names, defaults included."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        """`values` as read from the file; ConfigError names the first that is unknown or wrong."""
+        """Parse `values`, as read from the file; ConfigError names the first that is unknown or wrong."""
         self.static: dict[str, str] = dict(values or {})
         for one, other in (("node.id", "broker.id"), ("broker.id", "node.id")):     # as KafkaConfig.populateSynonyms
             if one in self.static:
@@ -75,7 +75,7 @@ class BrokerConfig(Mapping[str, Any]):
 
     @property
     def without_effect(self) -> list[str]:
-        """Names of the file that Kafka knows and that do nothing here, where they differ from the default."""
+        """Return the names in the file that have no effect here and whose value differs from the default."""
         return [name for name in self.static
                 if not BROKER_CONFIGS[name].honoured and self._typed[name] != BROKER_CONFIGS[name].default]
 
@@ -85,21 +85,21 @@ class BrokerConfig(Mapping[str, Any]):
 
     @property
     def log_dir(self) -> str:
-        """The one folder of the partitions."""
+        """Return the folder of the partitions; there is one."""
         return (self._typed["log.dirs"] or self._typed["log.dir"])[0]
 
     @property
     def metadata_dir(self) -> str:
-        """The folder that holds `__cluster_metadata-0`."""
+        """Return the folder that holds `__cluster_metadata-0`."""
         return self._typed["metadata.log.dir"] or self.log_dir
 
 
 # --- topics ----------------------------------------------------------------------------------------------------
 
 def validate_topic_configs(configs: Mapping[str, str], broker: BrokerConfig | None = None) -> None:
-    """Refuse what Kafka refuses of a topic's whole dynamic configuration: ConfigError, the first reason found.
+    """Raise ConfigError if Kafka refuses a topic's whole dynamic configuration, with the first reason found.
 
-    `broker` gives the values of what the topic leaves out, for the rules that join two configurations.
+    `broker` gives the values that the topic leaves out: some rules compare two configurations.
     """
     for name in configs:
         if name not in TOPIC_CONFIGS:
@@ -118,33 +118,33 @@ def validate_topic_configs(configs: Mapping[str, str], broker: BrokerConfig | No
 
 
 def topic_defaults(broker: BrokerConfig) -> dict[str, Value]:
-    """Typed topic configuration of a topic that sets nothing, without run-time changes."""
+    """Return the typed configuration of a topic that sets nothing, without changes at run time."""
     return {name: effective(config, resolve_topic(MetadataImage(), broker, None, config))
             for name, config in TOPIC_CONFIGS.items()}
 
 
 def topic_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
-    """Typed effective configuration of `topic` by Kafka's names, as this broker uses it."""
+    """Return the typed effective configuration of `topic` by Kafka's names, as this broker uses it."""
     return {name: topic_value(image, broker, topic, name) for name in TOPIC_CONFIGS}
 
 
 def log_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
-    """The same with names fit for keyword arguments: `segment_bytes`, `cleanup_policy`, …"""
+    """Return topic_config() with names fit for keyword arguments: `segment_bytes`, `cleanup_policy`, ..."""
     values = {name.replace(".", "_"): value for name, value in topic_config(image, broker, topic).items()}
     small = values.pop("internal_segment_bytes")        # Kafka's own tests go below the lower limit this way
     return {**values, "segment_bytes": small} if small is not None else values
 
 
 def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: str) -> Any:
-    """One effective value of a topic."""
+    """Return one typed effective value of a topic."""
     config = TOPIC_CONFIGS[name]
     return effective(config, resolve_topic(image, broker, topic, config))
 
 
 def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[Entry]:
-    """Every place that gives a value for `config`, the effective one first, as it was written there.
+    """Return an entry for every place that gives a value for `config`, as it was written there, the effective one first.
 
-    As in Kafka, the defaults of the coarser spellings are listed only beside a value of the first one.
+    As in Kafka, the defaults of the synonyms in coarser units are listed only if the first synonym is set.
     """
     entries: list[Entry] = []
     own = image.topic_configs(topic).get(config.name) if topic is not None else None
@@ -169,7 +169,7 @@ def _defaults_of(names: list[str]) -> list[Entry]:
 
 
 def effective(config: Config, entries: list[Entry]) -> Value:
-    """The typed value of the first entry, in the unit of `config`; its default if there is none."""
+    """Return the typed value of the first entry, in the unit of `config`; its default if there is no entry."""
     if not entries or entries[0].source == DEFAULT:
         return config.default
     factor = dict(config.synonyms).get(entries[0].name, 1)
@@ -181,9 +181,9 @@ def effective(config: Config, entries: list[Entry]) -> Value:
 # --- brokers ---------------------------------------------------------------------------------------------------
 
 def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -> list[Entry]:
-    """Every place that gives a value for a broker's own `config`, the effective one first, the default last.
+    """Return an entry for every place that gives a value for a broker's own `config`, the effective one first.
 
-    Other spellings of it follow, but what stands before its own first value is left out, as in Kafka.
+    Its spellings in other units are listed too, except those before its own first value, as in Kafka.
     """
     names = _spellings(config.name)
     entries = _set_on_brokers(image, broker, names) + _defaults_of(names)
@@ -191,14 +191,14 @@ def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -
 
 
 def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:
-    """What a broker's own configuration is just now: as in its file, or as it was changed since."""
+    """Return the present typed value of a broker's own configuration: from its file, or as altered since."""
     config = BROKER_CONFIGS[name]
-    own = _set_on_brokers(image, broker, [name])        # other spellings are values of their own
+    own = _set_on_brokers(image, broker, [name])        # spellings in other units are configurations of their own
     return config.parse(own[0].value) if own else config.default
 
 
 def _spellings(name: str) -> list[str]:
-    """The names that mean the same as `name`, in other units (log.retention.ms, .minutes, .hours)."""
+    """Return the names that mean the same as `name` in other units (log.retention.ms, .minutes, .hours), itself included."""
     for config in TOPIC_CONFIGS.values():
         names = [synonym for synonym, _ in config.synonyms]
         if name in names and not (config.name == "flush.ms" and name != names[0]):
@@ -217,10 +217,9 @@ _REQUIRED: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def validate_broker_configs(configs: Mapping[str, str], present: Callable[[str], Any]) -> None:
-    """Refuse run-time changes of read-only or wrong broker configurations: ConfigError.
+    """Raise ConfigError if broker configurations are read-only at run time or wrong; `present` returns a present value.
 
-    Names that no configuration has are kept, as in Kafka: they may be a plug-in's. `present` tells what a
-    configuration is now.
+    Unknown names are allowed, as in Kafka: they may be a plug-in's.
     """
     fixed = sorted(name for name in configs if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic)
     if fixed:
@@ -235,7 +234,8 @@ def validate_broker_configs(configs: Mapping[str, str], present: Callable[[str],
 
 
 def _check_step(name: str, value: int, present: int) -> None:
-    """A pool of threads at most doubles or halves (here there is none: the rule is all that is left of it)."""
+    """Raise ConfigError if a pool of threads would more than double or halve. There are no such pools here; but a client
+    that alters these configurations gets Kafka's refusal, and tools rely on it."""
     if present // 2 <= value <= 2 * present:
         return
     limit = "be at least half" if value < present else "not be greater than double"

@@ -1,9 +1,9 @@
 """The configurations of groups and of client metrics subscriptions.
 
-`consumer.*` steers a group of the consumer protocol (KIP-848). The others, for share and streams groups (KIP-932,
-KIP-1071) and telemetry (KIP-714), which we do not serve, are kept and shown: administrators' tools set and list them.
+`consumer.*` configures groups of the consumer protocol (KIP-848). Share groups (KIP-932), streams groups (KIP-1071) and
+client metrics (KIP-714) are not served here; their configurations are kept and described, because tools set and list them.
 
-Owns: GROUP_CONFIGS, METRICS_CONFIGS, and what is checked of them beyond their types.
+Owns: GROUP_CONFIGS, METRICS_CONFIGS, and the checks of them beyond their types.
 Invariants: I-CFG-7 a group's value lies between the brokers' group.*.min.* and group.*.max.* of the same name.
 Source: GroupConfig, GroupCoordinatorConfig, ClientMetricsConfigs.
 """
@@ -19,7 +19,7 @@ from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.config.table import BROKER_CONFIGS
 from minikafka.protocol.errors import Err, KafkaError
 
-_OF_BROKERS = (                                     # what brokers have as group.*, in Kafka's order of validation
+_OF_BROKERS = (                                     # brokers have them as group.*; in Kafka's order of validation
     *(f"{kind}.{name}" for kind in ("consumer", "share", "streams")
       for name in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")),
     "share.record.lock.duration.ms", "share.delivery.count.limit", "share.partition.max.record.locks",
@@ -49,7 +49,7 @@ _MATCHED = ("client_instance_id", "client_id", "client_software_name", "client_s
 
 
 def validate_group_configs(configs: Mapping[str, str], broker: BrokerConfig) -> None:
-    """Refuse what Kafka refuses of a group's whole configuration: ConfigError."""
+    """Raise ConfigError if Kafka refuses a group's whole configuration."""
     for name in configs:
         if name not in GROUP_CONFIGS:
             raise plain(f"Unknown group config name: {name}")
@@ -64,7 +64,8 @@ def validate_group_configs(configs: Mapping[str, str], broker: BrokerConfig) -> 
 
 
 def validate_metrics_configs(configs: Mapping[str, str]) -> None:
-    """Refuse what Kafka refuses of a subscription: ConfigError, or KafkaError where the request itself is to blame."""
+    """Raise ConfigError if Kafka refuses a subscription's whole configuration; KafkaError where Kafka answers
+    INVALID_REQUEST."""
     for name in configs:
         if name not in METRICS_CONFIGS:
             raise KafkaError(Err.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")

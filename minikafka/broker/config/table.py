@@ -1,9 +1,9 @@
 """The table of configurations: names, types, defaults and limits of Kafka 4.3, texts of our own.
 
 Owns: TOPIC_CONFIGS (every public topic configuration of Kafka 4.3, in Kafka's order of validation) and BROKER_CONFIGS
-(those that this broker honours, its own, prefixed `minikafka.`, and Kafka's others: config_unused.py).
+(those that this broker honours, its own, prefixed `minikafka.`, and Kafka's others from unused.py).
 Invariants: I-CFG-2 a configuration that has no effect here is marked honoured=False; a broker whose file holds one says
-so at its start, or does not start if the value is one that somebody relies on (only_default).
+so at its start, or does not start if a user relies on values other than the default (only_default).
 Source: TopicConfig, LogConfig, AbstractKafkaConfig, ServerTopicConfigSynonyms of Kafka 4.3.0, asked through ConfigDef.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.broker.config.definition import LONG_MAX, Config, OneOf, Range, Throttled
+from minikafka.broker.config.definition import LONG_MAX, Config, OneOf, Range, Throttled, Type, Validator, Value
 from minikafka.broker.config.unused import UNUSED
 
 WEEK, DAY, HOUR, MINUTE = 604_800_000, 86_400_000, 3_600_000, 60_000
@@ -23,7 +23,7 @@ TIMESTAMP = OneOf(("CreateTime", "LogAppendTime"))
 RACK_AWARE = OneOf(("org.apache.kafka.common.replica.RackAwareReplicaSelector",))
 
 
-def _topic(name: str, kind: Any, default: Any, valid: Any, doc: str, *synonyms: str | tuple[str, int],
+def _topic(name: str, kind: Type, default: Value, valid: Validator | None, doc: str, *synonyms: str | tuple[str, int],
            **more: Any) -> Config:
     pairs = tuple((s, 1) if isinstance(s, str) else s for s in synonyms)
     return Config(name, kind, default, doc, valid, synonyms=pairs, **more)
@@ -113,20 +113,21 @@ _TOPICS = [
 TOPIC_CONFIGS: dict[str, Config] = {config.name: config for config in _TOPICS}
 
 
-def _broker(name: str, kind: Any, default: Any, valid: Any, doc: str, importance: str = "MEDIUM",
+def _broker(name: str, kind: Type, default: Value, valid: Validator | None, doc: str, importance: str = "MEDIUM",
             **more: Any) -> Config:
     return Config(name, kind, default, doc, valid, importance, **more)
 
 
 def _log(name: str, topic: str, **more: Any) -> Config:
-    """The broker's default for a topic configuration: same type, default and limits."""
+    """Return the broker configuration that is the default of a topic configuration: same type, default and limits."""
     t = TOPIC_CONFIGS[topic]
     return Config(name, t.type, t.default, f"Default of {topic} for topics that do not set it.", t.valid, "HIGH",
                   dynamic=True, honoured=t.honoured, **more)
 
 
-def _unset(name: str, kind: Any, topic: str, unit: str, default: Any = None, valid: Any = None) -> Config:
-    """A spelling of a topic default that is usually left unset, or one in a coarser unit."""
+def _unset(name: str, kind: Type, topic: str, unit: str, default: Value = None,
+           valid: Validator | None = None) -> Config:
+    """Return another spelling of a topic default: in a coarser unit, or in ms and usually unset."""
     return Config(name, kind, default, f"Default of {topic}, in {unit}.", valid, "HIGH", dynamic=unit == "ms")
 
 

@@ -8,7 +8,7 @@ quorum (rule 26).
 Owns: the image that includes uncommitted records, the brokers' sessions, the times of the periodic checks.
 
 Invariants
-  I-CTL-1  a decision touches no metadata: only apply() changes the image.
+  I-CTL-1  a decision changes no metadata: only apply() changes the image.
   I-CTL-2  AlterPartition is checked in Kafka's order (rule 16): a leader with a newer epoch than this controller's must
            look for a new controller before its proposal is judged.
   I-CTL-3  a new incarnation of a broker leaves every ISR and leadership before it is registered (rule 29).
@@ -36,7 +36,7 @@ from minikafka.broker.controller.admin.alter_reassignments import (
 from minikafka.broker.controller.admin.elect_leaders import elect_leaders
 from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
 from minikafka.broker.controller.alter_partition import Proposal, Verdict, alter_partition
-from minikafka.broker.controller.heartbeats import NEVER, Heartbeat, Heartbeats, HeartbeatVerdict, Life
+from minikafka.broker.controller.heartbeats import NEVER, BrokerControlState, Heartbeat, Heartbeats, HeartbeatVerdict
 from minikafka.broker.controller.leader_election import Election, Rules, Target, change
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas
 from minikafka.broker.metadata.image import Broker, MetadataImage, Partition
@@ -84,7 +84,7 @@ class Controller:
     """The active controller's state. Times are seconds of the monotonic clock; offsets are of the metadata log."""
 
     def __init__(self, image: MetadataImage, config: BrokerConfig, now: float) -> None:
-        """`image` becomes ours: it must contain every record of the log so far."""
+        """Take over `image`, which must contain every record of the log so far; the caller does not use it any more."""
         self.image, self.config = image, config
         self.heartbeats = Heartbeats(config["broker.session.timeout.ms"] / 1000)
         for broker in image.brokers.values():
@@ -95,12 +95,12 @@ class Controller:
         self._next_unclean = now + self._unclean_s
 
     def apply(self, records: Records, last_offset: int, epoch: int) -> None:
-        """The decision's records are in the log (not yet committed)."""
+        """Replay a decision's records: they are in the log, though not yet committed."""
         self.image.replay(records, last_offset, epoch)
         self.image.take_changes()
 
     def bootstrap(self) -> Records:
-        """The first records of a new cluster: its features and, for the ELR, a cluster-wide min.insync.replicas."""
+        """Return the first records of a new cluster: its features and, for the ELR, a cluster-wide min.insync.replicas."""
         if self.image.features:
             return []
         minimum = str(self.config["min.insync.replicas"])
@@ -144,9 +144,9 @@ class Controller:
         after = self.heartbeats.next_state(heard, caught_up, self._leads(broker.id))
         records = self._enter(broker, after) if after is not before else []
         self.heartbeats.touch(broker.id, after.fenced, heard.metadata_offset, now)
-        if after is Life.CONTROLLED_SHUTDOWN:
+        if after is BrokerControlState.CONTROLLED_SHUTDOWN:
             self.heartbeats.start_shutdown(broker.id, next_offset + len(records) - 1)
-        return records, HeartbeatVerdict(caught_up, after.fenced, should_shut_down=after is Life.SHUTDOWN_NOW)
+        return records, HeartbeatVerdict(caught_up, after.fenced, should_shut_down=after is BrokerControlState.SHUTDOWN_NOW)
 
     def check_epoch(self, broker_id: int, epoch: int) -> Broker:
         """Return a broker's registration; KafkaError STALE_BROKER_EPOCH if the request comes from an older one (rule 31)."""
@@ -166,10 +166,10 @@ class Controller:
         self.heartbeats.remove(broker_id)
         return [*self._leave(broker_id, clean=False), UnregisterBrokerRecord(broker_id, broker.epoch)]
 
-    def _enter(self, broker: Broker, state: Life) -> Records:
-        if state is Life.UNFENCED:
+    def _enter(self, broker: Broker, state: BrokerControlState) -> Records:
+        if state is BrokerControlState.UNFENCED:
             return self._unfence(broker)
-        if state is Life.CONTROLLED_SHUTDOWN:
+        if state is BrokerControlState.CONTROLLED_SHUTDOWN:
             change_ = BrokerRegistrationChangeRecord(broker.id, broker.epoch, in_controlled_shutdown=1)
             marked: Records = [] if broker.in_controlled_shutdown else [change_]
             return marked + self._leave(broker.id, clean=True)
@@ -185,14 +185,15 @@ class Controller:
         return [unfenced, *self._elect(leaderless, returning=broker.id)]
 
     def _leave(self, broker: int, clean: bool) -> Records:
-        """Take a broker out of every ISR and leadership; after an unclean restart out of the ELRs too (I-ELR-2)."""
+        """Return the records that take a broker out of every ISR and leadership; after an unclean restart out of every ELR
+        too (I-ELR-2)."""
         parts = [p for p in self.image.partitions() if broker in p.isr or (not clean and broker in p.elr)]
         return self._elect(parts, leaving=broker, unclean_shutdown=None if clean else broker)
 
     def _elect(self, partitions: Iterable[Partition], leaving: int | None = None, returning: int | None = None,
                unclean_shutdown: int | None = None) -> Records:
         def may_lead(replica: int) -> bool:
-            # The image does not know yet that one broker leaves or returns.
+            # The record that fences or unfences this broker is made by the same decision: the image does not have it yet.
             return replica != leaving and (replica == returning or self.image.is_active(replica))
 
         records: Records = []
@@ -224,7 +225,7 @@ class Controller:
 
     @property
     def elr(self) -> bool:
-        """Whether eligible leader replicas are in use."""
+        """Return whether eligible leader replicas are in use."""
         return self.image.features.get(ELR_FEATURE, 0) >= 1
 
     def _election(self, topic: str) -> Election:

@@ -2,13 +2,13 @@
 
             wants to unfence, caught up            leads something, wants to stop
    FENCED ------------------------> UNFENCED ------------------------> CONTROLLED_SHUTDOWN
-      ^       session timed out       |   leads nothing, wants to stop        | leads nothing, and everyone knows
+      ^       session timed out       |   leads nothing, wants to stop        | leads nothing, and all brokers know
       +-------------------------------+----------> SHUTDOWN_NOW <-------------+
 
-Owns: the time and metadata offset of each broker's last heartbeat. None of it is in the log: a new controller starts
-with every session fresh, so nobody is fenced because the old controller died.
+Owns: the time and metadata offset of each broker's last heartbeat. They are not in the log: a new controller starts with
+every session fresh, so no broker is fenced because the old controller died.
 Invariants: I-SESS-1 a broker is unfenced only after it replayed its own registration (rule 30).
-            I-SESS-2 a broker may exit only when it leads nothing and every active broker knows that (rule 32).
+            I-SESS-2 a broker may exit only when it leads no partition and every active broker knows that (rule 32).
 Times are seconds of the monotonic clock. Source: BrokerHeartbeatManager; KIP-631, KIP-841.
 """
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 NEVER = float("inf")
 
 
-class Life(Enum):
+class BrokerControlState(Enum):
     """The states above; SHUTDOWN_NOW is fenced too."""
 
     FENCED = 1
@@ -31,7 +31,7 @@ class Life(Enum):
 
     @property
     def fenced(self) -> bool:
-        return self in (Life.FENCED, Life.SHUTDOWN_NOW)
+        return self in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ class Session:
     last_contact: float
     fenced: bool
     metadata_offset: int = -1
-    shutdown_offset: int = -1           # metadata offset that everyone must reach before it exits; -1 not stopping
+    shutdown_offset: int = -1           # offset that every active broker must reach before this one exits; -1: not stopping
 
     @property
-    def state(self) -> Life:
+    def state(self) -> BrokerControlState:
         if self.shutdown_offset >= 0:
-            return Life.CONTROLLED_SHUTDOWN
-        return Life.FENCED if self.fenced else Life.UNFENCED
+            return BrokerControlState.CONTROLLED_SHUTDOWN
+        return BrokerControlState.FENCED if self.fenced else BrokerControlState.UNFENCED
 
 
 class Heartbeats:
@@ -114,21 +114,21 @@ class Heartbeats:
         """Return the time at which the next session times out if no heartbeat comes."""
         return min((s.last_contact + self.timeout for s in self.sessions.values() if not s.fenced), default=NEVER)
 
-    def next_state(self, heard: Heartbeat, caught_up: bool, leads: bool) -> Life:
+    def next_state(self, heard: Heartbeat, caught_up: bool, leads: bool) -> BrokerControlState:
         """Return the state of the broker after this heartbeat; `leads`: it leads at least one partition."""
         session = self.sessions[heard.broker]
-        if session.state is Life.CONTROLLED_SHUTDOWN:
+        if session.state is BrokerControlState.CONTROLLED_SHUTDOWN:
             done = not leads and session.shutdown_offset <= self.lowest_active_offset()
-            return Life.SHUTDOWN_NOW if done else Life.CONTROLLED_SHUTDOWN
-        if session.state is Life.FENCED:
+            return BrokerControlState.SHUTDOWN_NOW if done else BrokerControlState.CONTROLLED_SHUTDOWN
+        if session.state is BrokerControlState.FENCED:
             if heard.want_shut_down:
-                return Life.SHUTDOWN_NOW
-            return Life.UNFENCED if caught_up and not heard.want_fence else Life.FENCED
+                return BrokerControlState.SHUTDOWN_NOW
+            return BrokerControlState.UNFENCED if caught_up and not heard.want_fence else BrokerControlState.FENCED
         if heard.want_shut_down:
-            return Life.CONTROLLED_SHUTDOWN if leads and not heard.want_fence else Life.SHUTDOWN_NOW
-        return Life.FENCED if heard.want_fence else Life.UNFENCED
+            return BrokerControlState.CONTROLLED_SHUTDOWN if leads and not heard.want_fence else BrokerControlState.SHUTDOWN_NOW
+        return BrokerControlState.FENCED if heard.want_fence else BrokerControlState.UNFENCED
 
     def lowest_active_offset(self) -> float:
         """Return the offset up to which the slowest unfenced broker that is not stopping has replayed the metadata."""
-        active = (s.metadata_offset for s in self.sessions.values() if s.state is Life.UNFENCED)
+        active = (s.metadata_offset for s in self.sessions.values() if s.state is BrokerControlState.UNFENCED)
         return min(active, default=NEVER)

@@ -1,4 +1,4 @@
-"""Who leads a partition: one change of ISR, eligible leaders (ELR) and leader, as one record.
+"""Which replica leads a partition: one change of ISR, eligible leader replicas (ELR) and leader, as one record.
 
 Owns: change(), the only place where a PartitionChangeRecord is made.
 
@@ -6,14 +6,14 @@ Invariants
   I-ELECT-1  a clean election chooses from the ISR, or, only while the ISR is empty, from the ELR (rule 27).
   I-ELECT-2  the leader of a partition stays while it may: an election never moves leadership without a reason.
   I-ELECT-3  an unclean election makes the new leader the whole ISR and marks the partition RECOVERING.
-  I-ELECT-4  whoever leaves the list of replicas leaves ISR and ELR with it, and the leader epoch grows (rule 28).
-  I-ELR-1    a replica enters the ELR only by leaving an ISR that is smaller than min.insync.replicas, because the high
-             watermark has stood still since (rule 3): it has everything that was ever acknowledged.
+  I-ELECT-4  a replica that leaves the list of replicas leaves ISR and ELR too, and the leader epoch grows (rule 28).
+  I-ELR-1    a replica enters the ELR only by leaving an ISR that is then smaller than min.insync.replicas. From then on
+             the high watermark stands still (rule 3), so the replica has every record that was ever acknowledged.
   I-ELR-2    the ELR is empty whenever the ISR reaches min.insync.replicas; a replica whose broker restarted without a
              clean shutdown is in neither (rule 33).
 
-What Kafka does differently: a replica that a reassignment removes may stay in its ELR, from where it could be elected,
-empty, if it ever returned; ours leaves both. Log directories are also decided there.
+What Kafka does differently: a replica that a reassignment removes may stay in the ELR there; if it returned, with an empty
+log, it could be elected. Here it leaves ISR and ELR. PartitionChangeBuilder also decides on log directories.
 Source: PartitionChangeBuilder; KIP-966 (ELR, last known leader), KIP-704 (recovery state).
 """
 
@@ -46,10 +46,10 @@ class Election(Enum):
 
 @dataclass(frozen=True)
 class Rules:
-    """What an election needs to know besides the partition: who may lead, and two settings of the topic."""
+    """What an election needs besides the partition: which replicas may lead, and two settings of the topic."""
 
-    may_lead: Callable[[int], bool]
-    min_isr: int                                # already capped at the replication factor
+    may_lead: Callable[[int], bool]             # whether a replica's broker is active
+    min_isr: int                                # min.insync.replicas, but not more than there are replicas
     elr: bool = True                            # eligible.leader.replicas.version >= 1
     directory: Callable[[int], Uuid] = lambda _: ZERO_UUID      # where a broker keeps a new replica (KIP-858)
 

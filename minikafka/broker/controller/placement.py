@@ -1,10 +1,10 @@
-"""Where the replicas of a new partition go: striped over racks, and over the brokers of each rack.
+"""Which brokers get the replicas of a new partition: striped over racks, and over the brokers of each rack.
 
 Racks take turns, each partition starts one rack further; within a rack the brokers take turns, each partition starts
 one broker further. Both starts are random, so that topics do not all begin at the first broker. Unfenced brokers come
 before fenced ones, and the first replica, the leader, is never a fenced one.
 
-Owns: place(). Randomness is injected.
+Owns: place(). Its caller hands in the source of randomness.
 Invariants: I-PLACE-1 no partition has two replicas on one broker. I-PLACE-2 its first replica is unfenced.
 What Kafka does differently: cordoned log directories are left out. Source: StripedReplicaPlacer; KIP-36 (racks).
 """
@@ -27,7 +27,7 @@ class Random(Protocol):
 
 
 class _Ring:
-    """Brokers that are handed out in turn; every round (partition) starts one further than the last."""
+    """Brokers that are handed out in turn; each round (one partition) starts one broker further than the round before."""
 
     def __init__(self, brokers: Iterable[int], rng: Random) -> None:
         self.brokers = sorted(brokers)
@@ -35,7 +35,7 @@ class _Ring:
         self.round = self.taken = 0
 
     def next(self, round_: int) -> int | None:
-        """The next broker of this round, None when all were handed out."""
+        """Return the next broker of this round; None when all were handed out."""
         if not self.brokers:
             return None
         if round_ != self.round:
@@ -47,6 +47,8 @@ class _Ring:
 
 
 class _Rack:
+    """The brokers of one rack, the unfenced ones first."""
+
     def __init__(self, brokers: list[Broker], rng: Random) -> None:
         self.fenced = _Ring((b.id for b in brokers if b.fenced), rng)
         self.unfenced = _Ring((b.id for b in brokers if not b.fenced), rng)
@@ -68,16 +70,16 @@ class _Racks:
         self.round = 0
 
     def place(self, replicas: int) -> list[int]:
-        """The replicas of the next partition, the leader first."""
+        """Return the replicas of the next partition, the leader first."""
         if self.round == self.unfenced and self.unfenced > 1:
-            self._shuffle()         # every broker has led once: go on in another order, not in the same
+            self._shuffle()         # each broker leads one partition by now: go on in another order, not in the same
         start = self.offset = self.offset % len(self.racks)
         while (leader := self.racks[start].unfenced.next(self.round)) is None:
             start = (start + 1) % len(self.racks)
         placed, index, skipped = [leader], self.offset, False
         while len(placed) < replicas:
             if index == start and not skipped:
-                skipped = True      # this rack has its turn with the leader
+                skipped = True      # this rack has had its turn: it gave the leader
             elif (broker := self.racks[index].next(self.round)) is not None:
                 placed.append(broker)
             index = (index + 1) % len(self.racks)
@@ -94,9 +96,9 @@ class _Racks:
 
 
 def place(brokers: Iterable[Broker], partitions: int, replicas: int, rng: Random) -> list[list[int]]:
-    """Replicas of `partitions` new partitions. Raises INVALID_REPLICATION_FACTOR in Kafka's words.
+    """Return the replicas of `partitions` new partitions; KafkaError INVALID_REPLICATION_FACTOR if there are too few brokers.
 
-    `brokers` are the registered ones that are not shutting down.
+    `brokers` are all registered brokers; those that are shutting down get no replica.
     """
     usable = [b for b in brokers if not b.in_controlled_shutdown]
     if all(b.fenced for b in usable):

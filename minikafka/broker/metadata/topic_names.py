@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which topics are the cluster's own.
+"""Which names a topic may have, and which topics belong to the cluster itself.
 
 Owns: the rules of names; the texts are Kafka's.
 Invariants: I-NAME-1 a name that passed check_name() is a safe file name: ASCII letters, digits, '.', '_', '-', and

@@ -1,16 +1,17 @@
-"""Quotas at work: what each client has used of late, which limit is its own, and for how long it must wait.
+"""Quotas at work: how much each client used in the last seconds, which limit counts for it, and how long it must wait.
 
-Bytes are counted in a window that slides in pieces (11 of a second each, unless configured): while the rate over it is
-above the limit, the answer goes out at once, but the client is not listened to for as long as the window would have to
-grow for the rate to be right. Changes of topics draw on a bucket of tokens, which fills at the rate of the limit: who
-found it empty is refused, or waits, according to the version of the request. Times are seconds, waits milliseconds.
+Bytes are counted in a window that slides in pieces (11 of a second each, unless configured). While the rate over the window
+is above the limit, the client gets its answer at once, but the broker reads nothing more from it for a time: as long as the
+window would have to grow for the rate to fall to the limit. Changes of topics take tokens from a bucket that fills at the
+rate of the limit; if it is empty, the request is refused, or its client waits, according to the version of the request.
+Times are seconds, waits milliseconds.
 
-Owns: the limits, and for each client that has one what it has used. Who is promised what: broker/quotas/limits.py.
+Owns: the limits, and the usage of each client that has one. Altering the limits: broker/quotas/limits.py.
 Invariants: I-QUOTA-2 the limit that counts is the most specific: user with client id before user before client id, in
-              each a name before the default; clients for whom the same user (or client id) counts share what they use.
-            I-QUOTA-3 what the last window did not see is forgotten, so memory follows the clients of the last seconds.
+              each a name before the default; clients for which the quota of the same user (or client id) counts share it.
+            I-QUOTA-3 usage before the last window is forgotten, so memory follows the clients of the last seconds.
 What Kafka does differently: `request_percentage` and `connection_creation_rate`, which are kept and described here, are
-enforced there; a metric exists for each rate. Everybody is the user ANONYMOUS here, as on a PLAINTEXT listener there.
+enforced there; a metric exists for each rate. Every client is the user ANONYMOUS here, as on a PLAINTEXT listener there.
 Source: ClientQuotaManager, ControllerMutationQuotaManager, QuotaUtils, SampledStat, TokenBucket; KIP-13, KIP-55,
 KIP-219 (the broker does the waiting), KIP-599 (changes of topics).
 """
@@ -28,14 +29,14 @@ from minikafka.protocol.errors import Err, KafkaError
 
 ANONYMOUS = "ANONYMOUS"
 INT_MAX = 2**31 - 1
-FEW = 100               # meters that are not worth a look
-Who: TypeAlias = tuple[str | None, str | None]          # (user, client id) that use a limit together; None: whoever
+FEW = 100               # so many meters are kept without looking for idle ones
+Sharers: TypeAlias = tuple[str | None, str | None]      # (user, client id) of the clients that share a limit; None: any
 Quotas: TypeAlias = Mapping[QuotaEntity, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
 class Window:
-    """How long usage is remembered: `samples` pieces of `seconds` each, the last of them still growing."""
+    """How long usage is remembered: `samples` pieces of `seconds` each; the last piece is still growing."""
 
     samples: int
     seconds: int
@@ -44,11 +45,12 @@ class Window:
 # --- which limit ------------------------------------------------------------------------------------------------------
 
 
-def entities_of(user: str, client_id: str) -> list[tuple[QuotaEntity, Who]]:
-    """What a limit may have been set for to be this client's, the most specific first, and who uses it with them."""
+def entities_of(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
+    """Return the entities whose limit may count for this client, the most specific first, each with the clients that share
+    that limit."""
     mine, any_user, this, any_client = (USER, user), (USER, None), (CLIENT_ID, client_id), (CLIENT_ID, None)
     both, of_user, of_client = (user, client_id), (user, None), (None, client_id)
-    order: list[tuple[QuotaEntity, Who]] = [
+    order: list[tuple[QuotaEntity, Sharers]] = [
         ((this, mine), both), ((any_client, mine), both), ((mine,), of_user),
         ((this, any_user), both), ((any_client, any_user), both), ((any_user,), of_user),
         ((this,), of_client), ((any_client,), of_client)]
@@ -73,13 +75,13 @@ class Rate:
         self._pieces[-1][1:] = ms, self._pieces[-1][2] + value
 
     def idle(self, now: float) -> bool:
-        """Whether there is nothing to remember any more."""
+        """Return whether the window has no usage any more."""
         over = floor(now * 1000) - self.window.samples * self.window.seconds * 1000
         self._pieces = [piece for piece in self._pieces if piece[1] > over]
         return not self._pieces
 
     def wait_ms(self, limit: float, now: float) -> int:
-        """For how long the window must grow, with nothing new in it, for the rate to be within the limit."""
+        """Return the time in ms that the window must grow, with no new usage, for the rate to be within the limit."""
         if self.idle(now):
             return 0
         span = self._span(floor(now * 1000))
@@ -87,19 +89,19 @@ class Rate:
         return _rounded(excess / limit * span) if excess > 0 else 0
 
     def _span(self, ms: int) -> float:
-        """How many milliseconds the pieces stand for: all whole pieces but one at least, used or not."""
+        """Return the milliseconds that the rate is taken over: at least all whole pieces but one, used or not."""
         piece_ms, least = self.window.seconds * 1000, self.window.samples - 1
         elapsed = ms - self._pieces[0][0]
         return max(1, elapsed + max(0, least - elapsed // piece_ms) * piece_ms)
 
 
 class Bucket:
-    """Tokens for changes of topics: as many as the window is long at the most, and in debt while below zero."""
+    """Tokens for changes of topics: at most what the limit gives in one window; below zero they are a debt."""
 
     def __init__(self, window: Window, now: float) -> None:
         self.window = window
-        self._tokens: float | None = None           # None: as many as there can be
-        self._limit = 0.0                           # as it was last
+        self._tokens: float | None = None           # None: the bucket is full
+        self._limit = 0.0                           # at the last refill
         self._at = now
 
     def _refill(self, limit: float, now: float) -> float:
@@ -112,11 +114,11 @@ class Bucket:
         self._tokens = self._refill(limit, now) - tokens
 
     def idle(self, now: float) -> bool:
-        """Whether it is full, like a new one."""
+        """Return whether the bucket is full, like a new one."""
         return self._refill(self._limit, now) >= self.window.samples * self.window.seconds * self._limit
 
     def wait_ms(self, limit: float, now: float) -> int:
-        """How long the debt takes to be paid off."""
+        """Return the time in ms until the debt is paid off."""
         left = self._refill(limit, now)
         return _rounded(-left / limit * 1000) if left < 0 else 0
 
@@ -129,43 +131,44 @@ Meter = TypeVar("Meter", Rate, Bucket)
 
 
 class Metered(Generic[Meter]):
-    """One quota: its limits, and a meter for each that a client of now falls under. Without limits it costs nothing."""
+    """One quota: its limits, and a meter for each limit that a recent client shares. Without limits it costs nothing."""
 
     def __init__(self, key: str, window: Window, meter: Callable[[Window, float], Meter]) -> None:
         self.key, self.window, self._new = key, window, meter
         self.limits: dict[QuotaEntity, float] = {}
-        self._meters: dict[Who, Meter] = {}
+        self._meters: dict[Sharers, Meter] = {}
         self._look_at = FEW
 
     def update(self, quotas: Quotas) -> None:
         self.limits = {entity: values[self.key] for entity, values in quotas.items() if self.key in values}
 
-    def limit(self, client_id: str | None) -> tuple[Who, float] | None:
-        """The limit of a client and who uses it, None if it has none (I-QUOTA-2)."""
+    def limit(self, client_id: str | None) -> tuple[Sharers, float] | None:
+        """Return the limit that counts for a client and the clients that share it; None if it has no limit (I-QUOTA-2)."""
         if not self.limits:
             return None
         found = (pair for pair in entities_of(ANONYMOUS, client_id or "") if pair[0] in self.limits)
-        return next(((who, self.limits[entity]) for entity, who in found), None)
+        return next(((sharers, self.limits[entity]) for entity, sharers in found), None)
 
-    def meter(self, who: Who, now: float) -> Meter:
-        """What `who` has used."""
-        if who not in self._meters:
+    def meter(self, sharers: Sharers, now: float) -> Meter:
+        """Return the meter of the clients that share a limit."""
+        if sharers not in self._meters:
             if len(self._meters) >= self._look_at:          # I-QUOTA-3
-                self._meters = {w: m for w, m in self._meters.items() if not m.idle(now)}
+                self._meters = {key: meter for key, meter in self._meters.items() if not meter.idle(now)}
                 self._look_at = max(FEW, 2 * len(self._meters))
-            self._meters[who] = self._new(self.window, now)
-        return self._meters[who]
+            self._meters[sharers] = self._new(self.window, now)
+        return self._meters[sharers]
 
 
 class Charge:
-    """What one request pays for its changes of topics. `wait_ms` is how long its sender must wait afterwards."""
+    """The payment of one request for its changes of topics. `wait_ms`: how long the client must wait afterwards."""
 
     def __init__(self, bucket: Bucket | None, limit: float, strict: bool, now: float) -> None:
         self._bucket, self._limit, self._strict, self._now = bucket, limit, strict, now
         self.wait_ms = 0
 
     def __call__(self, partitions: int) -> None:
-        """Pay for so many. Strict: KafkaError if there is debt; what goes beyond the bucket's content makes debt."""
+        """Take a token for each partition; more than the bucket has makes a debt. Strict: KafkaError if there is a debt
+        already."""
         if self._bucket is None:
             return
         if self._strict and (wait := self._bucket.wait_ms(self._limit, self._now)):
@@ -180,7 +183,8 @@ FREE = Charge(None, 0, False, 0)
 
 
 class ClientQuotas:
-    """The quotas of one node: bytes for the clients that it leads partitions for, changes if it is the controller."""
+    """The quotas of one node: bytes that clients send to it and fetch from it, and changes of topics if it is the
+    controller."""
 
     def __init__(self, bytes_: Window, changes: Window) -> None:
         self._produced = Metered(PRODUCER_RATE, bytes_, Rate)
@@ -188,12 +192,12 @@ class ClientQuotas:
         self._changes = Metered(MUTATION_RATE, changes, Bucket)
 
     def update(self, quotas: Quotas) -> None:
-        """These are all the quotas that there are."""
+        """Take over all quotas of the cluster; those that are not in `quotas` are gone."""
         for quota in (self._produced, self._fetched, self._changes):
             quota.update(quotas)
 
     def produced(self, client_id: str | None, size: int, now: float) -> int:
-        """A client has sent so many bytes: how long it must wait."""
+        """Charge `size` bytes that a client has sent; return the throttle time in ms."""
         if (found := self._produced.limit(client_id)) is None:
             return 0
         rate = self._produced.meter(found[0], now)
@@ -201,7 +205,8 @@ class ClientQuotas:
         return rate.wait_ms(found[1], now)
 
     def fetched(self, client_id: str | None, size: int, now: float) -> int:
-        """A client shall be sent so many bytes: how long it must wait. If at all, it is sent nothing yet."""
+        """Charge `size` fetched bytes; return the throttle time in ms. If it is positive, the bytes are not charged and must
+        not be sent."""
         if (found := self._fetched.limit(client_id)) is None:
             return 0
         rate = self._fetched.meter(found[0], now)
@@ -212,14 +217,14 @@ class ClientQuotas:
         return wait
 
     def most_fetched(self, client_id: str | None) -> int | None:
-        """What a client can be sent at once that was sent nothing of late; more than that it would never get."""
+        """Return the size of the largest response that the quota of an idle client allows; None without a quota."""
         if (found := self._fetched.limit(client_id)) is None:
             return None
         window = self._fetched.window
         return int(min(INT_MAX, found[1] * (window.samples - 1) * window.seconds))
 
     def charge(self, client_id: str | None, strict: bool, now: float) -> Charge:
-        """What a request of this client pays with."""
+        """Return the payment of one request of this client."""
         if (found := self._changes.limit(client_id)) is None:
             return FREE
         return Charge(self._changes.meter(found[0], now), found[1], strict, now)

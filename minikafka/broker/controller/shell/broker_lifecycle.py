@@ -35,7 +35,7 @@ FATAL = (Err.INCONSISTENT_CLUSTER_ID, Err.UNSUPPORTED_VERSION, Err.INVALID_REGIS
 
 
 class Lifecycle:
-    """Registration and heartbeats of one process."""
+    """The registration and the heartbeats of this process."""
 
     def __init__(self, node: Node, quorum: Quorum, advertised: Mapping[str, tuple[str, int]],
                  clean_epoch: Callable[[], int | None]) -> None:
@@ -143,7 +143,7 @@ class Lifecycle:
                      for name, (host, port) in self._advertised.items()]
         features = [cls.Feature(name=name, min_supported_version=low, max_supported_version=high)
                     for name, (low, high) in SUPPORTED.items()]
-        clean = self._clean_epoch()  # a clean shutdown lets us stay an eligible leader (rule 33)
+        clean = self._clean_epoch()  # after a clean shutdown this broker may stay an eligible leader (rule 33)
         return cls(
             broker_id=self.node.node_id, cluster_id=self.node.cluster_id, incarnation_id=self.incarnation,
             listeners=listeners, features=features, rack=self.node.config["broker.rack"],
