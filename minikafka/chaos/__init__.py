@@ -1,1 +1,13 @@
-"""Live campaigns: real processes killed, paused and cut under real clients, judged by the checker of histories."""
+"""Live campaigns: real processes killed, paused and cut under real clients, judged by the checker of histories.
+
+    command.py       `python -m minikafka chaos`
+    campaign.py      one campaign: start, break, mend, finish, read everything, judge
+    nemesis.py       which fault comes next, and where
+    worker.py        one client under test as a thread that is made anew after every error
+    kafka_python.py  producers, members and transactional copiers of kafka-python
+    librdkafka.py    the same of librdkafka (confluent-kafka)
+    final.py         every partition read from its first to its last offset, by both libraries
+    search.py        a missing record looked for in the brokers' log files: lost, or not delivered?
+
+Unlike the simulator's swarm (sim/swarm/) a seed repeats the faults here, but not what the machine makes of them.
+"""

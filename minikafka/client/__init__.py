@@ -1,17 +1,31 @@
-"""Kafka clients for a simulated world, plain enough to learn from how a Kafka client works.
+"""Kafka clients in plain code, to learn from how a Kafka client works; the simulator's workloads and tests use them too.
 
-A map: `connection` (frames) and `metadata` are below `client`; `producer` is made of `batches`, `sender`, `idempotence`
-and `transactions`; `consumer` of `positions`, `questions`, `fetcher`, `reading`, `group`, `assignors` and `commits`;
-`admin` stands alone. All of them live in an Env, send real frames to real brokers, and tell a history what they did if
-they are given one. `Blocking` wraps any of them for callers that are not asynchronous.
+They send real frames to real brokers and need nothing but an Env (broker/server/env.py), which brings the clock, the
+network and chance: the same code runs in a simulated world and on asyncio. No other file of the broker is imported, and
+none of the simulator. A client tells a history (history/) what it did and what it was told, if it is given one.
+
+Read first what all clients are built on:
+    connection.py  frames over one connection, several requests in flight
+    metadata.py    brokers, topics and leaders, as far as the client knows; leader epochs keep it from going back
+    retry.py       which errors are retried, which leave open what happened (`Unsure`), and the backoff
+    client.py      the three together: a request to a node, to any broker, to a coordinator
+    recorder.py    each operation in the words of a history: invoke, then ok, fail or info
+then one of
+    producer/      records to batches, batches to leaders; idempotence; transactions
+    consumer/      positions, fetches, group membership in both protocols, commits
+    admin/         topics, configs, partitions, groups, transactions, the quorum
+    blocking.py    any of them for callers that do not write `async`
+
+What the reader should look for: an answer that is lost leaves three outcomes, not two. Each client says `fail` only
+where no attempt can have been carried out (I-SENDER-2, I-COMMITS-1, I-ADMIN-1).
 """
 
 from minikafka.client.admin.admin import Admin
 from minikafka.client.blocking import Blocking
 from minikafka.client.client import Client
 from minikafka.client.consumer.consumer import Consumer
-from minikafka.client.consumer.reader import read_all
-from minikafka.client.consumer.reading import Record
+from minikafka.client.consumer.fetched_records import Record
+from minikafka.client.consumer.read_all import read_all
 from minikafka.client.producer.producer import Producer
 from minikafka.client.retry import Unsure
 

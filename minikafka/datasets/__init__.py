@@ -4,8 +4,10 @@
     for flight in flights(limit=3):
         print(flight.key, flight.event_time, flight.encode())
 
-What is real and what is made, units and licence: datasets/README.md.
+records.py has the types and their JSON, nyc.py the real data (flights, airports, planes, weather), made.py the generated
+streams (trucks, taxis). What is real and what is made, units and licence: datasets/README.md.
 """
+
 from .made import taxi_trips, truck_gps
 from .nyc import airlines, airports, flights, planes, weather
 from .records import Airline, Airport, Flight, Plane, Position, Record, Trip, Weather, decode, encode

@@ -1,24 +1,20 @@
-"""The seeded world: the same broker code on virtual time, an in-memory network and an in-memory disk.
+"""The seeded simulator: the same broker code on virtual time, an in-memory network and an in-memory disk.
 
-What rests on what, and an order to read it in:
+A seed decides everything that chance decides elsewhere: the order of events, the latency of a frame, the sectors that a
+loss of power takes. So a run that fails can be run again, made smaller, and told as a story.
 
-    the machine      loop.py          virtual time, and an event loop for each process
-                     net.py           hosts and links; transport.py: ends of connections; hold.py: single frames
-                     disk.py          what a process wrote, and what of it survives a loss of power
-                     clock.py         wall clocks that drift and jump
-    the processes    env.py           all of that, behind the interface that brokers know (broker/server/env.py)
-                     host.py          a machine, and the broker that runs there at the moment; log_lines.py: what it logs
-                     world.py         all machines of a cluster; breakable.py: all that can befall them
-    who uses it      clients/         clients in plain code
-                     cluster.py       `Cluster(engine="sim")`; watched.py: its clients in the trace
-                     bridge.py        real clients, over real sockets
-    one seed         workload.py      what clients do; client_process.py: where they live
-                     faults.py        what strikes; damage.py: which bits may flip; operator.py: who mends
-                     swarm.py         all of that drawn, run and judged
-    many seeds       campaign.py      on all cores; coverage.py: did enough happen?; shrink.py: a smaller plan
-                     command.py       `python -m minikafka sim`; progress.py: how far it is
-    the judges       invariants/      what must hold after each step and in the end (history: minikafka/history)
-                     stories/         anomalies as stories; ablations/: without the rule that prevents them
-    the quorum alone raft_world.py    Raft cores; raft_net.py, raft_disk.py, raft_node.py: theirs of the above
-                     raft_campaign.py its seeds; raft_oracle.py: its judge
+Read the folders in this order; the page of each names its files:
+
+    world/       the machines: time, network, disks, clocks, processes, and everything that can be broken
+    engine/      `Cluster(engine="sim")`, and a bridge for real clients
+    invariants/  the judges: what must hold after each step and at the end
+    swarm/       one seed: clients at work, faults, healing, verdict; many seeds: campaigns
+    raft/        the quorum's state machine alone: hundreds of schedules in the time of one whole cluster's
+    stories/     the anomalies, one story each, told as transcripts
+    ablations/   the rules that prevent them, switched off one at a time: each must make a judge speak
+    command.py   `python -m minikafka sim run | replay | shrink | tell | ablate`
+
+What is used from elsewhere: the brokers (broker/), the clients (client/), the history and its checker (history/).
+Nothing in broker/, log/, protocol/ or client/ knows this folder: they are given an Env (broker/server/env.py) and cannot
+tell whether its clock is real.
 """

@@ -5,8 +5,14 @@
     flights = (spark.readStream.format(kafka_format(spark)).option("kafka.bootstrap.servers", bootstrap)
                .option("subscribe", "flights").load())
 
-session.py starts Spark; source.py is what Spark calls; options.py, offsets.py, fetch.py and sink.py are its parts.
+    session.py  starts Spark
+    source.py   the source as Spark calls it: schema, partitions, offsets of each micro-batch
+    options.py  the connector's options: which are served, which are refused; the settings of the Kafka client
+    offsets.py  which offsets a query starts from and how far a micro-batch reads
+    fetch.py    the records of one range of offsets, read in a Spark task
+    sink.py     rows to records
 """
+
 from .session import has_connector, kafka_format, python_format, spark_session
 
 __all__ = ["has_connector", "kafka_format", "python_format", "spark_session"]

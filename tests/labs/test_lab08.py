@@ -15,7 +15,7 @@ from minikafka.lab.labs.lab08.experiment import TOPIC, A, C, D, Pace, Room, reco
 from minikafka.lab.labs.lab08.traces import cases, members, tell
 from minikafka.lab.labs.lab08.unclean import alone, disaster, marks, one_try
 from minikafka.lab.picture.facts.run import Run
-from minikafka.sim.ablations.in_sync import without_eligible_leaders
+from minikafka.sim.ablations.isr_and_elections import without_eligible_leaders
 
 
 def stopped_at(second: float, limit_ms: int = 10_000) -> tuple[float, float, float, int]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from minikafka.client.admin.admin import Admin
-from minikafka.client.consumer.reader import read_all
+from minikafka.client.consumer.read_all import read_all
 from minikafka.client.producer.producer import Producer
 from minikafka.history import History
 from minikafka.protocol.errors import KafkaError

@@ -24,8 +24,8 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from minikafka.client.client import GROUP, TRANSACTION, Client
+from minikafka.client.consumer.questions import CONSUMER, LIST_VERSION, TIMESTAMPS
 from minikafka.client.metadata import Tp
-from minikafka.client.questions import CONSUMER, LIST_VERSION, TIMESTAMPS
 from minikafka.client.retry import RETRIABLE
 from minikafka.protocol.errors import Err, KafkaError
 

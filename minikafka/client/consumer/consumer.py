@@ -26,12 +26,12 @@ from minikafka.client.client import REQUEST_TIMEOUT, Client
 from minikafka.client.consumer.classic_member import Membership
 from minikafka.client.consumer.commits import Commits, Committed
 from minikafka.client.consumer.consumer_member import ConsumerMembership
+from minikafka.client.consumer.fetched_records import Record
 from minikafka.client.consumer.fetcher import Fetcher
 from minikafka.client.consumer.positions import Phase, Positions
-from minikafka.client.consumer.reading import Record
+from minikafka.client.consumer.questions import Questions
 from minikafka.client.metadata import Tp
 from minikafka.client.producer.producer import as_text
-from minikafka.client.questions import Questions
 from minikafka.client.recorder import Recorder
 from minikafka.protocol.errors import Err, KafkaError
 

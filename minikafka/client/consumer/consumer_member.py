@@ -8,7 +8,7 @@ Owns: the member id, for life; the epoch; the task that sends heartbeats.
 Invariants: I-MEMBER848-1 who is put out says `lost` and sends no heartbeat until the consumer has given everything up.
             I-MEMBER848-2 what the member says to have is what the consumer has: told anew whenever that has changed.
             I-MEMBER848-3 after a heartbeat without an answer the next one says everything again.
-The rest of the face is Membership's (group.py), so that a Consumer can have either.
+The rest of the face is Membership's (classic_member.py), so that a Consumer can have either.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
 """
 

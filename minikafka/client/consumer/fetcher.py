@@ -20,8 +20,8 @@ from kafka.protocol.consumer import FetchRequest
 from minikafka.client.client import Client
 from minikafka.client.connection import Connection
 from minikafka.client.consumer.fetch_session import FetchSession, Key
+from minikafka.client.consumer.fetched_records import Chunk, Record, visible
 from minikafka.client.consumer.positions import Position, Positions
-from minikafka.client.consumer.reading import Chunk, Record, visible
 from minikafka.client.metadata import Leader, Tp
 from minikafka.client.retry import STALE_METADATA
 from minikafka.protocol.errors import Err, KafkaError

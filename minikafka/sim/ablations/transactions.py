@@ -17,7 +17,7 @@ from minikafka.broker.transactions.states import State
 from minikafka.broker.transactions.transaction import Transaction
 from minikafka.log import Log
 from minikafka.sim.ablations.ablation import ablation, replaced
-from minikafka.sim.ablations.groups import answered_at_once
+from minikafka.sim.ablations.classic_groups import answered_at_once
 from minikafka.sim.stories.telling.writer import Writer
 
 NEVER = 1 << 15

@@ -83,11 +83,11 @@ class SimCluster(Cluster):
     # --- clients ----------------------------------------------------------------------------------------------
 
     def producer(self, **settings: Any) -> Any:
-        """A producer in this world, its calls blocking; settings as `sim.clients.Producer` takes them."""
+        """A producer in this world, its calls blocking; settings as `client.Producer` takes them."""
         return self._client(Producer, "producer", settings)
 
     def consumer(self, *topics: str, **settings: Any) -> Any:
-        """A consumer in this world, its calls blocking; settings as `sim.clients.Consumer` takes them."""
+        """A consumer in this world, its calls blocking; settings as `client.Consumer` takes them."""
         return self._client(Consumer, "consumer", {"topics": list(topics), **settings} if topics else settings)
 
     def admin(self, **settings: Any) -> Any:

@@ -11,7 +11,14 @@
     I9   metadata matches                quorum.py
 
 I14 (in part), I15, I16 and I17 are judged after healing, the others after every step in which something changed.
-`watch.py` says when, `replica.py` what the truth is, `losses.py` which losses are permitted, `cluster.py` who is looked
-at, `table.py` lists the classes. Sources: Vanlightly's TLA+ (kafka-tlaplus, v3.5 and kip-966), RaftEventSimulationTest,
-Jepsen.
+
+How they are asked:
+    watch.py         told of every event; after the step it calls the invariants that the change concerns
+    invariant.py     the methods by which an invariant is called; table.py: all of them, in their order
+    known.py         what they may ask, and where they report; violation.py: what is reported
+    cluster_view.py  which brokers run, and the newest committed metadata
+    replica.py       the truth: what is committed in each partition, and how far each replica was compared with it
+    losses.py        which losses the faults of a run permit; excuses.py: what those excuse in the clients' history
+
+Sources: Vanlightly's TLA+ (kafka-tlaplus, v3.5 and kip-966), RaftEventSimulationTest, Jepsen.
 """

@@ -6,7 +6,7 @@ but for a minority that stays dead, and the quorum must agree on one log within 
 
 Owns: what is drawn from a seed, and the verdict on it.
 Invariants: I-RCAMP-1 a seed, and the list of its faults that are left in, determine the run.
-Source: the shape is that of org.apache.kafka.raft.RaftEventSimulationTest, whose invariants raft_oracle.py has.
+Source: the shape is that of org.apache.kafka.raft.RaftEventSimulationTest, whose invariants oracle.py has.
 """
 
 from __future__ import annotations

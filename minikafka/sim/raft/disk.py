@@ -30,7 +30,7 @@ TEMP_WRITTEN, TEMP_SYNCED, RENAMED, FOLDER_SYNCED = range(4)  # a torn temporary
 
 
 class RaftDisk:
-    """Also the core's view of the log (raft_messages.LogView)."""
+    """Also the core's view of the log (broker/raft/messages.py, LogView)."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []

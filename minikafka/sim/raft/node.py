@@ -1,6 +1,6 @@
 """What the Raft campaign's world is made of: its settings, a request on its way, and one process with its disk.
 
-Owns: no behaviour; that is raft_world.py's and raft_net.py's.
+Owns: no behaviour; that is in world.py and net.py.
 """
 
 from __future__ import annotations

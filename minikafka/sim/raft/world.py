@@ -4,7 +4,7 @@ Nothing but the core runs here, so hundreds of schedules fit in the time of one 
 takes one event at a time and executes its effects left to right; a Persist or a Flush takes a while, during which
 events queue up, and in which a crash may come.
 
-Owns: the time and the processes. The links are raft_net.py's, the disks raft_disk.py's, the faults raft_campaign.py's.
+Owns: the time and the processes. The links are in net.py, the disks in disk.py, the faults in campaign.py.
 Invariants: I-RWORLD-1 everything that happens follows from the seed and the calls: no clock, no order of a set.
             I-RWORLD-2 a process that is dead or paused executes nothing.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minikafka.protocol.apis import AlterPartitionRequest, BrokerHeartbeatRequest
-from minikafka.sim.stories.in_sync import SLOW_NEWS
+from minikafka.sim.stories.isr_and_elections import SLOW_NEWS
 from minikafka.sim.stories.telling.script import script
 from minikafka.sim.stories.telling.story import CONTROLLER, Story
 

@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 from minikafka.client.admin.admin import Admin
-from minikafka.client.consumer.reader import read_all
+from minikafka.client.consumer.read_all import read_all
 from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.invariants.violation import Violation

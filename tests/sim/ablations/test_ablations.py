@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+import minikafka.sim.ablations as package
 from minikafka.sim.ablations import ablation, command
 from minikafka.sim.ablations.ablation import Ablation, Hunt
 
@@ -67,6 +68,16 @@ def test_recorded_scripts_are_those_that_are_told() -> None:
     """Fails when an ablation is shown by another script, or at another seed, than the transcripts (test_stories.py) are."""
     scripted = {name: (one.script, str(one.seeds()[0])) for name, one in ABLATIONS.items() if one.script is not None}
     assert {name: RECORDED[name][2:4] for name in scripted if name in RECORDED} == scripted
+
+
+def test_the_page_finds_each_ablation_by_its_rule() -> None:
+    """Fails when an ablation is new, renamed or moved, and the page of the folder does not list it beside its rules and file."""
+    listed, head = set(), ("", "")
+    for line in (package.__doc__ or "").partition("By rule")[2].splitlines()[2:]:
+        head = (line[4:14].strip(), line[14:36].strip()) if line[4:14].strip() else head
+        listed |= {(*head, name.strip(" ,")) for name in line[36:].split()}
+    assert listed == {(one.rule.replace("848", "KIP-848"), f"{one.patch.__module__.rpartition('.')[2]}.py", name)
+                      for name, one in ABLATIONS.items()}
 
 
 def test_every_ablation_is_recorded() -> None:

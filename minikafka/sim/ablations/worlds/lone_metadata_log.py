@@ -3,7 +3,7 @@
     voter_alone(seed)            () if a start finds at all times what this voter must not forget, else ("I8",)
     LoneMetadataLog(seed).live() the same; raises Fallen, which says what is wrong
 
-The quorum's simulator (raft_world.py) has a disk of entries; this is the real MetadataLog, on files. It also dies while
+The quorum's simulator (sim/raft/world.py) has a disk of entries; this is the real MetadataLog, on files. It also dies while
 it is being opened.
 
 Owns: the model of what was written, and the moments of death.

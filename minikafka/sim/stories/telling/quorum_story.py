@@ -27,7 +27,7 @@ PATIENCE = 20.0  # seconds that a story waits for anything
 
 
 class QuorumStory(Teller):
-    """One telling; `world` are fields of raft_world.Settings."""
+    """One telling; `world` are fields of sim/raft/node.py's Settings."""
 
     def __init__(self, seed: int, unclean: bool, world: dict[str, Any]) -> None:
         super().__init__()

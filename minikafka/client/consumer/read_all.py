@@ -13,7 +13,7 @@ from typing import Any
 from minikafka.broker.server.env import Env
 from minikafka.client.admin.admin import Admin
 from minikafka.client.consumer.consumer import READ_COMMITTED, Consumer
-from minikafka.client.consumer.reading import Record
+from minikafka.client.consumer.fetched_records import Record
 from minikafka.client.producer.producer import as_text
 from minikafka.client.recorder import Recorder
 from minikafka.protocol.errors import Err, KafkaError
