@@ -1,9 +1,9 @@
-"""The clients for who does not write `async`: each call drives the world until it is done.
+"""Blocking clients, for callers that do not write `async`: each call drives the world until it is done.
 
     producer = Blocking(world.run, Producer(world.client_env(), world.bootstrap))
     partition, offset = producer.send("flights", "a value")
 
-Time passes in the world only while some call is being waited for.
+Time passes in the world only while a call waits.
 
 Owns: nothing but the client.
 """
@@ -17,14 +17,14 @@ from typing import Any
 
 
 class Blocking:
-    """`client`'s methods and attributes; what is asynchronous there is waited for here, with `run`."""
+    """The methods and attributes of `client`; an asynchronous method blocks here, driven by `run`."""
 
     def __init__(self, run: Callable[[Coroutine[Any, Any, Any]], Any], client: Any) -> None:
         self._run, self._client = run, client
 
     @property
     def unblocked(self) -> Any:
-        """The client itself, for a coroutine that runs inside of the world."""
+        """Return the client itself, for a coroutine that runs inside the world."""
         return self._client
 
     def __getattr__(self, name: str) -> Any:

@@ -4,11 +4,11 @@
     answer = await client.request(1, HeartbeatRequest(...), 4)
 
 Owns: the connections (opened on demand, one for each node and purpose) and the metadata.
-Invariants: I-CLIENT-1 at most one metadata request is under way; who needs fresh metadata meanwhile waits for it.
+Invariants: I-CLIENT-1 at most one metadata request is in flight; callers that need fresh metadata meanwhile wait for it.
             I-CLIENT-2 a node whose connection failed is left alone for a while that grows (reconnect backoff).
 What Kafka does differently: it agrees on versions with ApiVersions first; ours are fixed, the newest that both our
-brokers and Apache's serve, because a simulated cluster is all of one make. Timeouts are shorter than Kafka's (30 s for
-a request), because faults of a simulated world are over by then.
+brokers and Apache's serve, because all brokers of a simulated cluster run the same code. Timeouts are
+shorter than Kafka's (30 s for a request), because faults of a simulated world are over by then.
 Source: org.apache.kafka.clients.NetworkClient, ClusterConnectionStates; KIP-601.
 """
 
@@ -56,12 +56,12 @@ class Client:
     # --- connections --------------------------------------------------------------------------------------------
 
     def ready(self, node: int, purpose: str = "") -> Connection | None:
-        """The open connection to a node, if there is one."""
+        """Return the open connection to a node, None if there is none."""
         found = self._connections.get((node, purpose))
         return found if found and not found.lost else None
 
     async def connection(self, node: int, purpose: str = "") -> Connection:
-        """The connection to a node, opened if need be; raises ConnectionError or TimeoutError."""
+        """Return a connection to a node, opened if there is none; raises ConnectionError or TimeoutError."""
         key = node, purpose
         async with self._opening.setdefault(key, asyncio.Lock()):
             if (found := self.ready(node, purpose)) is not None:
@@ -80,7 +80,7 @@ class Client:
             return opened
 
     def prepare(self, node: int, purpose: str, then: Callable[[bool], None]) -> None:
-        """Have a connection opened, unless somebody is at it; `then` is told whether it worked."""
+        """Have a connection opened, unless one is being opened already; call `then` with whether it worked."""
         if (node, purpose) not in self._preparing:
             self._preparing[node, purpose] = None
             self.env.spawn(self._prepare(node, purpose, then), f"{self.client_id}: connect to {node}")
@@ -112,24 +112,24 @@ class Client:
 
     async def request(self, node: int, message: ApiMessage, version: int, timeout: float | None = None,
                       purpose: str = "") -> Any:
-        """Send to a node and wait for the answer, once; raises ConnectionError or TimeoutError."""
+        """Send to a node once and return the answer; raises ConnectionError or TimeoutError."""
         connection = await self.connection(node, purpose)
         return await connection.request(message, version, timeout or self.request_timeout)
 
     async def ask(self, node: int, message: ApiMessage, version: int, timeout: float | None = None,
                   purpose: str = "") -> Any:
-        """The same for who treats a lost connection as one more error: None when there is no answer."""
+        """Send to a node once and return the answer, None for a lost connection or a timeout."""
         try:
             return await self.request(node, message, version, timeout, purpose)
         except (ConnectionError, TimeoutError):
             return None
 
     async def ask_any(self, message: ApiMessage, version: int, timeout: float | None = None) -> Any:
-        """Ask whichever broker; None when there is no answer."""
+        """Send to any broker and return the answer; None when none came."""
         return await self.ask(self._any_node(), message, version, timeout)
 
     def close(self) -> None:
-        """Close all connections; what is owed on them ends in ConnectionError."""
+        """Close all connections; requests in flight end in ConnectionError."""
         self.closed = True
         for connection in list(self._connections.values()):
             connection.close()
@@ -137,7 +137,7 @@ class Client:
     # --- metadata -----------------------------------------------------------------------------------------------
 
     async def refresh(self) -> None:
-        """Fresh metadata of all topics wanted so far, or none if nobody answered; then the caller tries again."""
+        """Fetch metadata of all topics wanted so far; without an answer nothing changes, and the caller tries again."""
         if self._refresh is None:
             self._refresh = self.env.spawn(self._ask_for_metadata(), f"{self.client_id}: metadata")
         await asyncio.shield(self._refresh)
@@ -154,13 +154,13 @@ class Client:
             self._refresh = None
 
     def _any_node(self) -> int:
-        """Any broker that we are not leaving alone; the addresses of the start when none is left (KIP-899)."""
+        """Return any broker outside its reconnect backoff; one of the bootstrap addresses if there is none (KIP-899)."""
         now = self.env.now()
         good = [n for n in self.metadata.brokers if self._failures.get(n, (0, 0.0))[1] <= now]
         return self.rng.choice(good) if good else BOOTSTRAP
 
     async def topic(self, name: str, timeout: float = 30.0) -> list[int]:
-        """The partitions of a topic, waiting for it to exist; raises KafkaError after `timeout` seconds."""
+        """Return the partitions of a topic, waiting for it to exist; raises KafkaError after `timeout` seconds."""
         self.metadata.wanted.setdefault(name)
         deadline = self.env.now() + timeout
         attempts = 0
@@ -178,13 +178,13 @@ class Client:
         return self.env.now() - self._refreshed_at > self.metadata_max_age
 
     def leader(self, tp: Tp) -> Leader:
-        """Who leads a partition as far as known; node -1 for nobody."""
+        """Return the leader of a partition as far as known; node -1 for none."""
         return self.metadata.leader(tp)
 
     # --- requests to a role, with retries -----------------------------------------------------------------------
 
     async def coordinator(self, kind: int, key: str) -> int:
-        """The node that coordinates a group (GROUP) or a transactional id (TRANSACTION); asks until it is told."""
+        """Return the node that coordinates a group (GROUP) or a transactional id (TRANSACTION), asking until one is named."""
         attempts = 0
         while (kind, key) not in self._coordinators:
             if self.closed:
@@ -202,7 +202,7 @@ class Client:
         return self._coordinators[kind, key]
 
     def known_coordinator(self, kind: int, key: str) -> int | None:
-        """The node that is asked, if nothing has spoken against it."""
+        """Return the coordinator found last, None if it was found wrong or did not answer since."""
         return self._coordinators.get((kind, key))
 
     def forget_coordinator(self, kind: int, key: str) -> None:
@@ -210,7 +210,7 @@ class Client:
 
     async def ask_coordinator(self, kind: int, key: str, message: Callable[[], ApiMessage], version: int,
                               error_of: Callable[[Any], Err], timeout: float | None = None) -> tuple[Err, Any]:
-        """Ask once, wherever the coordinator is now: (error, answer), NETWORK_EXCEPTION and None if none came.
+        """Send once to the present coordinator and return (error, answer); (NETWORK_EXCEPTION, None) without an answer.
 
         A coordinator that proves wrong or does not answer is forgotten, so that the next call looks for it.
         """

@@ -1,12 +1,12 @@
 """One connection of a client to one broker: frames out, frames in, several requests under way at once.
 
 A broker serves the requests of a connection one after another and answers in that order; a client may send the next
-ones before the first is answered. That is what makes a producer fast and its errors interesting: of five batches under
-way the second may be refused while the third is already on the wire.
+ones before the first is answered. This makes a producer fast and its errors interesting: of five batches in flight the
+second may be refused while the third is already on the wire.
 
 Owns: the socket, the answers that are owed on it, and a deadline for each of them.
 Invariants: I-CONNECTION-1 every request ends once: with its answer, with TimeoutError, or with ConnectionError.
-            I-CONNECTION-2 after a timeout the connection is closed: nobody can tell whether the request was carried out.
+            I-CONNECTION-2 after a timeout the connection is closed, for the request may have been carried out or not.
             I-CONNECTION-3 callbacks run in the order of the requests.
 What Kafka does differently: one thread polls the sockets of all connections; here the event loop does.
 Source: org.apache.kafka.clients.NetworkClient, InFlightRequests.
@@ -27,11 +27,11 @@ from minikafka.protocol.errors import ProtocolError
 
 _SIZE = struct.Struct(">i")
 
-Then = Callable[[Any], None]  # is given the answer, or the ConnectionError or TimeoutError that stands for it
+Then = Callable[[Any], None]  # called with the answer, or with the ConnectionError or TimeoutError in its place
 
 
 class Owed(NamedTuple):
-    """An answer that the broker owes us."""
+    """An answer that the broker owes us, with its deadline."""
 
     then: Then
     response: type[ApiMessage]
@@ -51,7 +51,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Requests that wait for their answer."""
+        """The number of requests that wait for their answer."""
         return len(self._owed)
 
     def send(self, message: ApiMessage, version: int, timeout: float, then: Then) -> None:
@@ -62,7 +62,7 @@ class Connection(asyncio.Protocol):
         self.transport.write(encode_request(message, version, self._correlation, self.client_id))
 
     def send_unanswered(self, message: ApiMessage, version: int) -> None:
-        """Send what has no answer: a ProduceRequest with acks=0."""
+        """Send a request that has no answer: a ProduceRequest with acks=0."""
         self._correlation += 1
         self.transport.write(encode_request(message, version, self._correlation, self.client_id))
 

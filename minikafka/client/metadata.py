@@ -1,7 +1,8 @@
-"""What a client knows of the cluster: brokers, topics, and who leads which partition since which epoch.
+"""What a client knows of the cluster: brokers, topics, and the leader of each partition with its epoch.
 
-It is always a little old. Nobody tells a client of a new leader; it learns from an error or a lost connection, asks any
-broker, and may be told something even older by one that is behind. Leader epochs keep it from going back (KIP-320).
+Metadata is always a little old. No broker announces a new leader to clients: a client learns of it from an error or a
+lost connection, asks any broker, and may get an even older answer from one that is behind. Leader epochs keep the
+metadata from going back (KIP-320).
 
 Owns: the cache.
 Invariants: I-METADATA-1 of one topic (by id) the leader epoch known for a partition never falls.
@@ -24,7 +25,7 @@ Tp = tuple[str, int]
 
 
 class Leader(NamedTuple):
-    """Who leads a partition: node -1 for nobody; epoch -1 where unknown."""
+    """The leader of a partition: node -1 for none; epoch -1 where unknown."""
 
     node: int
     epoch: int
@@ -53,7 +54,7 @@ class Metadata:
         self.controller = -1
 
     def question(self, create: bool = False) -> MetadataRequest:
-        """Ask for the topics wanted; of brokers an answer always tells all."""
+        """Return the request for the wanted topics; about brokers an answer always tells all."""
         topics = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in self.wanted]
         return MetadataRequest(topics=topics, allow_auto_topic_creation=create,
                                include_topic_authorized_operations=False)
@@ -83,12 +84,12 @@ class Metadata:
         return topic.partitions.get(tp[1], NOBODY) if topic else NOBODY
 
     def moved(self, tp: Tp, leader: Leader) -> bool:
-        """An error told the new leader (KIP-951); returns whether that was news."""
+        """Take in the new leader that an error names (KIP-951); return whether that was news."""
         if tp[0] not in self.topics or leader.epoch <= self.leader(tp).epoch or leader.node not in self.brokers:
             return False
         self.topics[tp[0]].partitions[tp[1]] = leader
         return True
 
     def partitions(self, topic: str) -> list[int]:
-        """The partitions of a topic in order; none if it is not known."""
+        """Return the partitions of a topic in order; an empty list if the topic is not known."""
         return sorted(self.topics[topic].partitions) if topic in self.topics else []

@@ -1,7 +1,7 @@
 """What a client tells the history of its run: each operation is an `invoke`, later one of `ok`, `fail` or `info`.
 
-`fail` says that it certainly did not happen, `info` that nobody knows. A client that says `fail` too easily makes a
-checker blind, one that says it wrongly makes it cry wolf: where in doubt, `info`.
+`fail` says that the operation certainly did not happen, `info` that this is unknown. A client that says `fail` wrongly
+makes the checker report losses and copies that are none; a client that says `info` too often hides real ones.
 
 Owns: the name under which a client appears (its process).
 Invariants: I-RECORDER-1 every invoke is followed by at most one end.
@@ -19,7 +19,7 @@ from minikafka.protocol.errors import KafkaError
 
 
 class Operation:
-    """One operation that was invoked; the first end counts, later ones say nothing."""
+    """One invoked operation; the first end counts, later ones say nothing."""
 
     def __init__(self, history: History | None, process: str, f: str, fields: dict[str, Any]) -> None:
         self.history = history
@@ -35,7 +35,7 @@ class Operation:
         self._end("info", {"error": str(error), **fields})
 
     def ended(self, error: BaseException) -> None:
-        """By an exception: only a KafkaError other than `Unsure` says that it did not happen."""
+        """End by an exception: only a KafkaError other than `Unsure` says that the operation did not happen."""
         if isinstance(error, KafkaError) and not isinstance(error, Unsure):
             self.fail(error)
         else:
@@ -48,7 +48,7 @@ class Operation:
 
 
 class Recorder:
-    """The history as one client sees it; without a history everything here does nothing."""
+    """The history as one client writes it; without a history all methods do nothing."""
 
     def __init__(self, history: History | None, process: str) -> None:
         self.history, self.process = history, process
@@ -57,11 +57,11 @@ class Recorder:
         return Operation(self.history, self.process, f, fields)
 
     def fact(self, f: str, **fields: Any) -> None:
-        """Something without duration: partitions assigned or revoked, a seek."""
+        """Record an event without duration: partitions assigned or revoked, a seek."""
         if self.history is not None:
             self.history.record(self.process, "ok", f, **fields)
 
 
 def plain(offsets: dict[Tp, int]) -> dict[str, int]:
-    """Offsets as a history writes them: {"topic-0": 12}."""
+    """Return offsets as a history writes them: {"topic-0": 12}."""
     return {f"{topic}-{partition}": offset for (topic, partition), offset in offsets.items()}

@@ -11,7 +11,7 @@ import random
 
 from minikafka.protocol.errors import Err, KafkaError
 
-# The broker asked was not, or not any more, the right one: ask for metadata before trying again.
+# The broker was the wrong one, or is no longer the right one: fetch metadata before the retry.
 STALE_METADATA = frozenset({
     Err.UNKNOWN_TOPIC_OR_PARTITION, Err.LEADER_NOT_AVAILABLE, Err.NOT_LEADER_OR_FOLLOWER, Err.REPLICA_NOT_AVAILABLE,
     Err.NETWORK_EXCEPTION, Err.KAFKA_STORAGE_ERROR, Err.LISTENER_NOT_FOUND, Err.FENCED_LEADER_EPOCH,
@@ -29,7 +29,7 @@ RETRIABLE = STALE_METADATA | WRONG_COORDINATOR | {
     Err.OFFSET_NOT_AVAILABLE, Err.UNSTABLE_OFFSET_COMMIT, Err.THROTTLING_QUOTA_EXCEEDED, Err.CONCURRENT_TRANSACTIONS,
 }  # fmt: skip
 
-# Answers to a write that leave open whether it was, or will yet be, carried out. A leader that loses its office while
+# Answers to a write that leave open whether it was, or will still be, carried out. A leader that is deposed while
 # acks=all waits answers NOT_LEADER_OR_FOLLOWER, and the record may still survive.
 OPEN_OUTCOME = frozenset({
     Err.NETWORK_EXCEPTION, Err.REQUEST_TIMED_OUT, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Err.NOT_LEADER_OR_FOLLOWER,
@@ -38,7 +38,7 @@ OPEN_OUTCOME = frozenset({
 
 
 class Unsure(KafkaError):
-    """Given up without knowing whether it happened: the `info` of a history."""
+    """Given up, and unknown whether it happened: the `info` of a history."""
 
 
 class Backoff:
@@ -48,6 +48,6 @@ class Backoff:
         self.rng, self.first, self.longest = rng, first, longest
 
     def pause(self, attempts: int) -> float:
-        """Seconds to wait after that many failures in a row (1, 2, ...)."""
+        """Return the seconds to wait after that many failures in a row (1, 2, ...)."""
         pause = min(self.first * 2.0 ** min(attempts - 1, 30), self.longest)
         return pause * self.rng.uniform(0.8, 1.2)

@@ -1,11 +1,11 @@
 """The administrator: topics, configs, replicas, leaders, records, groups.
 
 Any broker takes these requests and hands them to the controller. When an answer is lost, the request may have been
-carried out: it is asked again, and what says that it is done already counts as done.
+carried out: it is sent again, and an error that says "done already" then counts as success.
 
-Owns: what is told to the history, facts that excuse what would otherwise be a loss (deleted records and topics, unclean
-elections, compaction, retention); they are told before the request leaves, because it may work without an answer.
-Invariants: I-ADMIN-1 a change is asked for until it is done, refused, or `timeout` seconds are over (`Unsure`).
+Owns: the facts in the history that excuse what would otherwise be a loss (deleted records and topics, unclean
+elections, compaction, retention). A fact is told before its request leaves, because a request may work without an answer.
+Invariants: I-ADMIN-1 a change is requested until it is done, refused, or `timeout` seconds are over (`Unsure`).
 Source: org.apache.kafka.clients.admin.KafkaAdminClient; KIP-455 (reassignment), KIP-460 (elections), KIP-107.
 """
 
@@ -41,7 +41,7 @@ PART_S = 5.0  # seconds that a broker may try to reach the controller, before we
 
 
 class Admin(Views):
-    """One administrator; `timeout` is for each call as a whole, in seconds."""
+    """One admin client; `timeout` is for each call as a whole, in seconds."""
 
     def __init__(self, env: Env, bootstrap: list[tuple[str, int]], *, timeout: float = 30.0, history: Any = None,
                  name: str = "admin") -> None:
@@ -51,7 +51,7 @@ class Admin(Views):
 
     async def _change(self, message: Callable[[], ApiMessage], version: int, error_of: Callable[[Any], Err],
                       done: Err = Err.NONE) -> Any:
-        """Ask until it is done; `done` is the error that says so when it was asked for before."""
+        """Send the request until it is done and return the answer; after a lost answer the error `done` counts as success."""
         attempts, unsure, error = 0, False, Err.REQUEST_TIMED_OUT
         try:
             async with asyncio.timeout(self.timeout):
@@ -75,7 +75,7 @@ class Admin(Views):
     async def create_topic(self, name: str, partitions: int = 1, replicas: int = 3,
                            configs: dict[str, str] | None = None,
                            assignment: dict[int, list[int]] | None = None) -> None:
-        """`assignment` names the replicas of each partition, the preferred leader first."""
+        """Create a topic. `assignment` names the replicas of each partition, the preferred leader first."""
         Topic = CreateTopicsRequest.CreatableTopic
         parts = [Topic.CreatableReplicaAssignment(partition_index=p, broker_ids=brokers)
                  for p, brokers in (assignment or {}).items()]
@@ -88,7 +88,7 @@ class Admin(Views):
                            7, lambda a: Err(a.topics[0].error_code), Err.TOPIC_ALREADY_EXISTS)
 
     async def create_topics(self, topics: dict[str, int], replicas: int = 3) -> None:
-        """Several: {name: number of partitions}."""
+        """Create several topics: {name: number of partitions}."""
         for name, partitions in topics.items():
             await self.create_topic(name, partitions, replicas)
 
@@ -130,7 +130,7 @@ class Admin(Views):
                            Err.NO_REASSIGNMENT_IN_PROGRESS)
 
     async def elect_leader(self, tp: Tp, unclean: bool = False) -> None:
-        """Have the preferred replica lead, or, unclean, any that lives. Raises ELECTION_NOT_NEEDED where one leads."""
+        """Have the preferred replica elected, or, if `unclean`, any living one. Raises ELECTION_NOT_NEEDED where one leads."""
         if unclean:
             self._fact("elect-unclean", topic=tp[0], partition=tp[1])
         topic = ElectLeadersRequest.TopicPartitions(topic=tp[0], partitions=[tp[1]])
@@ -139,7 +139,7 @@ class Admin(Views):
                            2, _election, Err.ELECTION_NOT_NEEDED)
 
     async def elect_leaders(self, tps: list[Tp], unclean: bool = False) -> None:
-        """Several; those that need no election are left alone."""
+        """Have leaders elected for several partitions; those that need no election are left alone."""
         for tp in tps:
             try:
                 await self.elect_leader(tp, unclean)
@@ -148,7 +148,7 @@ class Admin(Views):
                     raise
 
     async def delete_records(self, tp: Tp, before: int) -> int:
-        """Delete what lies before an offset (-1: all below the high watermark); returns where the log begins now."""
+        """Delete the records before an offset (-1: all below the high watermark); return the log's new start offset."""
         await self.client.topic(tp[0], self.timeout)
         self._fact("delete-records", topic=tp[0], partition=tp[1],
                    offset=before if before >= 0 else await self.offset(*tp))
@@ -158,7 +158,7 @@ class Admin(Views):
         return int(part.low_watermark)
 
     async def delete_group(self, group: str) -> None:
-        """Forget a group that has no members."""
+        """Delete a group that has no members."""
         async def ask() -> tuple[Err, Any]:
             return await self.client.ask_coordinator(GROUP, group, lambda: DeleteGroupsRequest(groups_names=[group]),
                                                      2, lambda a: Err(a.results[0].error_code))

@@ -1,7 +1,7 @@
-"""What an administrator looks at: topics, leaders, offsets, configs, groups, transactions, the quorum.
+"""The queries of an admin client: topics, leaders, offsets, configs, groups, transactions, the quorum.
 
-Owns: nothing; questions that any broker, the leader or the coordinator answers. Looking changes nothing, so each question
-is asked again until it is answered, or `timeout` seconds are over.
+Owns: nothing; requests that any broker, the leader or the coordinator answers. A query changes nothing, so each is sent
+again until it is answered, or `timeout` seconds are over.
 Source: org.apache.kafka.clients.admin.KafkaAdminClient.
 """
 
@@ -34,13 +34,13 @@ TOPIC, BROKER = 2, 4  # kinds of resources that have configs
 
 
 class Views:
-    """The half of `Admin` that looks."""
+    """The half of `Admin` that only asks."""
 
     client: Client
     timeout: float
 
     async def _patiently(self, ask: Callable[[], Awaitable[tuple[Err, T]]]) -> T:
-        """Ask until the error is none that a retry may mend; raises KafkaError."""
+        """Call `ask` until it succeeds and return its answer; raises KafkaError for an error that no retry can mend."""
         attempts, error = 0, Err.REQUEST_TIMED_OUT
         try:
             async with asyncio.timeout(self.timeout):
@@ -65,7 +65,7 @@ class Views:
         return await self._patiently(ask)
 
     async def _leader(self, tp: Tp, message: Callable[[], Any], version: int) -> Any:
-        """The one partition of the leader's answer."""
+        """Ask the partition's leader; return the part of its answer about this partition."""
         await self.client.topic(tp[0], self.timeout)
 
         async def ask() -> tuple[Err, Any]:
@@ -78,19 +78,19 @@ class Views:
         return await self._patiently(ask)
 
     async def topics(self) -> dict[str, dict[int, int]]:
-        """Every topic that this client has to do with, with the leaders of its partitions, as known after a question."""
+        """Return {topic: {partition: leader}} of every topic that this client uses, after fresh metadata."""
         await self.client.refresh()
         known = self.client.metadata.topics
         return {name: {p: leader.node for p, leader in topic.partitions.items()} for name, topic in known.items()}
 
     async def leader(self, topic: str, partition: int = 0) -> int:
-        """Who leads a partition, -1 for nobody, as one broker knows it now."""
+        """Return the leader of a partition as one broker knows it now; -1 for none."""
         self.client.metadata.wanted.setdefault(topic)
         await self.client.refresh()
         return self.client.leader((topic, partition)).node
 
     async def offset(self, topic: str, partition: int = 0, where: str = "latest", committed_only: bool = False) -> int:
-        """Where a log begins ("earliest") or ends ("latest": the high watermark, or the last stable offset)."""
+        """Return where a log begins ("earliest") or ends ("latest": the high watermark, or the last stable offset)."""
         Topic = ListOffsetsRequest.ListOffsetsTopic
         tp = topic, partition
 
@@ -103,7 +103,7 @@ class Views:
         return int((await self._leader(tp, question, LIST_VERSION)).offset)
 
     async def describe_configs(self, topic: str) -> dict[str, str | None]:
-        """All configs of a topic with their values."""
+        """Return all configs of a topic with their values."""
         resource = DescribeConfigsRequest.DescribeConfigsResource(
             resource_type=TOPIC, resource_name=topic, configuration_keys=None)
         answer = await self._any(lambda: DescribeConfigsRequest(
@@ -112,21 +112,21 @@ class Views:
         return {config.name: config.value for config in answer.results[0].configs}
 
     async def describe_producers(self, topic: str, partition: int = 0) -> list[Any]:
-        """The producers whose sequences the leader remembers."""
+        """Return the producers whose sequence numbers the leader remembers."""
         Topic = DescribeProducersRequest.TopicRequest
         found = await self._leader((topic, partition), lambda: DescribeProducersRequest(
             topics=[Topic(name=topic, partition_indexes=[partition])]), 0)
         return list(found.active_producers)
 
     async def reassignments(self) -> dict[Tp, tuple[list[int], list[int]]]:
-        """Partitions that are moving: (replicas being added, replicas being removed)."""
+        """Return the partitions that are moving: (replicas being added, replicas being removed)."""
         answer = await self._any(lambda: ListPartitionReassignmentsRequest(
             timeout_ms=int(self.timeout * 1000), topics=None), 0)
         return {(t.name, p.partition_index): (list(p.adding_replicas), list(p.removing_replicas))
                 for t in answer.topics for p in t.partitions}
 
     async def describe_group(self, group: str) -> Any:
-        """Kafka's DescribedGroup: .group_state, .members, ... ("Dead" for one that does not exist)."""
+        """Return Kafka's DescribedGroup: .group_state, .members, ... ("Dead" for a group that does not exist)."""
         async def ask() -> tuple[Err, Any]:
             return await self.client.ask_coordinator(GROUP, group, lambda: DescribeGroupsRequest(
                 groups=[group], include_authorized_operations=False), 5, lambda a: Err(a.groups[0].error_code))
@@ -134,12 +134,12 @@ class Views:
         return (await self._patiently(ask)).groups[0]
 
     async def list_groups(self) -> list[str]:
-        """The groups that one broker coordinates."""
+        """Return the groups that one broker coordinates."""
         answer = await self._any(lambda: ListGroupsRequest(states_filter=[], types_filter=[]), 5)
         return sorted(group.group_id for group in answer.groups)
 
     async def describe_transaction(self, transactional_id: str) -> Any:
-        """Kafka's TransactionState: .transaction_state, .producer_id, .topics, ..."""
+        """Return Kafka's TransactionState: .transaction_state, .producer_id, .topics, ..."""
         async def ask() -> tuple[Err, Any]:
             return await self.client.ask_coordinator(
                 TRANSACTION, transactional_id, lambda: DescribeTransactionsRequest(
@@ -148,13 +148,13 @@ class Views:
         return (await self._patiently(ask)).transaction_states[0]
 
     async def list_transactions(self) -> list[str]:
-        """The transactional ids that one broker coordinates."""
+        """Return the transactional ids that one broker coordinates."""
         answer = await self._any(lambda: ListTransactionsRequest(
             state_filters=[], producer_id_filters=[], duration_filter=-1), 1)
         return sorted(state.transactional_id for state in answer.transaction_states)
 
     async def describe_quorum(self) -> Any:
-        """Kafka's PartitionData of the quorum: .leader_id, .leader_epoch, .high_watermark, .current_voters, ..."""
+        """Return Kafka's PartitionData of the quorum: .leader_id, .leader_epoch, .high_watermark, .current_voters, ..."""
         Topic = DescribeQuorumRequest.TopicData
         question = DescribeQuorumRequest(topics=[
             Topic(topic_name="__cluster_metadata", partitions=[Topic.PartitionData(partition_index=0)])])

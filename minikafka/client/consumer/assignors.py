@@ -1,11 +1,11 @@
-"""Who of a group's members reads which partitions: the leader of the group computes it for all.
+"""Assignors: the leader of a classic group computes which member reads which partitions.
 
     range                of each topic, consecutive partitions, the first members get one more where it does not divide
-    cooperative-sticky   everybody keeps what he has as far as balance allows; a partition that moves is given to nobody
+    cooperative-sticky   members keep their partitions as far as balance allows; a partition that moves stays unassigned
                          until its owner has given it up, which takes a second round (KIP-429)
 
 Owns: nothing; functions of the members' subscriptions.
-Invariants: I-ASSIGN-1 no partition goes to two members; with range, none that anybody subscribes to is left out.
+Invariants: I-ASSIGN-1 no partition goes to two members; with range, none that a member subscribes to is left out.
             I-ASSIGN-2 members differ by one partition at most where all subscribe to the same topics.
 Source: RangeAssignor, AbstractStickyAssignor, CooperativeStickyAssignor; KIP-429, KIP-54.
 """
@@ -25,17 +25,17 @@ VERSION = 3
 
 @dataclass
 class Member:
-    """What one member told of itself when it joined."""
+    """What one member said about itself when it joined."""
 
     id: str
     topics: list[str]
     owned: list[Tp] = field(default_factory=list)
-    generation: int = -1  # in which it got what it owns
+    generation: int = -1  # the generation in which it got the partitions it owns
     instance_id: str | None = None
 
     @property
     def rank(self) -> tuple[bool, str]:
-        """Static members first, and by a name that survives their restart."""
+        """Return a sort key: static members first, by a name that survives their restart."""
         return self.instance_id is None, self.instance_id or self.id
 
 
@@ -43,7 +43,7 @@ Assignment = dict[str, list[Tp]]  # by member id
 
 
 def assign_range(members: list[Member], partitions: dict[str, list[int]]) -> Assignment:
-    """`partitions` has those of every topic that any member subscribes to."""
+    """Return the range assignment; `partitions` holds those of every topic that any member subscribes to."""
     result: Assignment = {member.id: [] for member in members}
     for topic in sorted(partitions):
         takers = sorted((m for m in members if topic in m.topics), key=lambda m: m.rank)
@@ -57,14 +57,14 @@ def assign_range(members: list[Member], partitions: dict[str, list[int]]) -> Ass
 
 
 def assign_cooperative_sticky(members: list[Member], partitions: dict[str, list[int]]) -> Assignment:
-    """The balanced assignment, less what its present owners must give up first."""
+    """Return the balanced assignment, without partitions that their present owners must give up first."""
     owners = _owners(members, partitions)
     target = _balanced(members, partitions, owners)
     return {m: [tp for tp in tps if owners.get(tp, m) == m] for m, tps in target.items()}
 
 
 def _owners(members: list[Member], partitions: dict[str, list[int]]) -> dict[Tp, str]:
-    """Who has which partition; of two that claim one, who got it in the later generation."""
+    """Return the owner of each partition; of two claimants, the one of the later generation."""
     owners: dict[Tp, str] = {}
     for member in sorted(members, key=lambda m: (m.generation, m.id)):
         for tp in member.owned:
@@ -74,7 +74,7 @@ def _owners(members: list[Member], partitions: dict[str, list[int]]) -> dict[Tp,
 
 
 def _balanced(members: list[Member], partitions: dict[str, list[int]], owners: dict[Tp, str]) -> Assignment:
-    """Keep what is owned up to a fair share, give the rest to who has least."""
+    """Return an assignment in which members keep up to a fair share, and the members with the least get the rest."""
     ordered = sorted(members, key=lambda m: m.rank)
     every = [(topic, p) for topic in sorted(partitions) for p in partitions[topic]]
     share, more = divmod(len(every), len(ordered)) if ordered else (0, 0)
@@ -102,7 +102,7 @@ ASSIGNORS: dict[str, Callable[[list[Member], dict[str, list[int]]], Assignment]]
 
 
 def encode_subscription(topics: list[str], owned: list[Tp], generation: int) -> bytes:
-    """What a member tells of itself when it joins."""
+    """Encode what a member says about itself when it joins."""
     named = ConsumerProtocolSubscription.TopicPartition
     parts = [named(topic=topic, partitions=indexes) for topic, indexes in _by_topic(owned).items()]
     return ConsumerProtocolSubscription(version=VERSION, topics=topics, user_data=None, owned_partitions=parts,

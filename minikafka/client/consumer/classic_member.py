@@ -1,15 +1,15 @@
 """Membership in a consumer group, classic protocol: join, sync, heartbeat, leave.
 
-All members ask to join; when everybody has, or had his time, the coordinator counts a new generation and tells one of
-them, the leader, who is there. The leader assigns the partitions, every member asks for its share with SyncGroup. From
-then on heartbeats say that we live, and their answers that it is time to join again.
+All members send JoinGroup; when all have, or their time is up, the coordinator begins a new generation and sends the
+list of members to one of them, the leader. The leader assigns the partitions, every member asks for its share with
+SyncGroup. From then on heartbeats say that the member lives, and their answers when it must join again.
 
 Owns: the member id, the generation, the task that joins and the one that sends heartbeats.
 Invariants: I-MEMBER-1 a member without a valid generation has no partitions: `lost` is said before anything new is.
             I-MEMBER-2 one join at a time; it goes on while the consumer polls, so that a cooperative one reads meanwhile.
             I-MEMBER-3 an answer that belongs to an earlier generation changes nothing.
-            I-MEMBER-4 a transaction's offsets are sent under the generation that was joined last, also by who was since
-              put out of the group: that is what fences it (ConsumerGroupMetadata).
+            I-MEMBER-4 a transaction's offsets are sent under the generation that was joined last, also by a member that
+              was removed since: the old generation is what fences it (ConsumerGroupMetadata).
 Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator, ConsumerCoordinator; KIP-62, KIP-345, KIP-394.
 """
 
@@ -48,14 +48,14 @@ class Membership:
         self.heartbeat_interval, self.max_poll_interval = heartbeat_interval, max_poll_interval
         self.wake = wake
         self.member_id, self.generation = "", NO_GENERATION
-        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last generation, and who we were in it
+        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last generation, and our member id in it
         self.needs_join = True
-        self.lost = False  # the generation ended without us: all partitions are somebody else's
-        self.assigned: list[Tp] | None = None  # the outcome of a join that the consumer has not looked at yet
-        self.error: KafkaError | None = None  # nothing can be done about it
+        self.lost = False  # the generation ended without us: all partitions belong to others
+        self.assigned: list[Tp] | None = None  # the outcome of a join that the consumer has not taken yet
+        self.error: KafkaError | None = None  # no retry can help
         self.left = False
         self.polled_at = self.env.now()
-        self.counts: dict[str, int] | None = None  # of the leader: the partitions that were assigned
+        self.counts: dict[str, int] | None = None  # at the leader: number of partitions of each topic that it assigned
         self._joining: asyncio.Task[None] | None = None
         self._heartbeats: asyncio.Task[None] | None = None
 
@@ -74,7 +74,7 @@ class Membership:
     # --- joining ------------------------------------------------------------------------------------------------
 
     def join(self, owned: list[Tp]) -> None:
-        """Begin to join; `assigned`, `lost` or `error` will tell the outcome."""
+        """Begin to join; later `assigned`, `lost` or `error` holds the outcome."""
         assert self._joining is None
         self.needs_join = False
         self._joining = self.env.spawn(self._join(owned), f"{self.client.client_id}: join {self.group}")
@@ -89,7 +89,7 @@ class Membership:
                 if error in REJOIN:
                     self.forget(error)
                     if owned:
-                        break  # the consumer has to give up what it owns first (I-MEMBER-1)
+                        break  # the consumer must give up its partitions first (I-MEMBER-1)
                 elif error not in RETRIABLE and error not in (Err.MEMBER_ID_REQUIRED, Err.REBALANCE_IN_PROGRESS):
                     self.error = KafkaError(error)
                     break
@@ -116,7 +116,7 @@ class Membership:
         return await self._sync(answer, shares)
 
     async def _assign(self, answer: Any) -> dict[str, list[Tp]]:
-        """We are the leader: compute everybody's share (KIP-814: unless the coordinator still has it)."""
+        """Compute all members' shares, as leader (KIP-814: unless the coordinator still has the assignment)."""
         members = [assignors.decode_subscription(m.member_id, m.group_instance_id, m.metadata) for m in answer.members]
         topics = sorted({topic: None for m in members for topic in m.topics})
         for topic in topics:
@@ -146,7 +146,7 @@ class Membership:
         return error
 
     def forget(self, error: Err) -> None:
-        """The coordinator does not count us any more: begin as a new member, or at least a new generation."""
+        """Begin as a new member, or at least in a new generation: the coordinator does not count this member any more."""
         if error is Err.UNKNOWN_MEMBER_ID:
             self.member_id = ""
         self.lost = self.lost or self.generation != NO_GENERATION
@@ -154,12 +154,12 @@ class Membership:
         self.needs_join = True
 
     def take(self) -> list[Tp] | None:
-        """The partitions of the newest generation, once."""
+        """Return the partitions of the newest generation, once; then None."""
         assigned, self.assigned = self.assigned, None
         return assigned
 
     def check_counts(self) -> None:
-        """The leader watches for topics that have grown, appeared or gone."""
+        """Have the group joined again if a topic has grown, appeared or gone since the leader assigned the partitions."""
         if self.counts is not None and self.stable and any(
                 len(self.client.metadata.partitions(topic)) != count for topic, count in self.counts.items()):
             self.counts = None
@@ -172,7 +172,7 @@ class Membership:
             await self.env.sleep(self.heartbeat_interval)
             if self.left or not self.stable:
                 continue
-            if self.env.now() - self.polled_at > self.max_poll_interval:  # nobody reads here any more (KIP-62)
+            if self.env.now() - self.polled_at > self.max_poll_interval:  # the application has stopped polling (KIP-62)
                 await self._leave()
                 self.forget(Err.UNKNOWN_MEMBER_ID)
                 continue
@@ -191,12 +191,12 @@ class Membership:
         elif error in REJOIN:
             self.forget(error)
         elif error is not Err.NONE and error not in RETRIABLE:
-            self.error = KafkaError(error)  # FENCED_INSTANCE_ID: another member has our name
+            self.error = KafkaError(error)  # FENCED_INSTANCE_ID: another member has our group.instance.id
         if error is not Err.NONE:
             self.wake()
 
     async def close(self, leave: bool = True) -> None:
-        """End; static members stay, so that their next incarnation finds its partitions (KIP-345)."""
+        """Leave the group; static members stay, so that their next incarnation finds its partitions (KIP-345)."""
         was_member = self.generation != NO_GENERATION
         self.left = True
         for task in (self._joining, self._heartbeats):

@@ -1,10 +1,10 @@
-"""A group's offsets: commit them, ask for them.
+"""A group's offsets: commit them, and fetch the committed ones.
 
 Owns: nothing; conversations with the group's coordinator.
 Invariants: I-COMMITS-1 a commit is said to have failed only if no attempt of it may have been carried out (else `Unsure`).
-            I-COMMITS-2 committed offsets are asked for as stable ones: not while a transaction that wrote some is open.
-            I-COMMITS-3 who is no member any more asks for no commit: without a generation nothing would fence it, and an
-              empty group takes what is sent without one (Kafka's CommitFailedException).
+            I-COMMITS-2 committed offsets are fetched as stable ones: not while a transaction that wrote some is open.
+            I-COMMITS-3 a client that is no member any more sends no commit: without a generation it could not be fenced,
+              for an empty group takes commits without one (Kafka's CommitFailedException).
 Source: ConsumerCoordinator.sendOffsetCommitRequest, sendOffsetFetchRequest; KIP-447 (stable offsets).
 """
 
@@ -34,7 +34,7 @@ class Committed(NamedTuple):
 
 
 class Commits:
-    """Of one consumer; `membership` is None for a consumer that assigns its partitions itself."""
+    """The commits of one consumer; `membership` is None for a consumer that assigns its partitions itself."""
 
     def __init__(self, client: Client, group: str, membership: Membership | ConsumerMembership | None,
                  recorder: Recorder) -> None:
@@ -55,7 +55,7 @@ class Commits:
 
     async def _until_done(self, offsets: dict[Tp, Committed], timeout: float, retry: bool) -> None:
         unsure, attempts = False, 0
-        request = self._request(offsets)  # of this moment's generation: a later one must not vouch for it
+        request = self._request(offsets)  # with the present generation: a later one must not vouch for these offsets
         error = Err.REQUEST_TIMED_OUT
         try:
             async with asyncio.timeout(timeout):
@@ -75,7 +75,7 @@ class Commits:
         raise Unsure(error) if unsure else KafkaError(error)
 
     def _refused(self, error: Err, request: OffsetCommitRequest) -> None:
-        """The coordinator does not count us any more, as far as the generation of the request goes."""
+        """Join again, begin anew or fail, as the refusal asks, if it concerns the present generation."""
         member = self.membership
         if member is None or member.generation != request.generation_id_or_member_epoch or member.joining:
             return
@@ -103,7 +103,7 @@ class Commits:
             topics=[Topic(name=name, partitions=parts) for name, parts in topics.items()])
 
     async def fetch(self, tps: list[Tp], timeout: float) -> dict[Tp, Committed]:
-        """The committed offsets; raises KafkaError after `timeout` seconds."""
+        """Return the committed offsets; raises KafkaError after `timeout` seconds."""
         operation = self.recorder.invoke("committed", group=self.group)
         attempts = 0
         try:
@@ -139,7 +139,7 @@ class Commits:
 
 
 def _worst(answer: Any) -> Err:
-    """The error of a commit: one that cannot be retried, before others, before none."""
+    """Return the worst error of a commit: one that cannot be retried before others, others before none."""
     errors = [e for t in answer.topics for p in t.partitions if (e := Err(p.error_code)) is not Err.NONE]
     return next((e for e in errors if e not in RETRIABLE), errors[0] if errors else Err.NONE)
 

@@ -1,12 +1,12 @@
-"""The consumer: `poll` brings records, in the order of the log, from where the consumer is.
+"""The consumer: `poll` returns records in the order of the log, from the consumer's positions on.
 
     consumer = Consumer(env, bootstrap, topics=["flights"], group="lab")     # a member of a group
     consumer = Consumer(env, bootstrap); consumer.assign([("flights", 0)])   # on its own
     for record in await consumer.poll(1.0): ...
     await consumer.commit()
 
-Nothing happens behind the caller's back but fetches, heartbeats and an unfinished join: partitions come and go, and
-offsets are committed automatically, only inside of poll, as in Kafka's classic consumer.
+Between polls only fetches, heartbeats and an unfinished join go on. Partitions come and go, and offsets are committed
+automatically, only inside poll, as in Kafka's classic consumer.
 
 Owns: the parts below it (positions, fetcher, questions, membership, commits) and what is told to the history.
 Invariants: I-CONSUMER-1 what is committed are positions: everything before them was returned by an earlier poll.
@@ -36,7 +36,7 @@ from minikafka.client.recorder import Recorder
 from minikafka.protocol.errors import Err, KafkaError
 
 READ_COMMITTED = "read_committed"
-LOOK = 0.1  # seconds between two looks at what does not wake us by itself
+LOOK = 0.1  # seconds between two checks of what does not wake the poll by itself
 TOPICS_EVERY = 1.0  # seconds between two questions for topics that do not exist yet
 
 
@@ -93,7 +93,7 @@ class Consumer:
         return list(self.positions.of)
 
     def assign(self, tps: list[Tp]) -> None:
-        """Read these partitions, without a group to share them with."""
+        """Read these partitions, outside any group."""
         if self.membership is not None:
             raise ValueError("this consumer's group assigns its partitions")
         for topic, _ in tps:
@@ -120,12 +120,12 @@ class Consumer:
         self.recorder.fact("seek", topic=tp[0], partition=tp[1], offset=offset)
 
     def seek_to(self, tp: Tp, where: str) -> None:
-        """Go on from the "earliest" or "latest" record."""
+        """Go on from the "earliest" or the "latest" record."""
         self._assigned(tp).reset(where)
         self.recorder.fact("seek", topic=tp[0], partition=tp[1], offset=-1)
 
     def position(self, tp: Tp) -> int | None:
-        """The offset of the next record that poll will return; None while it is not known."""
+        """Return the offset of the next record that poll will return; None while it is not known."""
         position = self._assigned(tp)
         return position.offset if position.phase in (Phase.FETCH, Phase.VALIDATE) else None
 
@@ -145,7 +145,7 @@ class Consumer:
     # --- poll ---------------------------------------------------------------------------------------------------
 
     async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> list[Record]:
-        """Records, as soon as there are any, or none after `timeout` seconds. Raises KafkaError for what only the
+        """Return records as soon as there are any, an empty list after `timeout` seconds. Raises KafkaError where only the
         caller can decide: a lost position without a reset policy, a fenced instance, a corrupt batch."""
         deadline = self.env.now() + timeout
         while True:
@@ -176,7 +176,7 @@ class Consumer:
         self.recorder.invoke("poll", isolation=self.isolation, **about).ok(records=told)
 
     def _keep_positions(self) -> None:
-        """Whatever a position needs before it can be fetched from."""
+        """Ask for all that the positions need before they can be fetched from."""
         self.positions.follow_leaders()
         starting = self.positions.waiting(Phase.START, self.env.now())
         if starting and self.group is None:
@@ -189,7 +189,7 @@ class Consumer:
         self.questions.ask()
 
     async def _ask_group(self, turns: dict[Tp, int]) -> None:
-        """Where the group got to (a task)."""
+        """Fetch the group's committed offsets and go to them (a task)."""
         try:
             found = await self.commits.fetch(list(turns), self.client.request_timeout * 2)
         except KafkaError:
@@ -214,7 +214,7 @@ class Consumer:
             self.positions.of[tp].reset(self.reset)
 
     def _lost_track(self, tp: Tp, why: KafkaError, end_offset: int, epoch: int) -> None:
-        """The position is not in the leader's log; if it was truncated, the histories part at `end_offset`."""
+        """Reset or report a position that is not in the leader's log; after a truncation the logs diverge at `end_offset`."""
         if end_offset >= 0 and epoch >= 0 and self.reset != "none":
             self.positions.of[tp].go(end_offset, -1, self.client.leader(tp))
             self.recorder.fact("seek", topic=tp[0], partition=tp[1], offset=end_offset, why="truncation")
@@ -223,7 +223,7 @@ class Consumer:
             self.recorder.fact("seek", topic=tp[0], partition=tp[1], offset=-1, why=str(why))
 
     def _look_for_leaders(self) -> None:
-        """Metadata is old: ask for it, but not more often than every LOOK seconds."""
+        """Ask for fresh metadata, but not more often than every LOOK seconds."""
         if not self._looking and not self.closed:
             self._looking = True
             self.env.spawn(self._refresh(), f"{self.name}: look for leaders")
@@ -280,7 +280,7 @@ class Consumer:
                 self.commit_async()
 
     async def _commit_quietly(self) -> None:
-        """Before the partitions go; if it does not work, their next owner reads some records again."""
+        """Commit before the partitions go; if that fails, their next owner reads some records again."""
         try:
             await self.commit(timeout=self.client.request_timeout)
         except KafkaError:
@@ -289,7 +289,7 @@ class Consumer:
     # --- commits ------------------------------------------------------------------------------------------------
 
     def consumed(self) -> dict[Tp, Committed]:
-        """What `commit` commits: the positions, that is everything that poll has returned."""
+        """Return what `commit` commits: the positions, that is everything that poll has returned."""
         return {tp: Committed(p.offset, p.epoch) for tp, p in self.positions.of.items()
                 if p.phase in (Phase.FETCH, Phase.VALIDATE)}
 
@@ -298,7 +298,7 @@ class Consumer:
         await self.commits.commit(self._offsets(offsets), timeout)
 
     def commit_async(self, offsets: dict[Tp, int] | None = None) -> asyncio.Task[None]:
-        """The same without waiting and without retry; a failure is told to the history only."""
+        """Commit without waiting and without retry; a failure is told to the history only."""
         return self.env.spawn(self._commit_once(self._offsets(offsets)), f"{self.name}: commit")
 
     async def _commit_once(self, offsets: dict[Tp, Committed]) -> None:
@@ -313,7 +313,7 @@ class Consumer:
         return self.consumed() if offsets is None else {tp: Committed(o, -1) for tp, o in offsets.items()}
 
     async def committed(self, tps: list[Tp] | None = None, timeout: float = 10.0) -> dict[Tp, int]:
-        """The group's committed offsets, -1 where there is none."""
+        """Return the group's committed offsets, -1 where there is none."""
         found = await self.commits.fetch(tps or self.assignment, timeout)
         return {tp: committed.offset for tp, committed in found.items()}
 

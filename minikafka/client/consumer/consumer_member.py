@@ -1,14 +1,14 @@
 """Membership in a consumer group, the protocol of KIP-848: one request, the heartbeat.
 
-The member says what it reads and what it has; the coordinator answers with what it shall have. Nobody waits for others:
-what is taken away the member gives up when it has committed, says so with its next heartbeat, and goes on reading the
-rest meanwhile. Its epoch, not a generation of the group, is what vouches for its commits.
+The member sends its subscription and the partitions it owns; the coordinator answers with the partitions it should own.
+No member waits for another: one that loses a partition commits, gives it up, says so with its next heartbeat, and reads
+the rest meanwhile. The member's epoch, not a generation of the group, vouches for its commits.
 
 Owns: the member id, for life; the epoch; the task that sends heartbeats.
-Invariants: I-MEMBER848-1 who is put out says `lost` and sends no heartbeat until the consumer has given everything up.
-            I-MEMBER848-2 what the member says to have is what the consumer has: told anew whenever that has changed.
+Invariants: I-MEMBER848-1 a removed member says `lost` and sends no heartbeat until the consumer has given all partitions up.
+            I-MEMBER848-2 the member reports the partitions that the consumer owns, again after each change.
             I-MEMBER848-3 after a heartbeat without an answer the next one says everything again.
-The rest of the face is Membership's (classic_member.py), so that a Consumer can have either.
+Its methods are those of Membership (classic_member.py), so that a Consumer can use either.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
 """
 
@@ -43,16 +43,16 @@ class ConsumerMembership:
         self.assignor, self.instance_id, self.rebalance_timeout = assignor, instance_id, rebalance_timeout
         self.max_poll_interval, self.wake = max_poll_interval, wake
         self.member_id, self.generation = str(self.env.uuid()), NO_GENERATION  # the epoch
-        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last epoch, and who we were in it
-        self.needs_join = True  # the consumer has to say what it has: `join`
+        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last epoch, and our member id in it
+        self.needs_join = True  # the consumer must report its partitions: `join`
         self.lost = False
-        self.assigned: list[Tp] | None = None  # what the consumer shall have and has not looked at yet
+        self.assigned: list[Tp] | None = None  # what the consumer should own, and has not taken yet
         self.error: KafkaError | None = None
         self.left = False
         self.polled_at = self.env.now()
-        self._owned: list[Tp] = []  # what the consumer has
-        self._told: list[Tp] | None = None  # the same list, once the coordinator knows it
-        self._ids: dict[str, UUID] = {}  # of the topics that we have partitions of
+        self._owned: list[Tp] = []  # the partitions that the consumer owns
+        self._told: list[Tp] | None = None  # the list that the coordinator knows
+        self._ids: dict[str, UUID] = {}  # the ids of the topics whose partitions we own
         self._tells_all = True
         self._now = asyncio.Event()
         self._beats: asyncio.Task[None] | None = None
@@ -62,22 +62,22 @@ class ConsumerMembership:
         return self.generation != NO_GENERATION
 
     def join(self, owned: list[Tp]) -> None:
-        """This is what the consumer has: tell it now. `assigned`, `lost` or `error` will tell what comes of it."""
+        """Report the partitions that the consumer owns now; later `assigned`, `lost` or `error` holds the outcome."""
         self.needs_join, self._owned = False, owned
         self._now.set()
         if self._beats is None:
             self._beats = self.env.spawn(self._beat(), f"{self.client.client_id}: heartbeats")
 
     def take(self) -> list[Tp] | None:
-        """What the consumer shall have from now on, once."""
+        """Return what the consumer should own from now on, once; then None."""
         assigned, self.assigned = self.assigned, None
         return assigned
 
     def check_counts(self) -> None:
-        """The coordinator watches the topics."""
+        """Do nothing: in this protocol the coordinator watches the topics."""
 
     def forget(self, error: Err) -> None:
-        """The coordinator does not count us any more: begin anew, when everything is given up."""
+        """Join as a new member once all partitions are given up: the coordinator does not count this member any more."""
         self.lost = self.lost or self.stable
         self.generation, self.assigned, self._tells_all = NO_GENERATION, None, True
         self.needs_join = True
@@ -88,7 +88,7 @@ class ConsumerMembership:
         attempts = 0
         while not self.left:
             self._now.clear()
-            if self.env.now() - self.polled_at > self.max_poll_interval and self.stable:  # nobody reads here any more
+            if self.env.now() - self.polled_at > self.max_poll_interval and self.stable:  # the application has stopped polling
                 await self._leave()
                 self.forget(Err.UNKNOWN_MEMBER_ID)
             pause = float("inf")
@@ -113,7 +113,7 @@ class ConsumerMembership:
         return request
 
     async def _beaten(self, error: Err, answer: Any, telling: list[Tp], attempts: int) -> float:
-        """Seconds until the next one."""
+        """Take in the answer to a heartbeat; return the seconds until the next one."""
         if error is Err.NONE:
             await self._led_on(answer)
             self._told = telling
@@ -122,7 +122,7 @@ class ConsumerMembership:
         if error in PUT_OUT:
             self.forget(error)
         elif error not in RETRIABLE and error is not Err.UNRELEASED_INSTANCE_ID:
-            self.error = KafkaError(error)  # FENCED_INSTANCE_ID: another member has our name
+            self.error = KafkaError(error)  # FENCED_INSTANCE_ID: another member has our group.instance.id
         self.wake()
         return self.client.backoff.pause(attempts)
 
@@ -135,7 +135,7 @@ class ConsumerMembership:
             self.wake()
 
     async def _named(self, given: list[Any]) -> list[Tp]:
-        """The partitions by name; those of a topic that nobody can name yet are asked for again."""
+        """Return the partitions by topic name; metadata is asked again for topics whose name is not known yet."""
         names = self._names()
         if not {each.topic_id for each in given} <= names.keys():
             await self.client.refresh()
@@ -156,7 +156,7 @@ class ConsumerMembership:
     # --- the end ------------------------------------------------------------------------------------------------
 
     async def close(self, leave: bool = True) -> None:
-        """End; static members say that they will be back."""
+        """Leave the group; static members say that they will be back."""
         was_member, self.left = self.stable, True
         if self._beats is not None:
             self._beats.cancel()

@@ -1,7 +1,7 @@
 """The client's half of a fetch session (KIP-227): name all partitions once, later only what has changed.
 
 Owns: what the broker remembers for us, as far as we know.
-Invariants: I-SESSIONS-1 what the broker remembers and what is remembered here are equal after each answer without error;
+Invariants: I-SESSIONS-1 what the broker remembers and what this client remembers are equal after each answer without error;
               after any error or lost answer a new session begins.
 Source: org.apache.kafka.clients.FetchSessionHandler.
 """
@@ -20,14 +20,14 @@ NEW, LAST_EPOCH = 0, 0x7FFFFFFF
 
 
 class FetchSession:
-    """With one broker."""
+    """The session with one broker."""
 
     def __init__(self) -> None:
         self.id, self.epoch = 0, NEW
         self.known: dict[Key, tuple[int, ...]] = {}
 
     def request(self, wanted: dict[Key, tuple[int, ...]]) -> dict[str, Any]:
-        """The session's fields of a FetchRequest; `wanted` has (leader epoch, offset, last epoch, max bytes)."""
+        """Return the session's fields of a FetchRequest; `wanted` holds (leader epoch, offset, last epoch, max bytes)."""
         new = self.epoch == NEW
         named = wanted if new else {key: w for key, w in wanted.items() if self.known.get(key) != w}
         gone = [] if new else [key for key in self.known if key not in wanted]
@@ -44,14 +44,14 @@ class FetchSession:
                 "forgotten_topics_data": [Forgotten(topic_id=topic, partitions=p) for topic, p in forgotten.items()]}
 
     def answered(self, error: Err, session_id: int) -> None:
-        """The broker has carried out the request, or refused it."""
+        """Take in the answer: the broker has carried out the request, or refused it."""
         if error is not Err.NONE or session_id == 0:
             self.lost()
         else:
             self.id, self.epoch = session_id, 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
     def lost(self) -> None:
-        """Nobody knows what the broker remembers: begin anew."""
+        """Begin a new session: what the broker remembers is unknown."""
         self.id, self.epoch = 0, NEW
         self.known.clear()
 

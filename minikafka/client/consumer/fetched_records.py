@@ -1,7 +1,7 @@
 """From the bytes of a fetch to the records that a consumer may see.
 
-A broker sends batches as they lie in the log: the first may begin before the offset asked for, control batches are among
-them, and so are records of aborted transactions. Of those the answer lists (producer id, first offset); a reader with
+A broker sends batches as they lie in the log: the first may begin before the requested offset, control batches are among
+them, and so are records of aborted transactions. For those the answer lists (producer id, first offset); a consumer with
 read_committed drops each such producer's records from its first offset up to its abort marker.
 
 Owns: nothing; this is a function of the bytes.
@@ -42,7 +42,7 @@ class Chunk(NamedTuple):
 
 def visible(tp: tuple[str, int], data: bytes | memoryview, offset: int, aborted: list[tuple[int, int]] | None
             ) -> Iterator[Chunk]:
-    """The batches of one partition's answer from `offset` on; `aborted` is None for read_uncommitted.
+    """Yield the visible part of each batch from `offset` on; `aborted` is None for read_uncommitted.
 
     Raises KafkaError(CORRUPT_MESSAGE) for a wrong checksum.
     """

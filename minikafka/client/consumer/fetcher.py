@@ -1,4 +1,4 @@
-"""Fetching: for each leader at most one request under way, for all partitions that have nothing left to hand out.
+"""Fetching: for each broker at most one request in flight, for all partitions whose records were handed out.
 
 Owns: what was fetched and not handed out yet, the fetch sessions.
 Invariants: I-FETCHER-1 records are handed out in the order of their offsets, each once, from the position on; what was
@@ -40,7 +40,7 @@ class Fetched:
 
 
 class Fetcher:
-    """Of one consumer; `lost_track` is called where a position is outside of the log, or behind a truncation."""
+    """The fetcher of one consumer; `lost_track` is called for a position outside the log, or behind a truncation."""
 
     def __init__(self, client: Client, positions: Positions, *, committed_only: bool, max_wait: float, max_bytes: int,
                  diverging: bool, rack: str, wake: Callable[[], None], stale: Callable[[], None],
@@ -56,7 +56,7 @@ class Fetcher:
     # --- asking -------------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Send what may be sent now."""
+        """Send the fetches that may be sent now."""
         by_node: dict[int, list[Tp]] = {}
         for tp in self.positions.fetchable(self.client.env.now()):
             if tp not in self.fetched:
@@ -75,7 +75,7 @@ class Fetcher:
             self._gone(node)
 
     def _gone(self, node: int) -> None:
-        """A node does not answer: whoever read from there goes back to the leader, which may be another by now."""
+        """Send the partitions read from a node that does not answer back to their leader, which may be another by now."""
         self.stale()
         for position in self.positions.of.values():
             if position.nearer == node:
@@ -87,7 +87,7 @@ class Fetcher:
                         lambda answer: self._answered(node, asked, answer))
 
     def _question(self, node: int, tps: list[Tp]) -> tuple[FetchRequest, dict[Key, tuple[Tp, int]]]:
-        """The request, and whose answers belong to which turn of which position."""
+        """Return the request, and for each partition the `turn` of the position that its answer belongs to."""
         session = self.sessions.setdefault(node, FetchSession())
         asked = {(self._topic_id(tp), tp[1]): (tp, self.positions.of[tp].turn) for tp in tps}
         wanted = {key: self._want(self.positions.of[tp]) for key, (tp, _) in asked.items()}
@@ -153,7 +153,7 @@ class Fetcher:
     # --- handing out --------------------------------------------------------------------------------------------
 
     def take(self, most: int) -> list[Record]:
-        """Up to `most` records; moves the positions behind them. Raises what no retry can mend."""
+        """Return up to `most` records and move the positions behind them. Raises KafkaError for what no retry can mend."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error

@@ -6,8 +6,7 @@
     FETCH      go on
 
 A position is an offset with the leader epoch of the record before it. If the leader's log for that epoch ends below the
-offset, records that we have read are gone: the log was truncated behind our back, and the place where the two histories
-part is where to go on.
+offset, records that were read are gone: the log was truncated, and reading goes on where the two logs diverge.
 
 Owns: the positions.
 Invariants: I-POSITIONS-1 an answer that was asked for before a seek, or before the partition was taken away, moves no
@@ -35,7 +34,7 @@ class Phase(Enum):
 
 @dataclass(eq=False)
 class Position:
-    """Of one assigned partition. Its turns come from `turns`, for all positions of a consumer the same."""
+    """The position in one assigned partition. `turns` hands out turns, shared by all positions of a consumer."""
 
     turns: Iterator[int]
     phase: Phase = Phase.START
@@ -43,7 +42,7 @@ class Position:
     epoch: int = -1  # leader epoch of the last record before `offset`, -1 if unknown
     leader: Leader = Leader(-1, -1)  # for which the position is valid
     strategy: str = ""  # for RESET: "earliest" or "latest"
-    turn: int = 0  # another, never used before, whenever the position is set from outside
+    turn: int = 0  # a number never used before, changed whenever the position is set from outside
     asking: bool = False  # a question about it is under way
     not_before: float = 0.0  # after a failure
     paused: bool = False
@@ -54,11 +53,11 @@ class Position:
 
     @property
     def source(self) -> int:
-        """Where to fetch: from the nearer follower, or the leader."""
+        """The node to fetch from: the nearer follower, or the leader."""
         return self.nearer if self.nearer >= 0 else self.leader.node
 
     def go(self, offset: int, epoch: int, leader: Leader) -> None:
-        """Go on from here."""
+        """Set the position: go on from this offset."""
         self.turn, self.not_before = next(self.turns), 0.0
         self.offset, self.epoch, self.leader = offset, epoch, leader
         self.phase = Phase.VALIDATE if epoch >= 0 else Phase.FETCH
@@ -69,7 +68,7 @@ class Position:
 
 
 class Positions:
-    """All of one consumer's, in the order in which they were assigned."""
+    """All positions of one consumer, in the order in which their partitions were assigned."""
 
     def __init__(self, metadata: Metadata) -> None:
         self.metadata = metadata
@@ -77,11 +76,11 @@ class Positions:
         self._turns = count()
 
     def assign(self, tps: list[Tp]) -> None:
-        """These and no others; those that stay keep their position."""
+        """Keep exactly these partitions; those that stay keep their position."""
         self.of = {tp: self.of.get(tp) or Position(self._turns) for tp in tps}
 
     def follow_leaders(self) -> None:
-        """A partition has a new leader, as the metadata says: validate before the next fetch (I-POSITIONS-2)."""
+        """Validate before the next fetch where the metadata names a new leader (I-POSITIONS-2)."""
         for tp, position in self.of.items():
             leader = self.metadata.leader(tp)
             if position.phase is Phase.FETCH and leader.node >= 0 and leader != position.leader:
@@ -90,13 +89,13 @@ class Positions:
                 position.leader, position.nearer = leader, -1
 
     def waiting(self, phase: Phase, now: float) -> list[Tp]:
-        """Partitions in a phase about which a question may be asked now."""
+        """Return the partitions in a phase about which a request may be sent now."""
         return [tp for tp, p in self.of.items() if p.phase is phase and not p.asking and p.not_before <= now]
 
     def fetchable(self, now: float) -> list[Tp]:
         return [tp for tp in self.waiting(Phase.FETCH, now) if not self.of[tp].paused]
 
     def same(self, tp: Tp, turn: int) -> Position | None:
-        """The position, if nobody has set it since `turn` (I-POSITIONS-1)."""
+        """Return the position, None if it was set since `turn` (I-POSITIONS-1)."""
         position = self.of.get(tp)
         return position if position is not None and position.turn == turn else None

@@ -1,9 +1,9 @@
-"""What a consumer asks about its positions before it can fetch: where a log begins and ends, and where an epoch ended.
+"""The requests about positions that a consumer sends before it can fetch: where a log begins or ends, and where an epoch ended.
 
-Owns: the questions under way.
-Invariants: I-QUESTIONS-1 one question at a time about each partition; after an error a pause.
-            I-QUESTIONS-2 where an epoch ended says something of a position only while it stands in that epoch: poll may
-              hand out what was fetched before, and move it, while the question is under way.
+Owns: the requests in flight.
+Invariants: I-QUESTIONS-1 one request at a time about each partition; after an error a pause.
+            I-QUESTIONS-2 an answer about the end of an epoch counts only while the position is in that epoch: poll may hand
+              out what was fetched before, and move the position, while the request is in flight.
 Source: org.apache.kafka.clients.consumer.internals.OffsetFetcher, OffsetsForLeaderEpochClient; KIP-320.
 """
 
@@ -27,7 +27,7 @@ CONSUMER = -1  # replica id
 
 
 class Questions:
-    """Of one consumer."""
+    """The questions of one consumer."""
 
     def __init__(self, client: Client, positions: Positions, *, committed_only: bool, wake: Callable[[], None],
                  stale: Callable[[], None], lost_track: Callable[[Tp, KafkaError, int, int], None]) -> None:
@@ -59,7 +59,7 @@ class Questions:
         for tp, part in _partitions(answer, list(asked)).items():
             turn, epoch = asked[tp]
             position = self.positions.same(tp, turn)
-            if position is not None and position.epoch == epoch:  # else poll has handed out what was fetched before
+            if position is not None and position.epoch == epoch:  # otherwise poll has moved it meanwhile (I-QUESTIONS-2)
                 self._answered(tp, position, part)
         self.wake()
 
@@ -106,7 +106,7 @@ def _by_topic(tps: list[Tp], make: Callable[[Tp], Any]) -> dict[str, list[Any]]:
 
 
 def _partitions(answer: Any, tps: list[Tp]) -> dict[Tp, Any]:
-    """The answer by partition; None for those that it does not mention."""
+    """Return the answer by partition; None for those that it does not mention."""
     told: dict[Tp, Any] = dict.fromkeys(tps)
     for topic in answer.topics if answer is not None else ():
         name = topic.name if hasattr(topic, "name") else topic.topic

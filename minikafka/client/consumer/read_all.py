@@ -1,4 +1,4 @@
-"""Reading a whole partition once, from its first record to its end: the last word about what is in it.
+"""Read a whole partition once, from its first record to its end: the last word about what is in it.
 
 Used at the end of a run, when everything is healed; what it finds is told to the history as `final`.
 
@@ -22,7 +22,7 @@ from minikafka.protocol.errors import Err, KafkaError
 async def read_all(env: Env, bootstrap: list[tuple[str, int]], topic: str, partition: int = 0, *,
                    isolation: str = "read_uncommitted", timeout: float = 30.0, history: Any = None,
                    name: str = "final") -> list[Record]:
-    """The records of one partition; raises KafkaError when its end is not reached within `timeout` seconds."""
+    """Return the records of one partition; raises KafkaError when its end is not reached within `timeout` seconds."""
     operation = Recorder(history, name).invoke("final", topic=topic, partition=partition, isolation=isolation)
     consumer = Consumer(env, bootstrap, isolation=isolation, name=f"{name} {topic}-{partition}")
     admin = Admin(env, bootstrap, timeout=timeout, name=f"{name} ends {topic}-{partition}")

@@ -25,14 +25,14 @@ BATCH_BYTES = 16384
 
 
 class Identity(NamedTuple):
-    """What a coordinator gave an idempotent producer to be known by."""
+    """The producer id and epoch that a coordinator gave an idempotent producer."""
 
     id: int
     epoch: int
 
 
 class Entry(NamedTuple):
-    """One record, and who waits for it."""
+    """One record, and the promise that its sender waits for."""
 
     record: tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]  # key, value, headers, timestamp
     promise: asyncio.Future[tuple[int, int]]  # (partition, offset)
@@ -49,10 +49,10 @@ class Batch:
     size: int = 0
     attempts: int = 0
     not_before: float = 0.0  # after a failure: when to try again
-    unsure: bool = False  # some attempt may have been, or may yet be, appended
+    unsure: bool = False  # an attempt may have been appended, or may still be
     identity: Identity | None = None
     sequence: int = -1
-    rewritten: bool = False  # its sequence was given anew, after an epoch was raised
+    rewritten: bool = False  # it got a new sequence after the epoch was raised
     done: bool = False
 
     def add(self, entry: Entry) -> None:
@@ -69,14 +69,14 @@ class Batch:
         return self.sequence + self.count - 1
 
     def encode(self, codec: int, transactional: bool) -> bytes:
-        """The batch as it goes over the wire."""
+        """Return the batch as it goes over the wire."""
         who = self.identity or Identity(-1, -1)
         return build([e.record for e in self.entries], timestamp_ms=self.entries[0].record[3], codec=codec,
                      producer_id=who.id, producer_epoch=who.epoch, base_sequence=self.sequence,
                      transactional=transactional)
 
     def succeed(self, base_offset: int, told: bool = True) -> None:
-        """All records are in the log from `base_offset` on; `told` is False where nobody said so (acks=0)."""
+        """Resolve all promises: the records are in the log from `base_offset` on; `told` is False for acks=0."""
         self.done = True
         for i, entry in enumerate(self.entries):
             offset = base_offset + i if base_offset >= 0 else -1
@@ -85,18 +85,18 @@ class Batch:
                 entry.promise.set_result((self.tp[1], offset))
 
     def fail(self, error: Err, message: str | None = None) -> None:
-        """None of the records is in the log, or nobody knows (`Unsure`)."""
+        """Fail all promises: no record is in the log, or that is unknown (`Unsure`)."""
         self.done = True
         for entry in self.entries:
             why = Unsure(error, message) if self.unsure else KafkaError(error, message)
             entry.operation.ended(why)
             if not entry.promise.done():
                 entry.promise.set_exception(why)
-                entry.promise.exception()  # who does not wait for it need not hear of it
+                entry.promise.exception()  # mark as seen: a caller that does not await it gets no warning
 
 
 class Queue:
-    """One partition's batches."""
+    """The batches of one partition."""
 
     def __init__(self, tp: Tp) -> None:
         self.tp = tp
@@ -105,7 +105,7 @@ class Queue:
 
     @property
     def filling(self) -> Batch | None:
-        """The batch that still takes records."""
+        """The batch that still takes records, None if there is none."""
         last = self.waiting[-1] if self.waiting else None
         return last if last and not last.attempts and last.size < BATCH_BYTES else None
 
@@ -118,7 +118,7 @@ class Queue:
         batch.add(entry)
 
     def again(self, batch: Batch) -> None:
-        """A batch that failed waits again, before everything younger (I-BATCHES-2)."""
+        """Put a failed batch back, before all younger ones (I-BATCHES-2)."""
         place = 0
         if batch.sequence >= 0:
             place = sum(1 for other in self.waiting if 0 <= other.sequence < batch.sequence)
@@ -131,7 +131,7 @@ class Queue:
         return batch
 
     def landed(self, batch: Batch) -> None:
-        """The attempt under way has ended, one way or another."""
+        """Note that the attempt in flight has ended, in any way."""
         if batch in self.in_flight:
             self.in_flight.remove(batch)
 
@@ -140,14 +140,14 @@ class Queue:
         yield from self.waiting
 
     def drop(self, batch: Batch) -> None:
-        """Forget a batch wherever it is."""
+        """Remove a batch, waiting or in flight."""
         self.landed(batch)
         if batch in self.waiting:
             self.waiting.remove(batch)
 
 
 def ready_at(batch: Batch, linger: float, younger: bool) -> float:
-    """When a waiting batch may be sent: at once if it is full, or tried before, or another waits behind it."""
+    """Return when a waiting batch may be sent: at once if it is full, or tried before, or another waits behind it."""
     if batch.attempts:
         return batch.not_before
     return batch.created if younger or batch.size >= BATCH_BYTES else batch.created + linger

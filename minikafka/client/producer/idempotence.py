@@ -4,15 +4,15 @@ Each batch carries (producer id, epoch, sequence of its first record). The leade
 batch among the last five with its old offset, and refuses everything else. So a batch whose answer was lost is sent
 again with the same numbers, and up to five batches of a partition may be under way at once.
 
-The numbers of a batch must never be given to other records while the first may still arrive. When a batch is given up
-after it was sent, there is a hole that nobody can fill: then the epoch is raised and counting begins again at 0.
+The numbers of a batch must never be given to other records while the batch may still arrive. When a batch is given up
+after it was sent, its numbers are a gap that cannot be filled: then the epoch is raised and counting begins again at 0.
 
 Owns: the producer's identity, and the sequences of each partition.
 Invariants: I-IDEMPOTENCE-1 within one epoch a sequence stands for one record of a partition only.
             I-IDEMPOTENCE-2 a batch that is tried again goes before all younger ones, and alone until it is through.
-What Kafka does differently: where the leader misses what was given up just before a batch, or knows nothing of a batch
-that it should know, Kafka renumbers the batch at once; we do so only if no earlier attempt of it can have arrived, or
-still arrive, which would be a duplicate.
+What Kafka does differently: where the leader lacks the batch that was given up just before this one, or knows nothing of
+the producer, Kafka renumbers the batch at once. We do so only if no earlier attempt of the batch can have arrived or
+can still arrive: that would be a duplicate.
 Source: TransactionManager, TxnPartitionMap; KIP-98, KIP-360.
 """
 
@@ -27,11 +27,11 @@ MAX_EPOCH = 0x7FFF
 
 
 class Sequences:
-    """One partition: which number comes next, and which batches are not through yet."""
+    """The numbers of one partition: which sequence comes next, and which batches are not done yet."""
 
     def __init__(self, identity: Identity | None) -> None:
         self.begin(identity)
-        self.outstanding: list[Batch] = []  # sent and not done, by sequence; under way or waiting for another try
+        self.outstanding: list[Batch] = []  # sent and not done, by sequence; in flight or waiting for a retry
         self.unresolved: int | None = None  # a batch was given up; this is the sequence after it
 
     def begin(self, identity: Identity | None) -> None:
@@ -43,7 +43,7 @@ class Sequences:
         self.next += batch.count
 
     def renumber(self, identity: Identity | None) -> None:
-        """A new epoch: what is outstanding is counted again from 0."""
+        """Number the outstanding batches again from 0, in a new epoch."""
         self.begin(identity)
         self.unresolved = None
         for batch in self.outstanding:
@@ -66,23 +66,23 @@ class Idempotence:
         return self.partitions[tp]
 
     def begin(self, identity: Identity) -> None:
-        """A coordinator gave a new identity: all counting begins again."""
+        """Take a new identity from the coordinator: all counting begins again."""
         self.identity = identity
         self.partitions.clear()
         self.to_renumber.clear()
 
     def may_send(self, batch: Batch) -> bool:
-        """Whether the first batch that waits for a partition may go now."""
+        """Return whether the first batch that waits for a partition may go now."""
         if self.identity is None:
             return False
         of = self.of(batch.tp)
-        if batch.sequence >= 0:  # tried before: only the oldest that is not through (I-IDEMPOTENCE-2)
+        if batch.sequence >= 0:  # a retry: only the oldest that is not done (I-IDEMPOTENCE-2)
             return of.outstanding[0] is batch
         stale = of.identity != self.identity and bool(of.outstanding)
         return not stale and of.unresolved is None
 
     def sending(self, batch: Batch) -> None:
-        """A batch is about to be sent: number it, if it is for the first time."""
+        """Number a batch that is about to be sent for the first time."""
         of = self.of(batch.tp)
         if batch.sequence < 0:
             if of.identity != self.identity:
@@ -91,16 +91,16 @@ class Idempotence:
             of.outstanding.append(batch)
 
     def acknowledged(self, batch: Batch, identity: Identity | None) -> None:
-        """The leader has the batch, under the `identity` it was sent with."""
+        """Note that the leader has the batch, sent under `identity`."""
         of = self.of(batch.tp)
         if batch.identity == of.identity:
             of.last_acked = max(of.last_acked, batch.last_sequence)
         self._through(batch)
-        if identity != batch.identity:  # renumbered while under way: what follows must begin at 0 after all
+        if identity != batch.identity:  # renumbered while in flight: what follows must begin at 0 after all
             self.to_renumber.setdefault(batch.tp)
 
     def given_up(self, batch: Batch, refused: bool) -> None:
-        """A batch failed for good: `refused` by the leader, or with an unknown fate."""
+        """Note that a batch failed for good: `refused` by the leader, or with an unknown fate."""
         if batch.sequence < 0:
             return
         self._through(batch)
@@ -118,7 +118,7 @@ class Idempotence:
             of.outstanding.remove(batch)
 
     def may_retry(self, error: Err, batch: Batch, log_start: int) -> bool:
-        """Whether sending the batch once more can help; may ask for a new epoch."""
+        """Return whether sending the batch once more can help; may ask for a new epoch."""
         if error is Err.OUT_OF_ORDER_SEQUENCE_NUMBER:
             return self._after_a_gap(batch)
         if error is Err.UNKNOWN_PRODUCER_ID and not self.transactional:
@@ -128,21 +128,21 @@ class Idempotence:
         return error in RETRIABLE
 
     def _after_a_gap(self, batch: Batch) -> bool:
-        """The leader misses what comes before the batch: one of ours that is tried again, or something it has lost."""
+        """Return whether to retry a batch whose predecessor the leader lacks: one of ours that is retried, or one it lost."""
         of = self.of(batch.tp)
         expected = batch.sequence == of.last_acked + 1
         if of.unresolved is None and (batch.rewritten or not expected):
-            return True  # the one before it failed too, and goes first
+            return True  # the batch before it failed too, and goes first
         if self.transactional or of.unresolved is None and batch.unsure:
-            return False  # a leader that was restarted remembers a producer's last batch only: it may have this one
+            return False  # a restarted leader remembers only a producer's last batch: it may have appended this one
         if of.unresolved is None or batch.sequence == of.unresolved and not batch.unsure:
             self.to_renumber.setdefault(batch.tp)
         return True
 
     def resolve(self) -> bool:
-        """Partitions where a batch was given up and everything else is through: is there a hole? True if so.
+        """Return whether a batch that was given up left a gap, in partitions where all other batches are done.
 
-        No hole is there when a younger batch was acknowledged: then the lost one had been appended before it.
+        There is no gap when a younger batch was acknowledged: then the lost one had been appended before it.
         """
         holes = False
         for tp, of in self.partitions.items():
@@ -154,11 +154,11 @@ class Idempotence:
         return holes
 
     def raise_epoch(self) -> None:
-        """Begin a new epoch if one is needed. No coordinator is asked: ids of idempotent producers are theirs alone."""
+        """Begin a new epoch if one is needed, without a coordinator: no other producer has the id of an idempotent one."""
         if self.transactional or not self.to_renumber or self.identity is None:
             return
         if self.identity.epoch == MAX_EPOCH:
-            self.identity = None  # exhausted: a new id has to be asked for
+            self.identity = None  # epochs are used up: a new id is needed
             return
         self.identity = Identity(self.identity.id, self.identity.epoch + 1)
         for tp in self.to_renumber:

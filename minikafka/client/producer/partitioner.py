@@ -14,7 +14,7 @@ M, R, SEED = 0x5BD1E995, 24, 0x9747B28C
 
 
 def murmur2(data: bytes) -> int:
-    """The 32-bit MurmurHash2 of Kafka's default partitioner, unsigned."""
+    """Return the 32-bit MurmurHash2 of Kafka's default partitioner, unsigned."""
     h = (SEED ^ len(data)) & MASK
     whole = len(data) & ~3
     for i in range(0, whole, 4):
@@ -28,14 +28,14 @@ def murmur2(data: bytes) -> int:
 
 
 class Partitioner:
-    """Of one producer. `filling(p)` tells whether a batch of partition `p` still takes records."""
+    """The partitioner of one producer. `filling(p)` tells whether a batch of partition `p` still takes records."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self._sticky: dict[str, int] = {}
 
     def choose(self, topic: str, key: bytes | None, partitions: list[int], filling: Callable[[int], bool]) -> int:
-        """Without a key: stay with a partition until its batch is full or sent, then go to any."""
+        """Return the partition of a key; without a key, stay with one until its batch is full or sent, then choose any."""
         if key is not None:
             return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
         if topic not in self._sticky or not filling(self._sticky[topic]):

@@ -7,7 +7,7 @@
     await producer.init(); await producer.begin(); await producer.send(...); await producer.commit()
 
 Owns: the parts below it (sender, idempotence, transactions) and what is told to the history: each record is a `send`,
-`fail` if it is certainly not in the log, `info` if nobody knows; with acks=0 nobody ever does.
+`fail` if it is certainly not in the log, `info` if that is unknown, as it always is with acks=0.
 Invariants: I-PRODUCER-1 records of one partition are in the log in the order of their sends, unless a producer without
               idempotence has several requests under way.
 Source: org.apache.kafka.clients.producer.KafkaProducer.
@@ -38,7 +38,7 @@ def as_bytes(data: bytes | str | None) -> bytes | None:
 
 
 def as_text(data: bytes | str | None) -> str | None:
-    """As a history shows it."""
+    """Return a key or value as a history shows it."""
     return data.decode(errors="replace") if isinstance(data, bytes) else data
 
 
@@ -79,16 +79,16 @@ class Producer:
     async def send(self, topic: str, value: bytes | str | None, key: bytes | str | None = None,
                    partition: int | None = None, headers: Headers | None = None,
                    timestamp: int | None = None, source: Source = None) -> tuple[int, int]:
-        """Write one record: (partition, offset). Raises KafkaError, or `Unsure` if it may be in the log all the same.
+        """Write one record and return (partition, offset). Raises KafkaError, or `Unsure` if it may be in the log all the same.
 
-        `source` names, for the history, the record of which a transaction writes a copy.
+        `source` names, for the history, the record that a transaction copies.
         """
         return await (await self.post(topic, value, key, partition, headers, timestamp, source))
 
     async def post(self, topic: str, value: bytes | str | None, key: bytes | str | None = None,
                    partition: int | None = None, headers: Headers | None = None,
                    timestamp: int | None = None, source: Source = None) -> asyncio.Future[tuple[int, int]]:
-        """Hand a record over and return at once with the promise of what `send` returns."""
+        """Hand a record over; return at once with the promise of what `send` returns."""
         if self.sender.closed:
             raise RuntimeError("this producer is closed")
         if self.transactions is not None:
@@ -120,7 +120,7 @@ class Producer:
         return entry.promise
 
     async def flush(self) -> None:
-        """Wait until everything handed over is in the log or has failed."""
+        """Wait until every record handed over is in the log or has failed."""
         await self.sender.flush()
 
     # --- transactions -------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Producer:
         operation.ok()
 
     async def commit(self) -> None:
-        """All or nothing. Raises KafkaError if it is nothing (then abort), `Unsure` if nobody knows (then ask again)."""
+        """Commit. Raises KafkaError if nothing was committed (then abort), `Unsure` if that is unknown (then commit again)."""
         operation = self.recorder.invoke("end", txn=self._txn, producer=self._transactional().id, commit=True)
         await self._end(True, operation)
 
@@ -197,7 +197,7 @@ class Producer:
         await self.flush()
 
     def kill(self) -> None:
-        """End as if the process had died: nothing more is sent, and nobody learns what became of the rest."""
+        """End as if the process had died: nothing more is sent, and the fate of the rest stays unknown."""
         self.sender.closed = True
         self.sender.wake.set()
         self.client.close()

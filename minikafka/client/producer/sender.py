@@ -1,12 +1,12 @@
-"""The producer's engine: takes batches from their queues to the leaders, and deals with what comes back.
+"""The producer's engine: sends batches from their queues to the leaders, and handles the answers.
 
 One loop looks at all queues, sends what may be sent, and sleeps until something happens: a record, an answer, a
 connection, metadata, a deadline. Answers are handled in callbacks, in the order in which they arrive.
 
 Owns: the queues, the fate of every batch.
-Invariants: I-SENDER-1 a batch is tried again until it is through, or refused for good, or `delivery_timeout` is over.
+Invariants: I-SENDER-1 a batch is retried until it is acknowledged, or refused for good, or `delivery_timeout` is over.
             I-SENDER-2 a batch is said to have failed only if no attempt of it may have been appended (else `Unsure`).
-            I-SENDER-3 with max_in_flight=1 a partition's next batch waits for the one under way, wherever it is.
+            I-SENDER-3 with max_in_flight=1 a partition's next batch waits for the one in flight, at whichever leader.
 Source: org.apache.kafka.clients.producer.internals.Sender.
 """
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from minikafka.client.producer.transactions import Transactions
 
 INIT_VERSION = 4
-PURPOSE = "produce"  # a connection of its own: its requests are never behind others
+PURPOSE = "produce"  # a connection of its own: its requests never wait behind others
 REFRESH_EVERY = 0.1  # seconds between two looks for a leader
 IDLE = 1.0
 
 
 @dataclass
 class Settings:
-    """What the user chose; seconds, and Kafka's names with dots for underscores."""
+    """The settings of a producer, by Kafka's names with dots for underscores; times in seconds."""
 
     acks: int = -1
     linger: float = 0.0
@@ -79,7 +79,7 @@ class Sender:
             await self._pause()
 
     def _keep_numbers(self, numbers: Idempotence) -> None:
-        """See to it that batches can be numbered."""
+        """Get an identity or raise the epoch where batches cannot be numbered without."""
         holes = numbers.resolve()
         if self.transactions is not None:
             if holes:
@@ -94,7 +94,7 @@ class Sender:
             self.env.spawn(self._ask_for_identity(numbers), f"{self.client.client_id}: ask for a producer id")
 
     async def _ask_for_identity(self, numbers: Idempotence) -> None:
-        """Any broker gives ids away (KIP-98)."""
+        """Get a producer id from any broker (KIP-98)."""
         attempts = 0
         while numbers.identity is None and not self.closed:
             if attempts:
@@ -183,7 +183,7 @@ class Sender:
             self._refresh()
 
     def _refresh(self) -> None:
-        """Look for leaders, but not more often than every REFRESH_EVERY."""
+        """Ask for fresh metadata, but not more often than every REFRESH_EVERY."""
         if not self._refreshing and not self.closed:
             self._refreshing = True
             self.env.spawn(self._fresh_metadata(), f"{self.client.client_id}: look for leaders")
@@ -198,7 +198,7 @@ class Sender:
     # --- what comes back ----------------------------------------------------------------------------------------
 
     def _answered(self, sent: dict[Tp, tuple[Batch, Identity | None]], answer: Any) -> None:
-        """The answer to one request, or what stands for it."""
+        """Handle the answer to one request, or the error in its place."""
         self.wake.set()
         if isinstance(answer, Exception):
             for batch, _ in sent.values():
@@ -213,7 +213,7 @@ class Sender:
         if error is Err.NONE:
             self._acknowledged(batch, identity, part.base_offset)
         elif error is Err.DUPLICATE_SEQUENCE_NUMBER:
-            self._acknowledged(batch, identity, -1)  # it is in the log, nobody remembers where
+            self._acknowledged(batch, identity, -1)  # it is in the log, at an offset that the leader no longer remembers
         else:
             if part.current_leader is not None:  # KIP-951
                 leader = Leader(part.current_leader.leader_id, part.current_leader.leader_epoch)
@@ -247,7 +247,7 @@ class Sender:
         return error in RETRIABLE if self.numbers is None else self.numbers.may_retry(error, batch, log_start)
 
     def give_up(self, batch: Batch, error: Err, message: str | None, refused: bool) -> None:
-        """A batch will not be tried again; `refused` if the leader said so and no attempt is open."""
+        """Fail a batch that will not be retried; `refused` if the leader said so and no attempt is open."""
         self.queue(batch.tp).drop(batch)
         if self.numbers is not None:
             self.numbers.given_up(batch, refused)
@@ -259,14 +259,14 @@ class Sender:
         return self.env.now() >= batch.created + self.settings.delivery_timeout
 
     def _expire(self) -> None:
-        """Give up what is late. What is under way may still be appended: its fate is open."""
+        """Give up batches whose time is over. One in flight may still be appended: its fate is unknown."""
         for queue in self.queues.values():
             for batch in [batch for batch in queue.all() if self._late(batch)]:
                 batch.unsure = batch.unsure or batch in queue.in_flight
                 self.give_up(batch, Err.REQUEST_TIMED_OUT, "delivery timeout", refused=batch.attempts == 0)
 
     def drop_unsent(self, error: Err, everything: bool = False) -> None:
-        """The transaction will not be committed: what was never sent is not worth sending any more."""
+        """Fail the batches that were never sent: their transaction will not be committed."""
         for queue in self.queues.values():
             for batch in list(queue.all()):
                 if everything or not batch.attempts:
@@ -275,7 +275,7 @@ class Sender:
                     batch.fail(error, "the transaction is aborted")
 
     async def flush(self) -> None:
-        """Wait until every batch that is here now is through or given up."""
+        """Wait until every batch that is here now is done."""
         self.flushing += 1
         self.wake.set()
         promises = [e.promise for queue in self.queues.values() for batch in queue.all() for e in batch.entries]

@@ -1,14 +1,14 @@
 """Transactions as a producer sees them: one id, one coordinator, begin, write, and an end that is all or nothing.
 
     version 1 (KIP-98)    each partition is announced to the coordinator before the first batch goes there, and the
-                          epoch stays: a request that is late cannot be told from one of the next transaction
+                          epoch stays: a late request looks like one of the next transaction
     version 2 (KIP-890)   the leader announces the partition when the first batch comes (Produce 12), and each end of a
-                          transaction raises the epoch (EndTxn 5): what is late is refused
+                          transaction raises the epoch (EndTxn 5): a late request is refused
 
 Owns: the state, the partitions of the transaction, the conversation with the coordinator.
-Invariants: I-TRANSACTOR-1 no end is asked for before every batch of the transaction is through.
+Invariants: I-TRANSACTOR-1 no EndTxn is sent before every batch of the transaction is done.
             I-TRANSACTOR-2 after an error nothing but an abort is possible, after a fatal one nothing at all.
-            I-TRANSACTOR-3 an end that was asked for and not answered is asked for again, never replaced by the other.
+            I-TRANSACTOR-3 a commit or abort without an answer is sent again, never replaced by the other.
 Source: org.apache.kafka.clients.producer.internals.TransactionManager; KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FENCED = frozenset({Err.PRODUCER_FENCED, Err.INVALID_PRODUCER_EPOCH})
 FATAL = FENCED | {Err.INVALID_TXN_STATE, Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Err.UNSUPPORTED_VERSION}
 NOT_CARRIED_OUT = frozenset({Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS})
-SOON = 0.02  # seconds between two questions while the last transaction is still being marked
+SOON = 0.02  # seconds between two requests while the markers of the last transaction are being written
 
 
 class State(Enum):
@@ -65,7 +65,7 @@ class Transactions:
         self.pending: dict[Tp, None] = {}  # to be announced first
         self.started = False  # the coordinator may know of the transaction
         self.bump = False  # ask for a new epoch after the abort (version 1)
-        self.ending: bool | None = None  # the end that was asked for: commit or not
+        self.ending: bool | None = None  # the requested end: commit or not
         self.wake: Callable[[], None] = lambda: None  # the sender's
         self._announcing = False
 
@@ -76,7 +76,7 @@ class Transactions:
         self.state = State.OPEN
 
     def failed(self, error: Err) -> None:
-        """A batch, or a question to the coordinator, failed for good: the transaction can only be aborted."""
+        """Note that a batch or a request to the coordinator failed for good: the transaction can only be aborted."""
         if self.state is State.FATAL:
             return
         self.error = error
@@ -89,16 +89,16 @@ class Transactions:
 
     @property
     def doomed(self) -> bool:
-        """The open transaction can only be aborted."""
+        """Whether the open transaction can only be aborted."""
         return self.state in (State.ABORT_ONLY, State.FATAL)
 
     @property
     def dead(self) -> bool:
-        """Nothing at all is possible any more."""
+        """Whether nothing is possible any more."""
         return self.state is State.FATAL
 
     def check(self) -> None:
-        """Raise what forbids to write."""
+        """Raise the error that forbids to write, if there is one."""
         if self.doomed:
             raise KafkaError(self.error)
         self._require(State.OPEN)
@@ -112,7 +112,7 @@ class Transactions:
     # --- partitions ---------------------------------------------------------------------------------------------
 
     def add(self, tp: Tp) -> None:
-        """A record of the transaction goes to this partition."""
+        """Note that a record of the transaction goes to this partition."""
         if self.version == 2:
             self.partitions.setdefault(tp)
             self.started = True
@@ -120,11 +120,11 @@ class Transactions:
             self.pending.setdefault(tp)
 
     def allows(self, tp: Tp) -> bool:
-        """Whether batches of the partition may be sent; those that were sent before may always be tried again."""
+        """Return whether batches of the partition may be sent; those that were sent before may always be retried."""
         return tp in self.partitions and self.state is not State.FATAL
 
     def look(self) -> None:
-        """Called by the sender at each turn: announce what is pending."""
+        """Announce the pending partitions; the sender calls this at each turn."""
         if self.pending and not self._announcing and self.state in (State.OPEN, State.ENDING):
             self._announcing = True
             self.env.spawn(self._announce(), f"{self.id}: announce partitions")
@@ -163,7 +163,7 @@ class Transactions:
         return self.numbers.identity
 
     async def initialize(self) -> None:
-        """Get a producer id and epoch: fences every older producer of the id and aborts what it left open."""
+        """Get a producer id and epoch: this fences every older producer of the id and aborts what it left open."""
         who = self.numbers.identity if self.bump and self.numbers.identity else Identity(-1, -1)
         request = InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=int(self.timeout * 1000),
                                         producer_id=who.id, producer_epoch=who.epoch)
@@ -172,7 +172,7 @@ class Transactions:
         self._complete()
 
     async def end(self, commit: bool) -> None:
-        """Ask for the end; every batch is through (I-TRANSACTOR-1). Raises `Unsure` when the answer stays away."""
+        """End the transaction once every batch is done (I-TRANSACTOR-1). Raises `Unsure` when no answer comes."""
         if commit and self.ending is not True:
             self.check()
         else:
@@ -226,7 +226,7 @@ class Transactions:
 
     async def _until_done(self, message: Callable[[], ApiMessage], version: int, error_of: Callable[[Any], Err],
                           kind: int = TRANSACTION, key: str | None = None, soon: bool = False) -> Any:
-        """Ask the coordinator until it has done it. Raises KafkaError, or `Unsure` if it may have been done."""
+        """Send to the coordinator until it succeeds. Raises KafkaError, or `Unsure` if it may have been carried out."""
         attempts, unsure = 0, False
         try:
             async with asyncio.timeout(self.max_block):
@@ -254,7 +254,7 @@ def _code(answer: Any) -> Err:
 
 
 def _worst(answer: Any) -> Err:
-    """Of AddPartitionsToTxn: the first error that is not a mere consequence of another."""
+    """Return the first error of AddPartitionsToTxn that is not a mere consequence of another."""
     codes = [Err(p.partition_error_code) for t in answer.results_by_topic_v3_and_below for p in t.results_by_partition]
     errors = [code for code in codes if code is not Err.NONE]
     causes = [code for code in errors if code is not Err.OPERATION_NOT_ATTEMPTED]

@@ -9,8 +9,8 @@ for each broker and a connection inside of the world. The brokers advertise thes
 
 Owns: the thread, the sockets. The world belongs to the thread while the bridge is open; others reach it through `do`.
 Invariants: I-BRIDGE-1 bytes of a connection arrive in order; when either end closes, the other is closed too.
-What is lost: the wall clock and a real client take part, so that the same seed does not give the same run. It is the
-only module of sim/ that knows sockets, threads and time.
+What is lost: the wall clock and a real client take part, so that the same seed does not give the same run. Sockets and
+the real time are known to no other module of sim/.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHUNK = 1 << 16
 
 
 class Bridge:
-    """The world must not be started yet; entering the bridge starts it, leaving it closes it."""
+    """A bridge into a world that is not started yet: entering the bridge starts the world, leaving it closes the world."""
 
     def __init__(self, world: World, speed: float = 1.0) -> None:
         self.world, self.speed = world, speed
@@ -61,11 +61,11 @@ class Bridge:
 
     @property
     def bootstrap(self) -> str:
-        """host:port of every broker."""
+        """The host:port of every broker, joined by commas."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def do(self, call: Callable[[World], T]) -> T:
-        """Call something with the world, between two of its steps; returns what it returns, raises what it raises."""
+        """Call `call` with the world, between two of its steps; return what it returns, raise what it raises."""
         answers: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue()
 
         def carry_out() -> None:
@@ -129,7 +129,7 @@ class Bridge:
 
 
 class _Far(asyncio.Protocol):
-    """One connection: what the simulated broker sends goes to the socket, what the socket has goes to the broker."""
+    """One connection: carries bytes from the simulated broker to the socket, and back."""
 
     def __init__(self, real: socket.socket, selector: selectors.BaseSelector) -> None:
         self.real, self.selector = real, selector
@@ -144,7 +144,7 @@ class _Far(asyncio.Protocol):
             self.close()
 
     def readable(self) -> None:
-        """The client has sent something, or has closed."""
+        """Read what the client has sent, or its close."""
         try:
             data = self.real.recv(CHUNK)
         except BlockingIOError:
@@ -170,7 +170,7 @@ class _Far(asyncio.Protocol):
         self.flush()
 
     def flush(self) -> None:
-        """Send what the socket takes, and come back for the rest."""
+        """Send what the socket takes; the rest goes when the socket is writable again."""
         if self.closed:
             return
         try:
@@ -184,13 +184,13 @@ class _Far(asyncio.Protocol):
         self.selector.modify(self.real, wanted, self.either if self.out else self.readable)
 
     def either(self) -> None:
-        """The socket takes more, or has more."""
+        """Handle a socket that can be written, read, or both."""
         self.flush()
         if not self.closed:
             self.readable()
 
     def pause_writing(self) -> None:
-        """A broker that takes nothing more: the network inside holds what we write."""
+        """Note that the broker takes no more: the simulated network keeps what is written."""
 
     def resume_writing(self) -> None: ...
 

@@ -8,7 +8,7 @@ equal calls, equal outcome, to the last offset and the last millisecond.
         partition, offset = producer.send("flights", "a value")
         c.kill(c.leader("flights", partition))
 
-Owns: the world, and what is said of it in the live cluster's words.
+Owns: the world, and the live cluster's words for it.
 Invariants: I-SIMCLUSTER-1 the public names of the live cluster are all here, with the same arguments and errors.
 What differs: clients are the world's own (`producer`, `consumer`, `admin`), no socket leads in from outside; there
 are no folders and no process ids; a seed instead of chance.
@@ -43,7 +43,7 @@ POLL = 0.05  # virtual seconds between two questions of `wait`, as live
 
 
 class SimCluster(Cluster):
-    """A cluster in a world of its own; `world` is that world, for whoever wants to look or to break more."""
+    """A cluster in a world of its own; `world` is that world, for callers that look at it or break more."""
 
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "sim", controllers: int | None = None,
@@ -57,7 +57,7 @@ class SimCluster(Cluster):
         defaults = BrokerConfig({"node.id": "1"})
         as_live = {name: defaults[name] for name in FEW_PARTITIONS}
         self._closed = False
-        self.turn = threading.RLock()  # whoever drives or breaks the world from a thread of its own holds this
+        self.turn = threading.RLock()  # held by each thread that drives or breaks the world
         self._told = 0  # deaths that were reported
         self._late: list[BaseException] = []  # errors of faults set by `at`
         self._clients = 0
@@ -83,15 +83,15 @@ class SimCluster(Cluster):
     # --- clients ----------------------------------------------------------------------------------------------
 
     def producer(self, **settings: Any) -> Any:
-        """A producer in this world, its calls blocking; settings as `client.Producer` takes them."""
+        """Return a producer in this world, its calls blocking; settings as `client.Producer` takes them."""
         return self._client(Producer, "producer", settings)
 
     def consumer(self, *topics: str, **settings: Any) -> Any:
-        """A consumer in this world, its calls blocking; settings as `client.Consumer` takes them."""
+        """Return a consumer in this world, its calls blocking; settings as `client.Consumer` takes them."""
         return self._client(Consumer, "consumer", {"topics": list(topics), **settings} if topics else settings)
 
     def admin(self, **settings: Any) -> Any:
-        """An admin client in this world, its calls blocking."""
+        """Return an admin client in this world, its calls blocking."""
         return self._client(Admin, "admin", settings)
 
     def _client(self, kind: Callable[..., Any], name: str, settings: dict[str, Any]) -> Any:
@@ -103,7 +103,7 @@ class SimCluster(Cluster):
         return Blocking(self.run, made)
 
     def watch(self, client: Any, name: str | None = None) -> Any:
-        """Have a client made here tell the trace what it sends and reads. Returns the client."""
+        """Have a client made here tell the trace what it sends and reads; return the client."""
         if not isinstance(client, Blocking) or not hasattr(client, "recorder"):
             raise TypeError("watch() in a simulated cluster knows the clients that this cluster made")
         client.recorder.history = Told(self.world, name or client.recorder.process, client.recorder.history)
@@ -153,7 +153,7 @@ class SimCluster(Cluster):
         return SimTrace(self.world)
 
     def pid(self, node: int) -> int:
-        """No process of the machine has this number: node and incarnation."""
+        """Return a number that no process of this machine has: node and incarnation."""
         return 1000 * node + self._host(node).incarnation
 
     def log(self, node: int, lines: int = 20) -> str:
@@ -166,7 +166,7 @@ class SimCluster(Cluster):
         self.world.kill(node)
 
     def powerloss(self, node: int) -> None:
-        """The machine goes dark: unsynced bytes are at risk, and nobody is told."""
+        """Cut the power of a node: unsynced bytes are at risk, and no peer is told."""
         self._host(node)
         self.world.powerloss(node)
 
@@ -263,7 +263,7 @@ class SimCluster(Cluster):
     # --- the end ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """The end of the world. Raises BrokerDied if a broker had died unnoticed."""
+        """End the world. Raises BrokerDied if a broker had died unnoticed."""
         if self._closed:
             return
         deaths = self._deaths()
@@ -284,12 +284,12 @@ class SimCluster(Cluster):
     # --- inside -----------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """After every step: what a client's own code failed with is raised where somebody waits for that client."""
+        """After every step: raise an error of a client's own code where the caller waits for that client."""
         if self.world.loop.errors:
             raise self.world.loop.errors.pop(0)["exception"]
 
     def _check(self) -> None:
-        """Raise for a closed cluster, a death that nobody asked for, an error of a fault set by `at`, of a client."""
+        """Raise for a closed cluster, an unasked death, an error of a fault set by `at`, an error of a client."""
         if self._closed:
             raise ClusterError("this cluster is closed")
         if deaths := self._deaths():
@@ -308,7 +308,7 @@ class SimCluster(Cluster):
 
     @contextmanager
     def _deaths_told(self) -> Iterator[None]:
-        """A death on the way is what has to be said, whatever it led to."""
+        """Raise a death first: it explains whatever other error it led to."""
         try:
             yield
         except (RuntimeError, NotReady):
@@ -326,7 +326,7 @@ class SimCluster(Cluster):
 
 
 class SimTrace(Trace):
-    """The world's events as a trace; looking takes no time."""
+    """The world's events as a trace; reading it takes no virtual time."""
 
     def __init__(self, world: World) -> None:
         super().__init__("")

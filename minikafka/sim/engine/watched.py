@@ -14,7 +14,7 @@ from minikafka.sim.world.world import World
 
 
 class Told(History):
-    """A history that repeats what it hears in the world's trace."""
+    """A history that repeats its events in the world's trace."""
 
     def __init__(self, world: World, name: str, before: History | None) -> None:
         super().__init__(world.now)

@@ -1,9 +1,9 @@
-"""Everything that can befall a simulated cluster, under the names of the live cluster's faults, and some more.
+"""The faults of a simulated cluster, under the names of the live cluster's faults, and some more.
 
-All of them act at once and are told to the trace. `heal` ends those of links, disks and replica fetchers; what ended by
-a kill or a loss of power comes back by `boot`, `restart` or `mend`.
+Every fault acts at once and is told to the trace. `heal` ends faults of links, disks and replica fetchers; a node that
+was killed or lost power comes back by `boot`, `restart` or `mend`.
 
-Owns: nothing but the words; the deeds are those of hosts, links, disks and clocks.
+Owns: only the names and the events; hosts, links, disks and clocks carry the faults out.
 Invariants: I-BREAK-1 chance in a fault comes from a stream of its own, so that one fault more changes no other.
 """
 
@@ -45,19 +45,19 @@ class Breakable:
             self.hosts[node].end()
 
     def powerloss(self, node: int) -> None:
-        """The machine goes dark: what was not synced is lost in part, and nobody is told."""
+        """Cut the power of a node: what was not synced is lost in part, and no peer is told."""
         host = self.hosts[node]
         host.end(silent=True)
         lost = host.disk.powerloss(self.rng(f"powerloss-{node}"))
         self._fault("powerloss", node=node, lost=lost)
 
     def pause(self, node: int) -> None:
-        """SIGSTOP: it keeps its connections and its memory, and does nothing."""
+        """SIGSTOP: the process keeps its connections and its memory, and does nothing."""
         self._fault("pause", node=node)
         self.hosts[node].pause()
 
     def resume(self, node: int) -> None:
-        """SIGCONT: everything that is late comes at once."""
+        """SIGCONT: all that is late comes at once."""
         self._fault("resume", node=node)
         self.hosts[node].resume()
 
@@ -103,11 +103,11 @@ class Breakable:
             host.hold_follower(False, 0.0)
 
     def hold(self, match: Callable[[Message], bool]) -> Hold:
-        """Hold single requests and answers on their way; see hold.py. Released by its own methods, not by `heal`."""
+        """Hold single requests and answers on their way (hold.py). The hold's own methods release them, `heal` does not."""
         return Hold(match, self.net.holds)
 
     def tap(self, look: Callable[[Message], None]) -> Callable[[], None]:
-        """Have every frame shown to `look` as it is sent; returns what ends it."""
+        """Call `look` with every frame as it is sent; return the function that ends this."""
         self.net.taps.append(look)
         return lambda: self.net.taps.remove(look)
 
@@ -139,7 +139,7 @@ class Breakable:
         self.hosts[node].disk.sync_delay = seconds
 
     def flip_bit(self, node: int, path: str | None = None, offset: int | None = None, bit: int | None = None) -> str:
-        """Damage one bit of a file, all of it by chance unless given; returns the path."""
+        """Damage one bit of a file, at a random place unless given; return the path."""
         disk, rng = self.hosts[node].disk, self.rng(f"flip-{node}")
         path = path or rng.choice([p for p in disk.files("/data") if disk.size(p)])
         offset = rng.randrange(disk.size(path)) if offset is None else offset
@@ -150,7 +150,7 @@ class Breakable:
 
     def crash_at_write(self, node: int, nth: int, powerloss: bool = False) -> None:
         """Let the process die right before the nth change it makes to its disk from now on, in the middle of whatever
-        it is doing, or, if it is dead, of its next start; `heal` or a death before that calls it off."""
+        it is doing; a dead one at its next start. `heal` or an earlier death calls this off."""
         host, left = self.hosts[node], nth
 
         def before_change() -> None:
@@ -164,11 +164,11 @@ class Breakable:
         host.disk.on_change = before_change
 
     def jump_clock(self, node: int, seconds: float) -> None:
-        """Move a host's wall clock; what it measures durations with goes on undisturbed."""
+        """Move a host's wall clock; its monotonic clock goes on undisturbed."""
         self._fault("jump_clock", node=node, seconds=seconds)
         self.hosts[node].clock.jump(seconds)
 
     def drift_clock(self, node: int, rate: float) -> None:
-        """Let a host's clocks make `rate` seconds of one."""
+        """Let a host's clocks count `rate` seconds in one."""
         self._fault("drift_clock", node=node, rate=rate)
         self.hosts[node].drift(rate)

@@ -11,7 +11,7 @@ EPOCH_MS = 1_700_000_000_000  # the wall clock of every world starts here
 
 
 class SimClock:
-    """`rate` seconds of this host pass in one of the world."""
+    """The clock of a host on which `rate` seconds pass in one of the world."""
 
     def __init__(self) -> None:
         self.jumped_ms = 0

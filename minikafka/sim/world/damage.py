@@ -1,20 +1,20 @@
-"""Bits that flip on a disk without anybody's doing: where they may, and which logs have such damage.
+"""Bits that flip on a disk by themselves: where a run may flip them, and which logs have such damage.
 
-In a partition's log: in a batch that is committed, in the bytes that its checksum covers or in the checksum itself. What
-lies before it (offset, length, leader epoch, magic) no checksum covers, in Kafka's logs as in ours, so that nobody could
-be asked to notice; and what is not committed yet nobody was promised.
-What must hold then, and does in Apache Kafka: no client is given the batch, for readers look at checksums, not leaders; a
-follower appends nothing of an answer with such a batch, and asks again; recovery after a crash ends the log before it,
-above the recovery point. So a leader's copy is not mended by itself, and who needs that batch from it waits until somebody
-does it (operator.py). Ours asks for more in two places where Apache Kafka does not look: a coordinator does not load such
-a batch, and compaction does not make a new one of it.
+In a partition's log: in a committed batch, in the bytes that its checksum covers or in the checksum itself. The bytes
+before it (offset, length, leader epoch, magic) are covered by no checksum, in Kafka's logs as in ours, so that no reader
+can notice damage there; and a batch that is not committed was promised to no client.
+What must hold then, and does in Apache Kafka: no client is given the batch, for consumers check checksums, leaders do
+not; a follower appends nothing of an answer with such a batch, and asks again; recovery after a crash ends the log before
+it, above the recovery point. So a leader's copy does not mend itself, and a reader that needs that batch waits until an
+operator mends it (operator.py). Our brokers also check in two places where Apache Kafka does not: a coordinator does not
+load such a batch, and compaction does not copy its records into a new one.
 
-In the metadata log, and in the snapshots of it: in the same bytes; in a voter's log only as far as it knows that they
-were on disk, for what lies above is taken for a torn write, as in Kafka. Whoever comes upon the damage ends (I-MLOG-5),
-and a voter does not start again (I-MLOG-6) until an operator has taken the damaged files away.
-In what is derived: anywhere in the two indexes of a segment, of which each entry can be compared with the log; in the
-version and the count of a checkpoint, without which it counts as lost. The numbers below these no checksum covers, in
-Kafka's files as in ours; nor the rows of a transaction index, which only a replay of the log could judge.
+In the metadata log and its snapshots: in the same bytes; in a voter's log only below the offset that it knows to be
+on disk, for damage above is taken for a torn write, as in Kafka. A node that reads the damage ends (I-MLOG-5), and a
+voter does not start again (I-MLOG-6) until an operator has taken the damaged files away.
+In derived files: anywhere in the two indexes of a segment, whose entries can be compared with the log; in the version and
+the count of a checkpoint, without which it counts as lost. The other numbers of a checkpoint and the rows of a
+transaction index are covered by no checksum, in Kafka's files as in ours, and only a replay of the log could judge them.
 
 Owns: nothing; it reads disks. Source: AbstractFetcherThread.processFetchRequest, CompletedFetch, UnifiedLog (append),
 LogSegment.recover, LogLoader.recoverLog, MemoryRecords.filterTo.
@@ -34,7 +34,7 @@ Place = tuple[str, int, int]  # path, first byte, end
 
 
 def places(broker: Any) -> list[Place]:
-    """The stretches in which a bit may flip, one for each committed batch of a running broker."""
+    """Return the ranges in which a bit may flip, one for each committed batch of a running broker."""
     found = []
     for partition in broker.replicas.partitions.values():
         for segment in partition.log.segments if not partition.failed else ():
@@ -45,7 +45,7 @@ def places(broker: Any) -> list[Place]:
 
 
 def metadata_places(disk: SimDisk, broker: Any) -> list[Place]:
-    """The same for the metadata log, and for the snapshots, of a running node."""
+    """Return the same for the metadata log and the snapshots of a running node."""
     quorum = broker.quorum
     if not hasattr(quorum, "raft"):
         return []  # it has only begun
@@ -61,18 +61,18 @@ def metadata_places(disk: SimDisk, broker: Any) -> list[Place]:
 
 
 def metadata_files(disk: SimDisk, folder: str) -> list[str]:
-    """The files of the metadata log and its snapshots."""
+    """Return the paths of the metadata log and its snapshots."""
     return [path for path in disk.files(folder) if path.endswith((".log", SNAPSHOT))]
 
 
 def metadata_damaged(disk: SimDisk, folder: str) -> bool:
-    """Has one of them a batch with a wrong checksum?"""
+    """Return whether one of them has a batch with a wrong checksum."""
     contents = [bytes(disk.names[path].content) for path in metadata_files(disk, folder)]
     return any(not crc_ok(data, at, header) for data in contents for at, header in frames(data))
 
 
 def derived_places(disk: SimDisk, broker: Any) -> list[Place]:
-    """The stretches of indexes and checkpoints in which a bit may flip."""
+    """Return the ranges of indexes and checkpoints in which a bit may flip."""
     logs = [partition.log for partition in broker.replicas.partitions.values() if not partition.failed]
     indexes = [segment.path(suffix) for log in logs for segment in log.segments for suffix in (".index", ".timeindex")]
     folder = broker.replicas.dir.path
@@ -86,7 +86,7 @@ def derived_places(disk: SimDisk, broker: Any) -> list[Place]:
 
 
 def damaged(world: Any, node: int) -> list[tuple[str, int]]:
-    """The partitions of a running broker whose logs have a batch with a wrong checksum."""
+    """Return the partitions of a running broker whose logs have a batch with a wrong checksum."""
     broker = world.broker(node)
     logs = [] if broker is None else [(key, p.log) for key, p in broker.replicas.partitions.items() if not p.failed]
     return [key for key, log in logs if not whole(world.hosts[node].disk, log)]

@@ -5,13 +5,13 @@ kept in order. Every folder has its names likewise; `sync_dir` promises them. `p
 seeded part of the rest: any subset of the pieces (512 bytes or 4 KiB) of the unsynced writes, a first part of each
 folder's unsynced names.
 
-Owns: files, folders, what of them is durable, the faults of this disk.
+Owns: files, folders, which parts of them are durable, the faults of this disk.
 Invariants: I-DISK-1 bytes that pwrite took are there for every later read, until truncated or removed.
             I-DISK-2 after a loss of power a file holds every byte that was there at its last successful fsync and was
               not written over since; a name whose folder was synced is there.
             I-DISK-3 after an fsync that failed, what it should have made durable is lost for good, though reads still
               see it (as Linux does; rule 67).
-What real disks do besides: they write back on their own after a while; a seeded part of the unsynced covers that.
+Real disks also write back on their own after a while; the seeded part of unsynced writes that survives stands for that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SECTORS = (512, 4096)  # bytes that a disk writes as one
 
 
 class Inode:
-    """One file, whatever its names."""
+    """One file, whatever its names are."""
 
     __slots__ = ("content", "durable", "pending")
 
@@ -52,7 +52,7 @@ class Inode:
         self.pending.clear()
 
     def tear(self, rng: Random) -> bool:
-        """What a loss of power leaves; True if any unsynced byte was lost."""
+        """Keep what a loss of power leaves; return True if any unsynced byte was lost."""
         mode = rng.choice(("none", "all", "first", "any"))
         count = rng.randrange(len(self.pending) + 1) if self.pending else 0
         sector = rng.choice(SECTORS)
@@ -141,8 +141,8 @@ class SimDisk:
         self.durable: dict[str, Inode | None] = {"/": None}
         self.pending: dict[str, list[Change]] = {}  # by folder
         self.free: int | None = None  # bytes that still fit, None for all there is
-        self.failures: dict[str, int] = {}  # how many of the next reads, writes, syncs fail
-        self.sync_delay = 0.0  # seconds more for everything that may block
+        self.failures: dict[str, int] = {}  # how many of the next operations of each kind fail
+        self.sync_delay = 0.0  # additional seconds for each operation that may block
         self.on_change: Callable[[], None] | None = None  # called before every change; may raise
 
     def change(self, folder: str, change: Change) -> None:
@@ -159,7 +159,7 @@ class SimDisk:
     # --- faults -----------------------------------------------------------------------------------------------
 
     def before(self, what: str) -> None:
-        """Raise what an operation of that kind ("read", "write", "sync") meets with."""
+        """Raise the error that an operation of that kind ("read", "write", "sync") meets."""
         if self.on_change is not None and what != "read":
             self.on_change()
         if self.failures.get(what):
@@ -167,7 +167,7 @@ class SimDisk:
             raise OSError(errno.EIO, f"the disk failed to {what}")
 
     def room(self, size: int) -> int:
-        """How many of `size` bytes still fit; they count as used."""
+        """Return how many of `size` bytes still fit; they count as used."""
         if self.free is None:
             return size
         taken = min(size, self.free)
@@ -175,7 +175,7 @@ class SimDisk:
         return taken
 
     def powerloss(self, rng: Random) -> list[str]:
-        """Lose what was not synced, or a part of it; returns the files that lost something."""
+        """Lose what was not synced, or a part of it; return the files that lost something."""
         for folder in sorted(self.pending):
             changes = self.pending[folder]
             for change in changes[: rng.randrange(len(changes) + 1)]:
@@ -191,7 +191,7 @@ class SimDisk:
         return lost
 
     def wipe(self, folder: str) -> None:
-        """A new, empty disk in place of what the folder holds."""
+        """Replace what the folder holds by a new, empty disk."""
         for names in (self.names, self.durable):
             for path in [p for p in names if p.startswith(folder + "/")]:
                 del names[path]
@@ -199,7 +199,7 @@ class SimDisk:
             del self.pending[inside]
 
     def flip_bit(self, path: str, offset: int, bit: int) -> None:
-        """Damage that the disk does not notice."""
+        """Damage a bit without the disk noticing."""
         inode = self.names[path]
         assert inode is not None, f"{path} is a folder"
         for content in (inode.content, inode.durable):
@@ -211,7 +211,7 @@ class SimDisk:
         return len(inode.content) if inode is not None else 0
 
     def files(self, folder: str = "/") -> list[str]:
-        """The paths of all files under a folder, sorted."""
+        """Return the paths of all files under a folder, sorted."""
         inside = folder.rstrip("/") + "/"
         return sorted(path for path, inode in self.names.items() if inode is not None and path.startswith(inside))
 
@@ -230,7 +230,7 @@ class Change:
             names[self.path] = self.inode
             return
         inside = self.path + "/"
-        is_file = names.get(self.path) is not None  # nothing lies in it: no need to look through all names
+        is_file = names.get(self.path) is not None  # a file holds no others: no need to look through all names
         for path in [self.path] if is_file else [p for p in names if p == self.path or p.startswith(inside)]:
             inode = names.pop(path)
             if self.what == "move":
@@ -313,4 +313,4 @@ class Mount:
         self.sync_dir(posixpath.dirname(path))
 
     def lock(self, path: str) -> None:
-        """One process at a time uses a disk of this world: nobody can be in the way."""
+        """Return at once: only one process at a time uses a disk of this world."""

@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class SimEnv(Env):
-    """A process's world inside the simulator. `seed` names its streams of chance, `host` its place in the network.
+    """The Env of one simulated process. `seed` names its streams of chance, `host` its place in the network.
 
-    Its trace goes to `events`, until somebody gives it another `trace`.
+    Its trace goes to `events`, until it is given another `trace`.
     """
 
     def __init__(self, loop: ProcessLoop, net: SimNetwork, disk: SimDisk | Mount, seed: str, host: str = "main",

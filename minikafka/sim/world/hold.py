@@ -1,8 +1,8 @@
 """Single requests and answers on their way: seen, held back, let go, dropped.
 
-A hold takes hold of the frames it matches as they are written. Their connection stands still behind them, in that
-direction only, for TCP keeps its order; other connections between the same hosts go on, and that is how a request comes
-to be overtaken. To drop a frame is to break its connection: nothing is lost inside one.
+A hold keeps the frames that it matches when they are written. Their connection stands still behind them, in that
+direction only, for TCP keeps its order; other connections between the same hosts go on, so a held request can be
+overtaken. To drop a frame means to break its connection: nothing is lost inside a connection.
 
 Owns: the frames that are held. Invariants: I-HOLD-1 a hold that ended has kept nothing back that it did not drop.
 """
@@ -45,7 +45,7 @@ class Message:
 
     @property
     def api(self) -> Any:
-        """The class of the request, also if this is its answer; None if nobody knows the key."""
+        """The class of the request, also if this is its answer; None for an unknown key."""
         return REQUESTS.get(self.api_key)
 
     @cached_property
@@ -62,7 +62,7 @@ class Message:
 
 
 class Hold:
-    """Holds every frame for which `match(message)` is true, until released. `frames` are those held now."""
+    """A hold on every frame for which `match(message)` is true, until released; `frames` are those held now."""
 
     def __init__(self, match: Callable[[Message], bool], holds: list[Hold]) -> None:
         self.match, self._holds = match, holds
@@ -76,22 +76,22 @@ class Hold:
         self.frames.append(message)
 
     def stop(self) -> None:
-        """Hold nothing more; what is held stays held."""
+        """Hold no more frames; those that are held stay held."""
         if self in self._holds:
             self._holds.remove(self)
 
     def release(self) -> None:
-        """Hold nothing more and let all go, in the order in which it came."""
+        """Hold no more frames and let all held ones go, in the order in which they came."""
         self.stop()
         while self.frames:
             self.release_one()
 
     def release_one(self) -> None:
-        """Let the first go; the hold stands."""
+        """Let the first held frame go; the hold stands."""
         self.frames.pop(0).transport.undam()
 
     def drop(self) -> None:
-        """Hold nothing more; what is held never arrives, and its connections break."""
+        """Hold no more frames; the held ones never arrive, and their connections break."""
         self.stop()
         while self.frames:
             transport = self.frames.pop(0).transport

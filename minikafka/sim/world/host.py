@@ -2,7 +2,7 @@
 
 Owns: the life of the process. A broker is started as `python -m minikafka.broker` starts it, and ends as it does: by
 `stop`, by a signal, or by an error of its own, which the trace calls a crash.
-Invariants: I-HOST-1 nothing of an earlier incarnation runs, writes, sends or speaks in the trace.
+Invariants: I-HOST-1 no earlier incarnation runs, writes, sends or appears in the trace.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Host:
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """Exceptions that nobody caught, in all incarnations."""
+        """Exceptions that no code caught, in all incarnations."""
         return [error for loop in [*self._past, self.loop] for error in loop.errors]
 
     # --- life -------------------------------------------------------------------------------------------------
 
     def boot(self) -> None:
-        """Start the process; what it takes to be ready happens as time goes on."""
+        """Start the process and return at once; it becomes ready as time goes on."""
         assert self.state is DEAD, f"{self.name} runs already"
         self.incarnation += 1
         self._past.append(self.loop)
@@ -104,7 +104,7 @@ class Host:
         self.on_crash(self)
 
     def end(self, silent: bool = False) -> None:
-        """The process is no more. `silent`: neither is its kernel, so that nobody is told."""
+        """End the process. `silent`: its kernel ends too, so that no peer is told."""
         self.loop.kill()
         self.disk.on_change = None
         self.net.died(self.loop, silent)
@@ -117,7 +117,7 @@ class Host:
         self._owed.clear()
 
     def close(self) -> None:
-        """The end of the world: free what dead incarnations left."""
+        """Free what dead incarnations left, at the end of the world."""
         if self.state is not DEAD:
             self.end()
         for loop in [*self._past, self.loop]:
@@ -126,7 +126,7 @@ class Host:
     # --- from outside -----------------------------------------------------------------------------------------
 
     def call(self, coro: Any, caller: ProcessLoop) -> asyncio.Future[Any]:
-        """Run a coroutine inside this process; its outcome as a future of the caller's process, ConnectionError if the
+        """Run a coroutine inside this process; return its outcome as a future of the caller's process, ConnectionError if the
         process dies before."""
         answer: asyncio.Future[Any] = caller.create_future()
         self._owed[answer] = None
@@ -154,7 +154,7 @@ class Host:
             self.loop.resume()
 
     def hold_follower(self, hold: bool, rate: float) -> None:
-        """Stop the replica fetcher, or let it have `rate` bytes a second (0: no limit); survives a restart."""
+        """Stop the replica fetcher, or limit it to `rate` bytes a second (0: no limit); survives a restart."""
         self._hold, self._rate = hold, rate
         if self.env is not None:
             self.env.hold, self.env.rate = hold, rate
@@ -165,5 +165,5 @@ class Host:
 
 
 def host_name(node: int | str) -> str:
-    """The name by which a host is known in the network; "clients" is all clients'."""
+    """Return the name of a host in the network; "clients" is the host of all clients."""
     return node if isinstance(node, str) else f"broker-{node}"

@@ -1,4 +1,4 @@
-"""The log of each simulated process: what its code says through `logging`, kept apart from everybody else's.
+"""The log of each simulated process: what its code says through `logging`, apart from that of all others.
 
 Owns: the handler of the logger "minikafka". Which process speaks is known by the event loop that runs.
 """
@@ -20,7 +20,7 @@ class _Keep(logging.Handler):
         if isinstance(loop, ProcessLoop):
             loop.lines.append(f"{loop.timeline.clock:.3f} {self.format(record)}")
         elif logging.lastResort is not None and record.levelno >= logging.WARNING and not logging.root.handlers:
-            logging.lastResort.handle(record)  # as if we were not there
+            logging.lastResort.handle(record)  # as `logging` does without a handler
 
 
 _handler = _Keep()
@@ -28,7 +28,7 @@ _handler.setFormatter(OneLine(FORMAT))
 
 
 def keep_log_lines(level: int | None = None) -> None:
-    """From now on each process keeps its last lines; `level` is what is worth one (logging's own rule without it)."""
+    """From now on keep the last log lines of each process; `level` is the lowest that is kept."""
     logger = logging.getLogger("minikafka")
     logger.addHandler(_handler)
     if level is not None:

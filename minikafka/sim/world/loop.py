@@ -1,15 +1,15 @@
 """Virtual time, and one asyncio event loop per simulated process on it.
 
 A real process has an event loop of its own; so it has here. All loops of a world share one `Timeline`: one clock that
-stands still while anything is ready and jumps when nothing is, one seeded order of all that is ready. Whose callback a
-callback is needs no guessing: it is the loop's it was given to. A killed process is a loop whose callbacks are dropped,
-a paused one a loop whose callbacks are put aside until it goes on (then all that is late comes at once).
+stands still while anything is ready and jumps when nothing is, one seeded order of all that is ready. A callback belongs
+to the process whose loop it was given to. A killed process is a loop whose callbacks are dropped, a paused one a loop
+whose callbacks are put aside until it goes on (then all that is late comes at once).
 
 Owns: the ready callbacks, the timers, the clock, the life of processes.
 Invariants: I-SIM-1 time never goes back and moves only when no callback is ready.
             I-SIM-2 a run with nothing ready, no timer and an unfinished goal is a deadlock and says so.
             I-SIM-3 after `kill` no line of a process runs again, not even a `finally`.
-What is missing on purpose: sockets, threads, signals. Whoever needs them is not deterministic.
+Missing on purpose: sockets, threads, signals. Code that needs them is not deterministic.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LINES = 200  # of a process's log are kept
 
 
 class Killed(BaseException):
-    """Unwinds what a process was doing when it was killed by something that it did itself."""
+    """Unwinds the process that killed itself by something it did."""
 
 
 class SimHandle:
-    """What call_soon and call_later return."""
+    """The handle that call_soon and call_later return."""
 
     __slots__ = ("loop", "callback", "args", "context", "_cancelled", "_when")
 
@@ -59,8 +59,8 @@ class SimHandle:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Whoever calls us may be a task of a loop, as a notebook's cell is: put aside meanwhile, for since Python 3.14 a
-    thread has one running task, whatever the loop."""
+    """Put aside the running task of the caller's loop, for a caller that is itself a task (as a notebook's cell is): since
+    Python 3.14 a thread has one running task, whatever the loop."""
     loop = events._get_running_loop()
     task = asyncio.current_task(loop) if loop is not None else None
     if task is not None:
@@ -79,15 +79,15 @@ class Timeline:
     def __init__(self, seed: int | str) -> None:
         self.clock = 0.0  # seconds since the world began
         self.steps = 0  # callbacks run so far
-        self.after_step: list[Callable[[], None]] = []  # called after each callback
+        self.after_step: list[Callable[[], None]] = []  # functions called after each callback
         self.ready: list[SimHandle] = []
         self._timers: list[tuple[float, int, SimHandle]] = []
         self._count = 0
         self._random = random.Random(f"{seed}:loop").random
-        self._current: ProcessLoop | None = None  # whose callback ran last
+        self._current: ProcessLoop | None = None  # the process whose callback ran last
 
     def at(self, when: float, handle: SimHandle) -> None:
-        """Have a callback ready at a time of this clock."""
+        """Make a callback ready at a time of this clock."""
         self._count += 1
         heapq.heappush(self._timers, (when, self._count, handle))
 
@@ -109,7 +109,7 @@ class Timeline:
                 gc.enable()
 
     def step(self) -> None:
-        """Run one callback, of a process that runs."""
+        """Run one callback of a process that runs."""
         ready = self.ready
         if not ready:
             self._advance()
@@ -155,8 +155,8 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def __init__(self, timeline: Timeline, name: str) -> None:
         self.timeline, self.name = timeline, name
         self.state = RUNNING
-        self.parked: list[SimHandle] = []  # what would have run while we were paused
-        self.errors: list[dict[str, Any]] = []  # exceptions that nobody caught
+        self.parked: list[SimHandle] = []  # callbacks that became ready while the process was paused
+        self.errors: list[dict[str, Any]] = []  # exceptions that no code caught
         self.lines: deque[str] = deque(maxlen=LINES)  # the end of the process's log
         self._buried: list[asyncio.Task[Any]] = []
         self._rate, self._since, self._shift = 1.0, 0.0, 0.0  # see drift()
@@ -164,7 +164,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     # --- the life of a process --------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """No callback runs any more. The tasks are kept as they stand: freed, their `finally` blocks would run."""
+        """Run no callback any more. The tasks are kept as they stand: freed, their `finally` blocks would run."""
         self.state = DEAD
         self.parked.clear()
         self._buried = list(asyncio.all_tasks(self))
@@ -178,7 +178,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.parked.clear()
 
     def forget(self) -> None:
-        """At the end of the world: free a dead process's tasks; what their `finally` blocks do meets a dead loop."""
+        """Free a dead process's tasks at the end of the world; what their `finally` blocks do meets a dead loop."""
         for task in self._buried:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             try:
@@ -189,7 +189,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Run a block of code as this process would."""
+        """Run a block of code as this process."""
         before = events._get_running_loop()
         events._set_running_loop(self)
         try:
@@ -200,12 +200,12 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     # --- time -------------------------------------------------------------------------------------------------
 
     def time(self) -> float:
-        """This process's monotonic clock."""
+        """Return this process's monotonic clock."""
         clock = self.timeline.clock
         return clock if self._rate == 1.0 and not self._shift else self._shift + (clock - self._since) * self._rate
 
     def drift(self, rate: float) -> None:
-        """From now on this process's clock makes `rate` seconds of one, without a jump. Timers that are set stay."""
+        """From now on let this process's clock count `rate` seconds in one, without a jump. Timers that are set stay."""
         now = self.time()
         self._rate, self._since, self._shift = rate, self.timeline.clock, now
 
@@ -251,7 +251,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
 
 def _put_away(coro: Any) -> None:
-    """Close a coroutine, and those it was given to await and never came to."""
+    """Close a coroutine, and the coroutines it awaits that never started."""
     if inspect.getcoroutinestate(coro) == inspect.CORO_CREATED:
         for given in [v for v in coro.cr_frame.f_locals.values() if inspect.iscoroutine(v)]:
             given.close()
@@ -265,7 +265,7 @@ class SimLoop(ProcessLoop):
         super().__init__(Timeline(seed), "main")
 
     def run(self, goal: Coroutine[Any, Any, T]) -> T:
-        """Run until `goal` is done; raises what it raises, or RuntimeError on a deadlock."""
+        """Run until `goal` is done; return its result, raise what it raises, or RuntimeError on a deadlock."""
         task = self.create_task(goal)
         self.timeline.run_until(task.done)
         return task.result()

@@ -1,10 +1,10 @@
-"""A network in memory: hosts, the links between them, who listens where. Connections carry the same frames as live.
+"""A network in memory: hosts, the links between them, listeners. Connections carry the same frames as live ones.
 
 A link is one direction between two hosts. It delays, it has a bandwidth, and it can be cut: what is sent meanwhile
 waits (TCP tries again), in order, and flows when the cut heals. The ends of connections are in transport.py.
 
-Owns: who listens where, every connection, every link.
-Invariants: I-NET-4 nothing is lost inside a connection; what loses bytes ends the connection.
+Owns: the listeners, every connection, every link.
+Invariants: I-NET-4 nothing is lost inside a connection; a fault that loses bytes ends the connection.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Link:
         self.busy_until = 0.0
 
     def delay(self, size: int) -> float:
-        """Seconds until `size` bytes that leave now are there."""
+        """Return the seconds until `size` bytes that leave now have arrived."""
         low, high = self.latency or self.net.latency
         wait = low + (high - low) * self.net.random()
         if not self.bandwidth:
@@ -42,7 +42,7 @@ class Link:
 
 
 class SimNetwork:
-    """All hosts of one world. Hosts have names; those who give none are one host, "main"."""
+    """All hosts of one world. Hosts have names; all that give none are one host, "main"."""
 
     def __init__(self, loop: ProcessLoop, rng: Random, latency: tuple[float, float] = (0.0002, 0.002)) -> None:
         self.loop, self.rng, self.latency = loop, rng, latency
@@ -67,13 +67,13 @@ class SimNetwork:
 
     def listen(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], *, name: str = "main",
                loop: ProcessLoop | None = None) -> Callable[[], None]:
-        """Accept connections to host:port; returns the function that stops it."""
+        """Accept connections to host:port; return the function that stops this."""
         self.listening[host, port] = name, loop or self.loop, factory
         return lambda: self.listening.pop((host, port), None) and None
 
     async def connect(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], *, name: str = "main",
                       loop: ProcessLoop | None = None) -> asyncio.Protocol:
-        """A connection to host:port; raises ConnectionRefusedError, or TimeoutError if nobody answers."""
+        """Connect to host:port; raises ConnectionRefusedError, or TimeoutError if no host answers."""
         loop = loop or self.loop
         target = self._host_of(host, port)
         await self._reach(loop, name, target)
@@ -90,12 +90,12 @@ class SimNetwork:
         return near.protocol
 
     def _host_of(self, host: str, port: int) -> str:
-        """The name of the host with that address, also while nobody listens there."""
+        """Return the name of the host with that address, also while no process listens there."""
         found = self.listening.get((host, port))
         return found[0] if found else host
 
     async def _reach(self, loop: ProcessLoop, source: str, target: str) -> None:
-        """Return when a SYN and its answer got through."""
+        """Return when a SYN and its answer got through; raises TimeoutError after all tries."""
         for pause in CONNECT_TRIES:
             there, back = self.link(source, target), self.link(target, source)
             if not (there.cut or back.cut or target in self.dark):
@@ -106,7 +106,7 @@ class SimNetwork:
     # --- faults -----------------------------------------------------------------------------------------------
 
     def heal(self, source: str, target: str) -> None:
-        """End a cut and all slowness of one link: what waited flows on."""
+        """End a cut and all slowness of one link: bytes that waited flow on."""
         link = self.link(source, target)
         link.cut, link.latency, link.bandwidth = False, None, 0.0
         for transport in list(self.transports):
@@ -114,14 +114,14 @@ class SimNetwork:
                 transport.flow()
 
     def reset(self, one: str, other: str) -> None:
-        """Break every connection between two hosts, whatever is under way in it is lost."""
+        """Break every connection between two hosts; bytes in flight are lost."""
         for transport in list(self.transports):
             if transport.host == one and transport.other.host == other:
                 transport.broken()
                 transport.other.broken()
 
     def died(self, loop: ProcessLoop, silent: bool = False) -> None:
-        """A process is gone. Its kernel ends its connections; without power (`silent`) nobody tells anybody."""
+        """End the connections of a dead process. Without power (`silent`) no peer is told."""
         for address in [a for a, (_, owner, _) in self.listening.items() if owner is loop]:
             del self.listening[address]
         for transport in [t for t in self.transports if t.loop is loop]:

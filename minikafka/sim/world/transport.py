@@ -1,7 +1,7 @@
 """One end of a simulated connection: a transport for our protocol, and the queue of what the other end sent.
 
-What is written passes the holds (hold.py), is cut into pieces, travels over the link, waits at the other host's door
-while the link is cut, is taken in by its kernel, and handed to its process when that runs and wants to read.
+Written bytes pass the holds (hold.py), are cut into pieces, travel over the link, wait before the other host while the
+link is cut, are taken in by its kernel, and handed to its process when that runs and wants to read.
 
 Owns: the bytes of one direction on their way. Invariants
   I-NET-1  bytes of one direction arrive in order; how they are cut into pieces is up to the seed.
@@ -28,7 +28,7 @@ Piece = bytes | str  # bytes, or how the sender ends
 
 
 class SimTransport:
-    """One end of a connection, as asyncio's transports are to a protocol; and the queue of what comes in there."""
+    """One end of a connection, a transport as asyncio's are; and the queue of what the other end sent."""
 
     other: SimTransport
     protocol: Any = None
@@ -38,23 +38,23 @@ class SimTransport:
         self.net, self.loop, self.host = net, loop, host
         self.closing = False
         self.arrives = 0.0  # when the last piece sent to us arrives; later pieces not before it
-        self.stuck: list[Piece] = []  # what arrived while the link was cut
-        self.inbox: list[Piece] = []  # what our kernel has and our protocol has not
+        self.stuck: list[Piece] = []  # pieces that arrived while the link was cut
+        self.inbox: list[Piece] = []  # pieces that our kernel has and our protocol has not
         self.reading, self.awake = True, False
         self.under_way = 0  # bytes written here that the other end has not taken
         self.paused = False
-        self.caller = False  # it opened the connection, so that what it sends are requests
-        self.asked: dict[int, tuple[int, int]] = {}  # correlation id -> api key and version of what it asked
-        self.dam: list[Piece] | None = None  # what was written since a frame of ours was held
+        self.caller = False  # this end opened the connection, so that it sends requests
+        self.asked: dict[int, tuple[int, int]] = {}  # correlation id -> api key and version of its request
+        self.dam: list[Piece] | None = None  # what was written since a frame of ours was held, that frame first
 
     def join(self, other: SimTransport) -> None:
-        """Make two ends a connection."""
+        """Make this end and the other one a connection."""
         for end, far in ((self, other), (other, self)):
             end.other, end.incoming = far, self.net.link(far.host, end.host)
             self.net.transports[end] = None
 
     def arrive_later(self, accept: Callable[[], asyncio.Protocol]) -> None:
-        """The listener's process takes the connection when it gets to it; bytes wait until then."""
+        """Accept in the listener's process when that gets to it; bytes wait until then."""
         self.reading = False
 
         def accepted() -> None:
@@ -87,7 +87,7 @@ class SimTransport:
                 self.other.send(piece)
 
     def _held(self, data: bytes) -> bool:
-        """Note which request a frame is, or which it answers; whether somebody holds it."""
+        """Note which request a frame is, or which it answers; return whether a hold keeps it."""
         message = read_frame(self, data, watched=bool(self.net.taps or self.net.holds))
         if message is None:
             return False
@@ -101,7 +101,7 @@ class SimTransport:
         return False
 
     def undam(self) -> None:
-        """Let go what was held; frames behind it may meet holds of their own."""
+        """Let the held frame go; frames behind it may meet holds of their own."""
         first, *behind = self.dam or [b""]
         self.dam = None
         for piece in [first] if isinstance(first, str) else self._pieces(first):
@@ -110,7 +110,7 @@ class SimTransport:
             self.pass_on(data)
 
     def _pieces(self, data: bytes) -> list[bytes]:
-        """I-NET-1: a receiver must not count on the pieces."""
+        """Cut a write into pieces by chance: a receiver must not count on them (I-NET-1)."""
         random = self.net.random
         if len(data) == 1 or random() >= self.net.chunking:
             return [data]
@@ -121,7 +121,7 @@ class SimTransport:
         return self.under_way
 
     def close(self) -> None:
-        """What was written still arrives."""
+        """Close after what was written has been sent."""
         if not self.closing:
             self._leave(None)
             self.pass_on(FIN)
@@ -142,7 +142,7 @@ class SimTransport:
             self.protocol.connection_lost(why)
 
     def broken(self) -> None:
-        """The connection is reset."""
+        """Reset the connection at this end."""
         if not self.closing:
             self._leave(ConnectionResetError("connection reset by peer"))
 
@@ -154,7 +154,7 @@ class SimTransport:
         self._wake()
 
     def read_some(self, size: int) -> bool:
-        """While reading is paused: hand the protocol at most `size` bytes; False if nothing has arrived."""
+        """Hand the protocol at most `size` bytes while reading is paused; return False if nothing has arrived."""
         if not self.inbox or self.closing:
             return False
         piece = self.inbox.pop(0)
@@ -173,27 +173,27 @@ class SimTransport:
     # --- what comes in ----------------------------------------------------------------------------------------
 
     def send(self, piece: Piece) -> None:
-        """The other end sends us a piece."""
+        """Send a piece to this end, from the other one."""
         size = 60 if isinstance(piece, str) else len(piece)
         timeline = self.net.timeline
         self.arrives = max(self.arrives + 1e-9, timeline.clock + self.incoming.delay(size))
         timeline.at(self.arrives, SimHandle(self.net.loop, self._arrive, (piece,), None))
 
     def _arrive(self, piece: Piece) -> None:
-        """At our host's door: nothing passes a cut, and nothing overtakes what waits there."""
+        """Stop a piece that meets a cut, or that would overtake a stopped one; hand any other to the kernel."""
         if self.stuck or self.incoming.cut:
             self.stuck.append(piece)
         else:
             self._enter(piece)
 
     def flow(self) -> None:
-        """The link is whole again."""
+        """Hand on the stopped pieces: the link is whole again."""
         stuck, self.stuck = self.stuck, []
         for piece in stuck:
             self._enter(piece)
 
     def _enter(self, piece: Piece) -> None:
-        """In our kernel, which answers for a process that is gone; else the process gets it."""
+        """Take a piece into our kernel, which answers in place of a process that is gone."""
         if self.host in self.net.dark:
             return
         if not self.closing:
@@ -208,7 +208,7 @@ class SimTransport:
             self.loop.call_soon(self._receive)
 
     def _receive(self) -> None:
-        """In our process: everything there is, unless the protocol has enough."""
+        """Hand the protocol all pieces, unless it stops reading."""
         self.awake = False
         while self.inbox and self.reading and not self.closing:
             self._take(self.inbox.pop(0))
@@ -225,7 +225,7 @@ class SimTransport:
             self.protocol.data_received(piece)
 
     def taken(self, size: int) -> None:
-        """The other end has read `size` bytes."""
+        """Note that the other end has read `size` bytes."""
         self.under_way -= size
         if self.paused and self.under_way <= LOW_WATER and self.loop.state is not DEAD:
             self.paused = False

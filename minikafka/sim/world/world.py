@@ -4,7 +4,7 @@
     world.run(story(world))         # async def story(world): await world.start(); world.kill(1); ...
 
 Owns: the hosts, the merged trace, the clients' process. What can be broken in it is in breakable.py.
-Invariants: I-WORLD-1 all that happens is a function of the seed and the story: no wall clock, no sockets, no threads.
+Invariants: I-WORLD-1 a run is a function of the seed and the story: no wall clock, no sockets, no threads.
             I-WORLD-2 chance comes in streams by name, so that one more draw in one place changes no other.
 """
 
@@ -34,15 +34,15 @@ Event = dict[str, Any]
 CLIENTS = "clients"
 CLIENT_PORT, INTERNAL_PORT = 9092, 9093
 POLL = 0.005  # seconds between two questions of `until`
-RESUMED = 0.01  # seconds in which who was paused may find that it died meanwhile: of a disk that was full, say
+RESUMED = 0.01  # seconds in which a resumed node may find that it must end: its disk was full, for example
 FEW_PARTITIONS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
 
 
 class World(Breakable):
-    """`brokers` nodes with ids from 1, the first of them voters too, or `controllers` voters of their own (ids 101...).
+    """A cluster of `brokers` nodes with ids from 1, the first of them voters too, or with `controllers` other voters (101...).
 
     `config` holds Kafka's settings, the same for every node; internal topics have two partitions unless it says
-    otherwise. `racks` says where each broker stands.
+    otherwise. `racks` names the rack of each broker.
     """
 
     def __init__(self, seed: int | str, *, brokers: int = 3, controllers: int | None = None,
@@ -56,7 +56,7 @@ class World(Breakable):
         self.events: list[Event] = []
         self.listeners: list[Callable[[Event], None]] = []
         self.after_step = self.loop.timeline.after_step
-        self.crashes: list[tuple[int, BaseException]] = []  # brokers that died by themselves, and of what
+        self.crashes: list[tuple[int, BaseException]] = []  # brokers that ended by an error of their own, and the error
         self._numbers: dict[tuple[int, int], int] = {}
         self._clients: dict[str, SimEnv] = {}
         self.settings = {**FEW_PARTITIONS, **internal_topics(brokers), **PRESETS[preset], **as_text(config or {})}
@@ -108,22 +108,22 @@ class World(Breakable):
         return [(host_name(n), CLIENT_PORT) for n in self.brokers]
 
     def broker(self, node: int) -> Broker | None:
-        """The running (or paused) broker, None if it is dead."""
+        """Return the running (or paused) broker, None if it is dead."""
         return self.hosts[node].broker
 
     def controller(self) -> int | None:
-        """The node that leads the quorum in the highest epoch."""
+        """Return the node that leads the quorum in the highest epoch, None if none leads."""
         leading = [(b.quorum.epoch, n) for n in self.nodes if (b := self.broker(n)) is not None and b.quorum.is_leader]
         return max(leading)[1] if leading else None
 
     def rng(self, name: str) -> Random:
-        """The stream of chance of that name."""
+        """Return the stream of chance of that name."""
         if name not in self._chance:
             self._chance[name] = Random(f"{self.seed}:{name}")
         return self._chance[name]
 
     def client_env(self, name: str = CLIENTS) -> SimEnv:
-        """The Env of a client's host. All clients run in the process that `run` runs; `name` is for cuts."""
+        """Return the Env of a client's host. All clients run in the process that `run` runs; `name` is for cuts."""
         if name not in self._clients:
             env = self._clients[name] = SimEnv(self.loop, self.net, SimDisk(), f"{self.seed}:{name}", name)
             env.trace = lambda kind, **fields: self._record(None, kind, fields)
@@ -131,17 +131,17 @@ class World(Breakable):
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """Exceptions that nobody caught, of the clients and of the brokers (see loop.errors)."""
+        """Exceptions that no code caught, of the clients and of the brokers (see loop.errors)."""
         return [*self.loop.errors, *(e for host in self.hosts.values() for e in host.errors)]
 
     # --- time -------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Seconds since the world began."""
+        """Return the seconds since the world began."""
         return self.loop.timeline.clock
 
     def run(self, story: Coroutine[Any, Any, T]) -> T:
-        """Drive the world until the story is through; raises what it raises, RuntimeError on a deadlock."""
+        """Drive the world until the story ends; return its result, raise what it raises, RuntimeError on a deadlock."""
         return self.loop.run(story)
 
     async def sleep(self, seconds: float) -> None:
@@ -179,8 +179,7 @@ class World(Breakable):
         return all(n in known and not known[n].fenced for known in images for n in brokers)
 
     async def mend(self, timeout: float = 60.0, gone: Collection[int] = ()) -> None:
-        """heal(), resume what is paused, boot what is dead, but for those who are `gone` for good; returns when all are
-        ready."""
+        """heal(), resume paused nodes, boot dead ones except those in `gone`; return when all are ready."""
         self.heal()
         paused = [node for node, host in self.hosts.items() if host.state is PAUSED]
         for node in paused:
@@ -198,7 +197,7 @@ class World(Breakable):
         return answer
 
     async def add_broker(self, rack: str | None = None) -> int:
-        """One more broker, which does not vote; returns its id when it is ready."""
+        """Add a broker that does not vote; return its id when it is ready."""
         node = max(self.brokers) + 1
         self._add(node, ["broker"], rack)
         self.boot(node)
@@ -211,7 +210,7 @@ class World(Breakable):
         self.hosts[node].boot()
 
     async def restart(self, *nodes: int) -> None:
-        """Start nodes that ended (running ones are stopped first), several of them together; returns when they are
+        """Start nodes that ended (running ones are stopped first), several of them together; return when they are
         registered and unfenced."""
         for node in nodes:
             if self.hosts[node].state is not DEAD:
@@ -224,8 +223,8 @@ class World(Breakable):
                 raise RuntimeError(f"node {node} died at its start") from error
 
     async def stop(self, node: int) -> None:
-        """A controlled shutdown; returns when the process has ended. ConnectionError if it is killed meanwhile; it
-        dies of what goes wrong at its end (a full disk: OSError, KafkaError)."""
+        """Shut a node down in a controlled way; return when the process has ended. Raises ConnectionError if it is killed
+        meanwhile, and the error that it dies of at its end (a full disk: OSError, KafkaError)."""
         host = self.hosts[node]
         assert host.state is RUNNING, f"node {node} is {host.state}"
         self._fault("stop", node=node)
@@ -242,19 +241,19 @@ class World(Breakable):
     # --- the trace --------------------------------------------------------------------------------------------
 
     def trace_hash(self) -> str:
-        """What two runs of the same story have in common, to the last byte sent and the last callback run."""
+        """Return a hash that is equal for equal runs, to the last byte sent and the last callback run."""
         state = repr((self.events, self.net.digest, self.loop.timeline.steps, self.now(), self.net.rng.getstate()))
         return hashlib.sha256(state.encode()).hexdigest()
 
     def close(self) -> None:
-        """Free everything, quietly; the clients' process ends too."""
+        """Free everything; the clients' process ends too."""
         for host in self.hosts.values():
             host.close()
         self.loop.kill()
         self.loop.forget()
 
     def tell(self, kind: str, **fields: Any) -> None:
-        """An event of the trace that no broker wrote."""
+        """Record an event of the trace that no broker wrote."""
         self._record(None, kind, fields)
 
     def _on_crash(self, host: Host) -> None:
