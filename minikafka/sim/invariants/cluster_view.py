@@ -1,8 +1,8 @@
-"""The cluster as somebody sees it who can look into every process: who runs, what the controller has committed.
+"""The cluster seen from outside, with a look into every process: which brokers run, and what the controller has committed.
 
 Owns: the newest committed metadata, taken from the node that has replayed most of it.
-Invariants: I-SEEN-1 `image` never goes back, also when the node that was ahead dies: the dead one's is kept until
-              another has come as far.
+Invariants: I-SEEN-1 `image` never goes back, also when the node that was ahead dies: its image is kept until another
+              node has come as far.
             I-SEEN-2 nothing here writes to the world, or reads through anything that can fail.
 """
 
@@ -17,7 +17,7 @@ Key = tuple[str, int]  # topic, partition
 
 
 class ClusterView:
-    """`states`: what the newest committed metadata says of each partition."""
+    """The cluster as last seen; `states`: each partition in the newest committed metadata."""
 
     def __init__(self, world: Any) -> None:
         self.world = world
@@ -28,7 +28,7 @@ class ClusterView:
         self.states: dict[Key, Partition] = {}
 
     def refresh(self) -> list[Key] | None:
-        """Look who runs and what is committed; the partitions that changed, None if no metadata came."""
+        """Look which brokers run and what is committed; return the partitions that changed, None if no metadata came."""
         newest = self.image
         offset = self.offset
         for node in self.nodes:
@@ -54,11 +54,11 @@ class ClusterView:
         return changed + [key for key in before if key not in now]
 
     def running(self, node: int) -> Broker | None:
-        """The broker in its present life; None while it is dead."""
+        """Return the broker in its present life; None while it is dead."""
         return self.world.broker(node)
 
     def registered(self, node: int) -> Broker | None:
-        """The broker, if the life that runs is the one the controller knows: only then are its seats its own."""
+        """Return the broker if the life that runs is the one the controller knows, else None: only then its replicas count."""
         broker = self.running(node)
         known = self.image.brokers.get(node) if self.image is not None else None
         if broker is None or known is None or known.incarnation != broker.lifecycle.incarnation:
@@ -66,13 +66,13 @@ class ClusterView:
         return broker
 
     def replica(self, node: int, key: Key) -> Any:
-        """The partition (broker.partition.Partition) on a registered broker, if it hosts it and its disk works."""
+        """Return the partition (replication/shell/partition.py) on a registered broker; None if it has none, or a failed disk."""
         broker = self.registered(node)
         partition = broker.replicas.partitions.get(key) if broker is not None else None
         return None if partition is None or partition.failed else partition
 
     def leads(self, seen: Any) -> bool:
-        """Does this replica (replica.Seen) lead in the newest leader epoch?"""
+        """Return whether this replica (replica.Seen) leads in the newest leader epoch."""
         state = self.states.get(seen.truth.key)
         return state is not None and state.leader == seen.node and state.leader_epoch == seen.core.leader_epoch
 

@@ -1,17 +1,17 @@
-"""I2 to I5: what is committed stays, whoever may lead has it, and all agree on it.
+"""I2 to I5: committed records stay, every replica that may lead has them, and all replicas agree on them.
 
-A batch is compared once per replica and life, when the replica's own high watermark passes it; the leader's passing it
-first is what makes it the truth.
+A batch is compared once per replica and life, when the replica's own high watermark passes it. The first leader whose
+high watermark passes it makes it the truth.
 
 I2  the true high watermark never falls: no leader's falls within its epoch, no follower's is above the highest that a
     leader has had, and somewhere there is a whole copy of what is committed.
 I3  LeaderCandidateCompleteness: every running member of ISR and ELR has all that is committed.
 I4  LeaderCompleteness: so has the leader, byte for byte; and nothing is acknowledged that is not committed.
 I5  LogMatching: between their starts and high watermarks, logs are equal, byte for byte (compacted ones record for
-    record). What lies before a log's start is in its files, but no part of it: nobody reads it, and nobody compares it.
-    A leader that was deposed keeps its own records there if others were deleted up to the very offset where its log
-    ends: the new leader knows no epoch older than its log's start, so what it answers is no divergence (rule 20; so
-    Apache's, LeaderEpochFileCache.truncateFromStart and endOffsetFor).
+    record). Bytes before a log's start are in its files, but no part of the log: they are neither read nor compared. A
+    deposed leader keeps its own records there if records were deleted up to the very offset where its log ends: the
+    new leader knows no epoch older than its log's start, so it answers without a divergence (rule 20; Apache's brokers
+    do the same, LeaderEpochFileCache.truncateFromStart and endOffsetFor).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minikafka.sim.invariants.replica import Key, Seen, Truth
 
 
 class HighWatermarkStays(Invariant):
-    """I2. Also the keeper of the truth: a leader's high watermark is what moves it."""
+    """I2. Also moves the truth: a leader's high watermark is the true one."""
 
     id = "I2"
 
@@ -136,11 +136,11 @@ class LogsMatch(Invariant):
         leads = seen.core.is_leader or bool(why & LED)
         current = seen.core.is_leader and self.cluster.leads(seen)
         if current:
-            end = max(end, min(truth.end, seen.log.end_offset))  # no matter how far its own has come: it must have all
+            end = max(end, min(truth.end, seen.log.end_offset))  # whatever its own high watermark is: a leader must have all
             if why & ROLE and truth.lost_from is not None:
-                seen.cursor.back_to(truth.lost_from)  # what was passed over while it followed, to be cut off, counts now
+                seen.cursor.back_to(truth.lost_from)  # offsets passed over while it followed count again now that it leads
         elif not leads:
-            end = min(end, truth.end)  # what is above was never a leader's to compare with
+            end = min(end, truth.end)  # above it no leader's records are known to compare with
         if seen.cursor.offset >= end:
             return
         truth.compacted = truth.compacted or seen.log.config.compact
@@ -159,7 +159,7 @@ class LogsMatch(Invariant):
             self.watch.keeper.heal(truth)
 
     def _replaces(self, seen: Seen, offset: int, current: bool) -> bool:
-        """What differs is told, unless what was committed there is lost with permission: then the answer is yes."""
+        """Report a difference, unless what was committed there is lost with permission; then return True."""
         truth = seen.truth
         if current and self.watch.permits(truth, offset, f"broker {seen.node} leads with something else there"):
             return True

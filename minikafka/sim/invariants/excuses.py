@@ -23,7 +23,7 @@ OF_TRANSACTIONS = ["aborted-read", "torn-txn", "precommitted-read", "duplicate",
 
 
 def excused_by_loss(truth: Truth, end: int) -> Iterator[dict[str, Any]]:
-    """Whom the loss of what an internal partition holds from `end` on concerns, and in what, as facts for a history."""
+    """Yield facts for a history: the groups or transactional ids that lose what lies from `end` on, and their anomalies."""
     if truth.key[0] == TRANSACTION_TOPIC:
         keys = [r.key for header, raw in truth.in_order() if header.next_offset > end for r in records(raw) if r.key]
         ids = {transaction_records.read_transaction_key(key): None for key in keys}
@@ -33,7 +33,7 @@ def excused_by_loss(truth: Truth, end: int) -> Iterator[dict[str, Any]]:
 
 
 def _groups(truth: Truth, end: int) -> dict[str, None]:
-    """Whose records are lost, or the marker of whose transaction."""
+    """Return the groups whose records are lost, or the marker of whose transaction."""
     batches = list(truth.in_order())
     ended = {header.producer_id for header, _ in batches if header.is_control and header.next_offset > end}
     found: dict[str, None] = {}

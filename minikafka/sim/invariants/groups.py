@@ -1,10 +1,10 @@
 """I12: groups, judged by what is committed in `__consumer_offsets`.
 
 The generation of a group never falls until the group is deleted; within a generation no partition has two owners; and
-what the coordinator answers as a group's committed offset is the last one committed in the log: plain commits at once,
-those of a transaction with its commit marker, where of two the one that stands later counts (rule 61). In a group of the
-consumer protocol (KIP-848) the group's epoch never falls, nobody's is beyond it, and no partition has two owners ever: what
-a member must give up is its own until it says that it has.
+the coordinator answers with the last offset committed in the log: plain commits count at once, those of a transaction
+with its commit marker, and of two the one that stands later in the log counts (rule 61). In a group of the consumer
+protocol (KIP-848) the group's epoch never falls, no member's epoch is above it, and no partition ever has two owners: a
+partition that a member must give up belongs to it until it reports that it has.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Commit = tuple[int, int]  # where the record stands, the offset it commits
 
 @dataclass
 class Shares:
-    """Who has what in a group of the consumer protocol."""
+    """The partitions of each member in a group of the consumer protocol."""
 
     epoch: int = 0
     members: dict[str, modern.CurrentMember] = field(default_factory=dict)
 
     def double(self) -> Iterator[tuple[Any, int, str, str]]:
-        """Partitions with two owners: topic id, number, and who they are."""
+        """Return the partitions with two owners: topic id, number, and the owners."""
         owners: dict[tuple[Any, int], str] = {}
         for member_id, current in self.members.items():
             for topic in (*current.assigned, *current.revoking):
@@ -45,7 +45,7 @@ class Shares:
 
 
 class Groups:
-    """What one partition of `__consumer_offsets` says."""
+    """The content of one partition of `__consumer_offsets`."""
 
     def __init__(self) -> None:
         self.generations: dict[str, int] = {}
@@ -61,7 +61,7 @@ class Groups:
             self.changed[slot] = None
 
     def pend(self, producer_id: int, slot: Slot, commit: Commit) -> None:
-        """Of an open transaction: it must change nothing yet."""
+        """Keep a commit of an open transaction: it must change nothing yet."""
         self.pending.setdefault(producer_id, {})[slot] = commit
         self.changed[slot] = None
 
@@ -204,7 +204,7 @@ def _held(coordinator: Any) -> list[Slot]:
 
 
 def assigned(data: bytes) -> Iterator[tuple[str, int]]:
-    """The partitions in a member's assignment (ConsumerProtocolAssignment); nothing of what is none."""
+    """Return the partitions in a member's assignment (ConsumerProtocolAssignment), none if the bytes are none."""
     try:
         _, topics = struct.unpack_from(">hi", data)
         at = 6

@@ -4,11 +4,12 @@ A loss with permission is told to the history as facts (`may-lose`, minikafka/hi
 where the partition is an internal one, which no client reads, of the groups and transactional ids of which the lost
 records had spoken, and of no others.
 
-So is an answer of a coordinator that had been deposed and had not heard of it: cut off from the controller it goes on
-telling the offsets that it knows, for nobody asks it to prove that it still leads (so Apache's). Who reads on from there
-reads again what it has read, and commits that: exactly once ends where two coordinators are believed in.
+So is an answer of a deposed coordinator that has not heard of it: cut off from the controller, it goes on answering with
+the offsets that it knows, for OffsetFetch does not ask it to prove that it still leads (Apache's does the same). A member
+that goes on from such an offset reads records again and commits them: exactly once does not hold while two brokers act
+as coordinator of one group.
 
-Owns: what of a history a permitted loss in an internal topic excuses, and what a deposed coordinator's answer does.
+Owns: what a deposed coordinator's answer excuses; what a permitted loss excuses is in excuses.py.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class HistoryIsValid(Invariant):
 
     def __init__(self, watch: Any) -> None:
         super().__init__(watch)
-        self._coordinators: dict[str, list[tuple[float, int]]] = {}  # partition of offsets -> since when who leads it
+        self._coordinators: dict[str, list[tuple[float, int]]] = {}  # partition of __consumer_offsets -> (since when, leader)
 
     def on_event(self, event: dict[str, Any]) -> None:
         if event["tp"].startswith(OFFSETS_TOPIC):

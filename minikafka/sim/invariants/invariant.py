@@ -1,6 +1,6 @@
-"""What an invariant is to the watch: a few methods, each called at its own occasion; those it does not need it leaves.
+"""The base of all invariants: a few methods, each called at its own occasion; a subclass overrides those that it needs.
 
-Owns: Invariant, the base of all, and the reasons for which a replica is looked at.
+Owns: Invariant, and the reasons for which a replica is looked at.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ REASONS = {"append": GREW, "hw": MOVED, "truncate": CUT, "recover": CUT, "role":
 
 
 class Invariant:
-    """`events`: the kinds of trace events that `on_event` is called with. A `patient` one may take its time at the end:
-    it waits before the others look."""
+    """One invariant. `events`: the kinds of trace events that `on_event` is called with. A `patient` one may take its time at the
+    end: it waits before the others look."""
 
     id = ""
     patient = False
@@ -37,29 +37,29 @@ class Invariant:
         return self.watch.cluster
 
     def fail(self, text: str, *about: Any) -> None:
-        """It does not hold; told once for the same `about` (the text, if there is none)."""
+        """Report that the invariant does not hold; once for the same `about` (the text, if there is none)."""
         self.watch.report(self.id, text, about)
 
     def on_event(self, event: dict[str, Any]) -> None:
-        """An event of the trace, at once: in the middle of a step."""
+        """Called with an event of the trace, at once: in the middle of a step."""
 
     def on_fault(self, event: dict[str, Any]) -> None:
-        """Something was done to the world."""
+        """Called when something was done to the world."""
 
     def on_replica(self, seen: Seen, why: int) -> None:
-        """After a step in which this replica changed."""
+        """Called after a step in which this replica changed."""
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
-        """A batch came to lie below the true high watermark; in the order of the log."""
+        """Called when a batch comes to lie below the true high watermark, in the order of the log."""
 
     def on_lost(self, truth: Truth) -> None:
-        """Committed batches are gone, with permission: forget what was learned of them."""
+        """Called when committed batches are gone, with permission: forget what was learned from them."""
 
     def on_metadata(self, changed: Iterable[tuple[str, int]]) -> None:
-        """More metadata is committed; `changed` partitions are not as they were."""
+        """Called when more metadata is committed; `changed` partitions are not as they were."""
 
     def on_sample(self) -> None:
-        """Every few steps."""
+        """Called every few steps."""
 
     async def at_end(self) -> None:
-        """After healing: wait for what must come, then look at everything."""
+        """Called after healing: wait for what must come, then look at everything."""

@@ -20,7 +20,7 @@ LOOK_AGAIN = 0.25  # seconds
 
 
 class Known:
-    """`chosen`: the ids of the invariants whose violations count. The rest as for `Watch`."""
+    """The knowledge of one run. `chosen`: the ids of the invariants whose violations count; the rest as for `Watch`."""
 
     def __init__(self, world: Any, unclean: bool, raises: bool, history: Any, chosen: set[str]) -> None:
         self.world, self.unclean, self.raises, self.history = world, unclean, raises, history
@@ -32,7 +32,7 @@ class Known:
         self.ends: dict[tuple[int, Key], int] = {}  # log end offsets, of dead brokers as last seen
         self.keeper = Losses(self)
         self.deleted: dict[Key, None] = {}
-        self.goals: list[tuple[str, Callable[[], bool]]] = []  # what else must come true after healing (I15)
+        self.goals: list[tuple[str, Callable[[], bool]]] = []  # other conditions that must come true after healing (I15)
         self._chosen = chosen
         self._sent: dict[int, dict[str, Any]] = {}  # the clients' sends by number, and how much of the history was read
         self._read = 0
@@ -43,7 +43,7 @@ class Known:
     # --- findings -------------------------------------------------------------------------------------------------
 
     def report(self, id: str, text: str, about: tuple[Any, ...] = ()) -> None:
-        """An invariant does not hold. The same about the same is told once."""
+        """Record that an invariant does not hold. The same `about` is recorded once."""
         told = (id, *(about or (text,)))
         if told in self._told or id not in self._chosen:
             return
@@ -54,14 +54,14 @@ class Known:
             raise violation
 
     def permits(self, truth: Truth, end: int, why: str) -> bool:
-        """Where loss is permitted at all: take note that committed records from `end` on are gone."""
+        """Return whether a loss is permitted; if so, record that committed records from `end` on are gone."""
         permitted = self.keeper.permitted(truth)
         if permitted:
             self.lose(truth, end, why)
         return permitted
 
     def lose(self, truth: Truth, end: int, why: str) -> None:
-        """Committed records from `end` on are gone, and that was permitted."""
+        """Record that committed records from `end` on are gone, with permission."""
         if end >= truth.end:
             return
         text = f"{truth.name}: records {end} to {truth.end - 1} are lost: {why}"
@@ -75,7 +75,7 @@ class Known:
             tell(truth)
 
     def commit(self, truth: Truth, header: Header, raw: bytes) -> None:
-        """A leader has this batch, the next one, below its high watermark."""
+        """Add a batch, the next one, to the truth: a leader has it below its high watermark."""
         truth.add(header, raw)
         for tell in self._on_committed:
             tell(truth, header, raw)
@@ -87,21 +87,21 @@ class Known:
     # --- what is known ------------------------------------------------------------------------------------------------
 
     def replicas(self) -> list[Seen]:
-        """Every replica on a running broker."""
+        """Return every replica on a running broker whose disk works."""
         found = [seen for (node, key), seen in self.seen.items()
                  if (b := self.cluster.running(node)) is not None and b.replicas.partitions.get(key) is seen.partition]
         return [seen for seen in found if not seen.partition.failed]
 
     def undamaged(self) -> list[Seen]:
-        """Those of them on disks in which the run has flipped no bit."""
+        """Return those of them on disks in which the run has flipped no bit."""
         return [seen for seen in self.replicas() if seen.node not in self.keeper.flipped]
 
     def client_events(self) -> list[dict[str, Any]]:
-        """The clients' history so far."""
+        """Return the clients' history so far."""
         return self.history.events if self.history is not None else []
 
     def acked(self, start: int = 0) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """(invoke, ok with topic and value added) of each send with acks=all whose answer stands at `start` or later in
+        """Yield (invoke, ok with topic and value added) of each send with acks=all whose answer stands at `start` or later in
         the history."""
         events = self.client_events()
         for event in events[start:]:
@@ -118,7 +118,7 @@ class Known:
                 yield sent, {**sent, **event}
 
     async def wait(self, missing: Callable[[], list[str]], timeout: float) -> list[str]:
-        """Until nothing is missing; what still is after `timeout` seconds of virtual time."""
+        """Wait until nothing is missing; return what still is after `timeout` seconds of virtual time."""
         deadline = self.world.now() + timeout
         while (left := missing()) and self.world.now() < deadline:
             await self.world.sleep(LOOK_AGAIN)

@@ -1,4 +1,4 @@
-"""I6 and I7: whom a leader waits for, and that there is one per epoch.
+"""I6 and I7: the replicas that a leader waits for, and one leader per epoch.
 
 I6  ReplicationQuorumSuperset: the maximal ISR of the leader in the newest epoch contains the controller's ISR, and its
     ELR while the leader has min.insync.replicas: else an electable replica may miss what the leader acknowledges.

@@ -1,9 +1,9 @@
-"""I15: after healing, everything comes to rest where it should, within a bound of virtual time.
+"""I15: after healing, the cluster comes to rest in the right state, within a bound of virtual time.
 
-Every partition has a leader, its ISR is its replicas (those on nodes that are gone for good excepted), no reassignment
-is under way; followers have what their leader has, high watermarks have reached the ends of the logs; every operation
-of a client has ended; and whatever else the run has asked for in `watch.goals` (name, condition) has come true.
-TigerBeetle's "liveness mode": which nodes are gone for good is what is dead when the end begins.
+Every partition has a leader, its ISR is its replicas (except those on nodes that are gone for good), no reassignment is
+in progress; followers have all that their leader has, high watermarks have reached the ends of the logs; every operation
+of a client has ended; and each condition in `watch.goals` (name, condition) has come true. As in TigerBeetle's "liveness
+mode", the nodes that are dead when the end begins are gone for good.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ class EverythingComesToRest(Invariant):
             yield f"{name} is in leader epoch {state.leader_epoch}, its replicas in {epochs}"
 
     def _operations(self) -> Iterator[str]:
-        """Those that were under way when the end began; who goes on polling has always one."""
+        """Return the operations without an end that were in flight when the end began; a polling client always has one."""
         still = self._under_way() if self._open else {}
         self._open = {number: event for number, event in self._open.items() if number in still}
         for event in list(self._open.values())[:SHOWN]:
             yield f"{event['process']}'s {event['f']} of {event['t']:.3f} s has no end: {event.get('value', '')}"
 
     def _under_way(self) -> dict[int, dict[str, Any]]:
-        """The clients' operations without an end, by number."""
+        """Return the clients' operations without an end, by number."""
         found: dict[int, dict[str, Any]] = {}
         for event in self.watch.client_events():
             if event["type"] == "invoke":

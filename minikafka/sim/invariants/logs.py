@@ -1,7 +1,7 @@
-"""I16: at the end, what was acknowledged can be read, replicas are equal, and recovery neither loses nor changes bytes.
+"""I16: at the end, acknowledged records can be read, replicas are equal, and recovery neither loses nor changes bytes.
 
-All bytes are read again, because what was right when it was written may have been damaged since. Hosts to which a run
-has done that (`flip_bit`) are left out. A restart after kill -9 is judged at once: what the page cache held is there.
+All bytes are read again, because bytes that were right when they were written may have been damaged since. Hosts whose
+bits a run has flipped (`flip_bit`) are left out. A restart after kill -9 is judged at once: the page cache survives it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LogsAreWhole(Invariant):
     # --- recovery -------------------------------------------------------------------------------------------------
 
     def _recovery(self, seen: Seen) -> None:
-        """As if the broker had been killed now, twice."""
+        """Recover a copy of the log twice, as if the broker had been killed now, and compare."""
         copy, folder = self._copy(self.cluster.disk(seen.node), seen.log.path), seen.log.path
         log = self._open(copy, seen)
         once = contents(copy, folder)
@@ -81,8 +81,8 @@ class LogsAreWhole(Invariant):
 
     @staticmethod
     def _may_end_in_nothing(truth: Truth) -> bool:
-        """A permitted loss can cut a log where compaction had taken everything out: then no batch tells of the offsets
-        before its end, and a restart begins at the last one that is there (so Apache's), as if the others were lost."""
+        """Return whether a permitted loss may have cut the log where compaction had removed all: then no batch shows the offsets
+        before its end, and a restart begins at the last batch there is (as Apache's does), as if the others were lost."""
         return truth.was_lost and truth.compacted
 
     def _copy(self, disk: SimDisk, folder: str) -> SimDisk:
@@ -100,7 +100,7 @@ class LogsAreWhole(Invariant):
     # --- acknowledged records ---------------------------------------------------------------------------------------
 
     def _acknowledged(self) -> None:
-        """acked is a subset of readable: every send with acks=all that was answered is in its leader's log."""
+        """Check that every send with acks=all that was answered is in its leader's log."""
         readable: dict[Key, dict[int, Any]] = {}
         lost = 0
         for sent, answered in self.watch.acked():
@@ -118,12 +118,12 @@ class LogsAreWhole(Invariant):
                               f"{answered['offset']}, where there is {value!r}")
 
     def _excused(self, truth: Truth, sent: dict[str, Any], answered: dict[str, Any]) -> bool:
-        """A record that was lost with permission; its answer may have been on its way then."""
+        """Return whether a record was lost with permission; its answer may have been in flight then."""
         return any(loss.name == truth.name and sent["t"] <= loss.t and loss.start <= answered["offset"] < loss.end
                    for loss in self.watch.losses)
 
     def _read(self, key: Key) -> dict[int, Any]:
-        """Values by offset, as the leader has them; at -1 where its log begins."""
+        """Return values by offset, as the leader has them; at -1 the offset where its log begins."""
         state = self.cluster.states.get(key)
         replica = self.cluster.replica(state.leader, key) if state is not None else None
         if replica is None:

@@ -1,17 +1,18 @@
 """Which losses are permitted: the promise of acks=all ends where more disks lose data than min.insync.replicas covers.
 
 A replica is suspect for a partition from the fault that may have taken committed bytes off its disk (loss of power, a
-wipe; of a flipped bit only the partition it is in) until its new life is back in the ISR with all that is committed; a
-damaged one is there all the time, and suspect until its log is whole again. So is one that was killed, or that ended by
-an error of its own (its disk's, say): its bytes are there, but the controller cannot know, and counts it out of ISR and
-ELR as well. Nothing committed may be lost while fewer replicas than min.insync.replicas are suspect at
-once, nor where all of them were only killed, nor while one member of ISR or ELR is above suspicion: it has everything,
-and only its like are elected. Where none of this holds, or the watch was told that losses are permitted (unclean
-elections, by a setting or an operator), what turns out to be lost is written down as a Loss and looked for no more.
+wipe; for a flipped bit only in its partition) until its new life is back in the ISR with all that is committed; a
+damaged replica may be in the ISR all the time, and is suspect until its log is whole again. A replica that was killed, or
+that ended by an error of its own (of its disk, for example), is suspect too: its bytes are there, but the controller
+cannot know that, and removes it from ISR and ELR as well.
+Nothing committed may be lost while fewer replicas than min.insync.replicas are suspect at once, nor where all of them
+were only killed, nor while one member of ISR or ELR is not suspect: it has everything, and only such members are elected.
+Where none of this holds, or the watch was told that losses are permitted (unclean elections, by a setting or an
+operator), a loss is recorded as a Loss, and those records are not checked any more.
 
-That a disk and a mere kill suffice at min.insync.replicas=2 is Kafka's word, not ours: the killed broker returns with
-all its records, but the last member of the ISR is the one whose disk lost them, and with the ELR empty the last leader
-is elected again (PartitionChangeBuilder, lastKnownElr), whoever else may have more.
+At min.insync.replicas=2 one lost disk and one mere kill suffice for a loss; that is Kafka's decision: the killed broker
+returns with all its records, but the last member of the ISR is the one whose disk lost them, and with an empty ELR the
+last leader is elected again (PartitionChangeBuilder, lastKnownElr), even if another replica has more.
 
 Owns: the rule above, and what is known of the disks of the dead.
 Source: Vanlightly's v3.5 description, sections 2 and 5 ("safe for f = minISR - 1 lossy unclean shutdowns"); KIP-966.
@@ -29,22 +30,22 @@ if TYPE_CHECKING:
 METADATA = "/__cluster_metadata-0/"
 LOSING = ("powerloss", "wipe", "flip_bit")
 DISK_FAULTS = (*LOSING, "fail_disk", "fill_disk")
-UNCLEAN = (*LOSING, "kill")  # a shutdown without farewell
+UNCLEAN = (*LOSING, "kill")  # faults that end a broker without a controlled shutdown
 
 
 class Losses:
-    """Of one watch."""
+    """The permitted losses of one watched run."""
 
     def __init__(self, watch: Known) -> None:
         self.watch = watch
-        self.troubled: dict[int, None] = {}  # whose disk something was done to, ever
-        self.flipped: dict[int, None] = {}  # whose disk was damaged without telling, in partitions' logs
-        self.spoiled: dict[int, None] = {}  # the same, in the metadata: they end of it
-        self.pardoned: dict[Key, None] = {}  # partitions that an operator had somebody lead, whoever it was
+        self.troubled: dict[int, None] = {}  # nodes with a disk fault so far
+        self.flipped: dict[int, None] = {}  # nodes with a flipped bit in a partition's log
+        self.spoiled: dict[int, None] = {}  # nodes with a flipped bit in their metadata: they end when they read it
+        self.pardoned: dict[Key, None] = {}  # partitions with an unclean election that an operator asked for
         self._to_measure: dict[int, None] = {}
 
     def on_fault(self, event: dict[str, Any]) -> None:
-        """A process was ended, or a disk was made to fail, or has lost something."""
+        """Take in that a process was ended, or that a disk was made to fail, or has lost something."""
         fault, node = event["fault"], event.get("node")
         if fault == "flip_bit" and not self._loses(node, event["path"]):
             return
@@ -59,23 +60,23 @@ class Losses:
             self._to_measure[node] = None
 
     def _loses(self, node: int, path: str) -> bool:
-        """Does a bit that flips there take records? Not in what is derived, nor in the metadata."""
+        """Return whether a bit that flips there takes records: not in derived files, nor in the metadata."""
         if METADATA in path:
             self.spoiled[node] = None
         return METADATA not in path and path.endswith(".log")
 
     def on_crash(self, node: int) -> None:
-        """A broker ended by itself; not before, however bad its disk has been: until then it is a replica like any."""
+        """Take in that a broker ended by itself; before that, however bad its disk is, it is a replica like any other."""
         self._suspect(node, False)
 
     def _suspect(self, node: int, lost_bytes: bool, path: str | None = None) -> None:
-        """`path`: a file of the one partition that it is about."""
+        """Make a node's replicas suspect. `path`: a file of the one partition concerned."""
         for key, truth in self.watch.truths.items():
             if (node, key) in self.watch.ends and (path is None or f"/{truth.name}/" in path):
                 truth.suspects[node] = truth.suspects.get(node, False) or lost_bytes
 
     def look(self) -> None:
-        """After a step: what do the disks that lost something hold now?"""
+        """After a step: measure what the disks that lost something hold now."""
         if self._to_measure:
             nodes, self._to_measure = list(self._to_measure), {}
             for node in nodes:
@@ -90,8 +91,7 @@ class Losses:
         self.watch.ends[node, key] = min(self.watch.ends[node, key], 0 if found is None else found[1])
 
     def heal(self, truth: Truth) -> None:
-        """Suspects that are back in the ISR, in the life the controller knows, with all there is and undamaged, are none
-        any more."""
+        """Clear suspects that are back in the ISR, in the life that the controller knows, with all records and undamaged."""
         state = self.watch.cluster.states.get(truth.key)
         for node in list(truth.suspects) if state is not None else ():
             replica = self.watch.cluster.replica(node, truth.key)
@@ -100,7 +100,7 @@ class Losses:
                 del truth.suspects[node]
 
     def permitted(self, truth: Truth) -> bool:
-        """May committed records of this partition be lost, as things are?"""
+        """Return whether committed records of this partition may be lost now."""
         enough = len(truth.suspects) >= self._min_insync(truth)
         allowed = self.watch.unclean or truth.key in self.pardoned
         return allowed or enough and any(truth.suspects.values()) and not self._above_suspicion(truth)

@@ -1,7 +1,7 @@
-"""I1 and I10: what one replica's offsets and epochs must be, looked at alone.
+"""I1 and I10: the offsets and epochs of a single replica.
 
 I1   logStart <= LSO <= HW <= LEO; the log end is where the bytes end, and no offset is missing in between.
-I10  the leader epoch cache is strictly increasing and says of every batch the epoch that stands in the batch.
+I10  the leader epoch cache is strictly increasing and gives for every batch the epoch that stands in the batch.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class EpochsOfTheLog(Invariant):
             seen.epochs = seen.log.epochs.entries
             if any(a[0] >= b[0] or a[1] >= b[1] for a, b in pairwise(seen.epochs)):
                 self.fail(f"{seen}: the epoch cache is not increasing: {seen.epochs}")
-            begins = why & ROLE or not why & CUT  # a leader's epoch, at the very end of its log; a cut leaves no such one
+            begins = why & ROLE or not why & CUT  # an epoch may begin at the very end of the log, except after a cut
             if seen.epochs and seen.epochs[-1][1] >= seen.log.end_offset + bool(begins):
                 self.fail(f"{seen}: the epoch cache {seen.epochs} goes beyond LEO {seen.log.end_offset}")
         if why & GREW and seen.log.end_offset > seen.log.start_offset and not seen.epochs:

@@ -1,6 +1,6 @@
 """I11: in a committed log, the sequences of each producer and epoch follow each other: none twice, none missing.
 
-A producer that the log has forgotten (expired, or all of whose records retention has taken) may go on anywhere; a new
+A producer that the log has forgotten (it expired, or retention has removed all its records) may go on anywhere; a new
 epoch begins with sequence 0; an epoch never falls.
 """
 
@@ -49,7 +49,7 @@ class SequencesFollow(Invariant):
         self._last[key] = Last(header.producer_epoch, sequence, header.last_offset, now)
 
     def _compare(self, truth: Truth, header: Header, last: Last, numbered: bool) -> str:
-        """What is wrong with this batch after that one; nothing, mostly."""
+        """Return what is wrong with this batch after that one; mostly nothing."""
         who = f"{truth.name}: producer {header.producer_id}"
         if header.producer_epoch < last.epoch:
             return (f"{who} writes at offset {header.base_offset} in epoch {header.producer_epoch}, after epoch "

@@ -1,11 +1,11 @@
-"""I8 and I9: the metadata quorum and what the brokers take from it.
+"""I8 and I9: the metadata quorum, and the images that brokers replay from it.
 
 Nodes are looked at every few steps and whenever one changes its role: no event tells that a log grew.
-I8  one leader per quorum epoch; on disk, epochs never fall and a vote is never changed; what was known committed is on
-    a majority, the same everywhere, and never cut off; no node's high watermark falls.
+I8  one leader per quorum epoch; on disk, epochs never fall and a vote is never changed; records known to be committed
+    are on a majority, the same everywhere, and never cut off; no node's high watermark falls.
 I9  MetadataLogMatching: no image is ahead of what is committed; images of the same offset are equal (at the end). In
-    the newest: who is fenced or shutting down is in no ISR of more than one, leaders are in their ISR, ISR and ELR are
-    disjoint.
+    the newest: a broker that is fenced or shutting down is in no ISR of more than one member, leaders are in their ISR,
+    ISR and ELR are disjoint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minikafka.sim.invariants.replica import Cursor, Key, log_on_disk
 
 
 class Voter:
-    """One node in one life, and what was last seen of it."""
+    """One node in one life, and its state when it was last looked at."""
 
     def __init__(self, broker: Any) -> None:
         self.broker, self.log = broker, broker.quorum.log.log
@@ -39,9 +39,9 @@ class QuorumIsSafe(Invariant):
     def __init__(self, watch: Any) -> None:
         super().__init__(watch)
         self.end = 0  # the highest high watermark of any node
-        self.batches: dict[int, bytes] = {}  # what is committed, by base offset
+        self.batches: dict[int, bytes] = {}  # the committed batches, by base offset
         self._voters: dict[int, Voter] = {}
-        self._dark: dict[int, tuple[Any, int]] = {}  # nodes that lost power: which life, where its log ends now
+        self._dark: dict[int, tuple[Any, int]] = {}  # nodes that lost power: their life, and where its log ends now
         self._leaders: dict[int, int] = {}  # by epoch
         self._election_states: dict[int, tuple[Any, ElectionState]] = {}
 
@@ -66,7 +66,7 @@ class QuorumIsSafe(Invariant):
                 self._look_at(node, broker)
 
     def _end(self, node: int) -> int:
-        """Where the node's log ends; if it is dead, or has not read its log yet, where it ended when it died."""
+        """Return where the node's log ends; for a dead one, or one that has not read its log yet, where it ended at its death."""
         broker = self.cluster.brokers.get(node)
         if broker is not None and not hasattr(broker.quorum, "raft") and node in self._voters:
             broker = self._voters[node].broker
@@ -94,13 +94,13 @@ class QuorumIsSafe(Invariant):
             self._majority()
 
     def _compare(self, node: int, voter: Voter, applied: int) -> None:
-        """Up to what was applied, not to the high watermark: while a snapshot is being loaded that says what will be, and
-        the log is still the one that it replaces."""
+        """Compare up to what was applied, not to the high watermark: while a snapshot is being loaded, that is already the
+        snapshot's, and the log is still the one that it replaces."""
         if applied <= voter.cursor.offset:
             return
         for header, raw in voter.cursor.read(applied):
             if not crc_ok(raw, 0, header):
-                continue  # a bit has flipped since: whoever reads it sees that
+                continue  # a bit has flipped since: every reader of the batch notices that
             if self.batches.setdefault(header.base_offset, raw) != raw:
                 self.fail(f"node {node}: its metadata log differs at offset {header.base_offset} (epoch "
                           f"{header.leader_epoch}) from what another had committed", header.base_offset)
@@ -129,7 +129,7 @@ class QuorumIsSafe(Invariant):
         elif now.epoch == before.epoch:
             for name in ("voted", "leader"):
                 old, new = getattr(before, name), getattr(now, name)
-                forgets = name == "leader" and new < 0  # an observer may: it gives no vote that could harm
+                forgets = name == "leader" and new < 0  # an observer may forget: it gives no vote
                 if old >= 0 and new != old and not forgets:
                     self.fail(f"node {node}: on its disk {name} of epoch {now.epoch} changed from {old} to {new}")
 

@@ -1,10 +1,10 @@
-"""What the watch remembers: of each partition what is committed, of each replica how far it was compared with that.
+"""What the watch remembers: the committed records of each partition, and how far each replica was compared with them.
 
 Owns: Truth (the true high watermark and the batches below it), Seen (one replica in one life of its broker), Cursor.
-Invariants: I-TRUTH-1 the true high watermark is the highest that any leader has had: what is below it may have been
-              acknowledged or read, so it must never be lost (inv_true_hwm of Vanlightly's specification).
-            I-TRUTH-2 the bytes below it are those of the leader that first had it; they are kept though compaction or
-              retention take them out of the logs.
+Invariants: I-TRUTH-1 the true high watermark is the highest that any leader has had: records below it may have been
+              acknowledged or read, so they must never be lost (inv_true_hwm of Vanlightly's specification).
+            I-TRUTH-2 the bytes below it are those of the leader that first had it; they are kept here even when
+              compaction or retention removes them from the logs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Key = tuple[str, int]  # topic, partition
 
 
 class Truth:
-    """One partition of one topic id; `end` is its true high watermark (exclusive)."""
+    """The committed records of one partition of one topic id; `end` is its true high watermark (exclusive)."""
 
     def __init__(self, key: Key, topic_id: Any, start: int) -> None:
         self.key, self.topic_id, self.name = key, topic_id, f"{key[0]}-{key[1]}"
@@ -41,7 +41,7 @@ class Truth:
             self._records.update((r.offset, (r.key, r.value)) for r in records(raw))
 
     def agrees(self, header: Header, raw: bytes) -> bool:
-        """Is this batch of a replica's log what is committed there? A compacted log may lack records, no more."""
+        """Return whether this batch of a replica's log is what is committed there; a compacted log may lack records."""
         if self.batches.get(header.base_offset) == raw:
             return True
         if not self.compacted or header.is_control:
@@ -49,19 +49,19 @@ class Truth:
         return all(self.record(r.offset) in (None, (r.key, r.value)) for r in records(raw))
 
     def record(self, offset: int) -> tuple[Any, ...] | None:
-        """(key, value) of a committed record; None for what we have not seen."""
+        """Return (key, value) of a committed record; None for one that the watch has not seen."""
         if not self._records:
             self._records = {r.offset: (r.key, r.value) for raw in self.batches.values()
                              if not Header.parse(raw).is_control for r in records(raw)}
         return self._records.get(offset)
 
     def in_order(self) -> Iterator[tuple[Header, bytes]]:
-        """The committed batches."""
+        """Yield the committed batches."""
         for raw in self.batches.values():
             yield Header.parse(raw), raw
 
     def lower(self, end: int) -> None:
-        """What is at or beyond `end` is lost, with permission."""
+        """Drop what is at or beyond `end`: it is lost, with permission."""
         self.lost_from = end if self.lost_from is None else min(end, self.lost_from)
         self.batches = {base: raw for base, raw in self.batches.items() if Header.parse(raw).next_offset <= end}
         self.end = end
@@ -69,7 +69,7 @@ class Truth:
 
 
 class Cursor:
-    """Reads a live log's batches one after the other, straight from the disk's bytes: no error can come of it."""
+    """Reads a live log's batches one after the other, straight from the disk's bytes, so that no read can fail."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -78,12 +78,12 @@ class Cursor:
         self._at = 0
 
     def back_to(self, offset: int) -> None:
-        """The log was cut: read again from there."""
+        """Read again from there: the log was cut."""
         if offset < self.offset:
             self.offset, self._segment = offset, None
 
     def read(self, end: int) -> Iterator[tuple[Header, bytes]]:
-        """Whole batches up to `end`; where the log begins later than the cursor stands, from its beginning."""
+        """Yield whole batches up to `end`; where the log begins later than the cursor stands, from its beginning."""
         slot = self._slot()
         while self.offset < end and slot < len(self.log.segments):
             segment = self.log.segments[slot]
@@ -131,7 +131,7 @@ class Seen:
 
 
 def log_on_disk(disk: Any, folder: str) -> tuple[int, int] | None:
-    """(start, end) of the offsets that a recovery of this folder would find; None if there is no log."""
+    """Return (start, end) of the offsets that a recovery of this folder would find; None if there is no log."""
     paths = [path for path in disk.files(folder) if path.endswith(".log")]
     if not paths:
         return None
@@ -151,6 +151,6 @@ def log_on_disk(disk: Any, folder: str) -> tuple[int, int] | None:
 
 
 def whole(disk: Any, log: Log) -> bool:
-    """Is every batch of this log what its checksum says?"""
+    """Return whether every batch of this log matches its checksum."""
     found = log_on_disk(disk, log.path)
     return found is not None and found[1] >= log.end_offset

@@ -1,8 +1,8 @@
 """I14: nothing is forgotten and nothing piles up inside the processes.
 
-No exception goes unhandled, no broker dies but of its disk, or of metadata in which a bit has flipped. Whoever waits for
-something that has happened is awake in the same step (no lost wakeup). At rest nobody waits for an acknowledgement, and
-between two looks some seconds apart the tasks, connections and files of no broker grow.
+No exception goes unhandled, and no broker dies except by its disk, or by metadata in which a bit has flipped. A task that
+waits for something that has happened is awake in the same step (no lost wakeup). At rest no request waits for an
+acknowledgement, and between two looks some seconds apart the tasks, connections and files of no broker grow.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class NothingIsForgotten(Invariant):
         self.on_sample()
 
     def _waiting(self) -> list[str]:
-        """Who waits for an acknowledgement or an answer of the controller."""
+        """Return what waits for an acknowledgement or for an answer of the controller."""
         found = []
         for seen in self.watch.replicas():
             produces = [w for w in seen.partition.waiters if isinstance(w, DelayedProduce)]

@@ -2,16 +2,16 @@
 
 Each state of a transactional id follows from the one before it (transaction_state.NEXT); a producer id and epoch that
 KIP-890 gives to one transaction has one outcome; no partition has a marker that its coordinator had not prepared, for
-this partition and with this outcome; and some time after healing no transaction is open that has run out of time, nor
+this partition and with this outcome; and some time after healing no transaction is open beyond its timeout, and none is
 half done.
 
-In no partition more transactions of a producer and epoch end with an outcome than were prepared so. A marker may come
-twice, if its coordinator did not hear that it had come; but the second must find nothing to end: not the producer's next
-transaction, which in the classic protocol has the same epoch.
+In each partition at most as many transactions of a producer and epoch end with an outcome as were prepared with it. A
+marker may be written twice, if its coordinator did not get the answer; but the second must find nothing to end: not the
+producer's next transaction, which in the classic protocol has the same epoch.
 
-What a coordinator forgot, with permission, excuses the producers of whom the lost records had spoken, and no others:
-their transactions are nobody's to end any more and stay open until `kafka-transactions abort`, or stay prepared, with
-an epoch that partitions have seen the end of, so that they refuse its markers (as in Apache's).
+A permitted loss in `__transaction_state` excuses the producers named in the lost records, and no others: no coordinator
+ends their transactions any more, so they stay open until `kafka-transactions abort`; or they stay prepared with an epoch
+that partitions have seen the end of, so that these refuse its markers (as Apache's do).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TransactionsAreSound(Invariant):
         super().__init__(watch)
         self.ids: dict[str, TransactionData] = {}
         self._outcomes: dict[tuple[int, int], State] = {}  # of (producer id, epoch), with KIP-890
-        self._forgotten: dict[int, None] = {}  # producer ids of which something was lost, with permission
+        self._forgotten: dict[int, None] = {}  # producer ids with records lost, with permission
         self._prepared: dict[tuple[int, int, bool], Counter[Key]] = {}  # (id, epoch, commit) -> how often, by partition
         self._open: dict[tuple[Any, int, int], None] = {}  # (topic id, partition, producer id) with records since a marker
         self._ended: Counter[tuple[Any, int, int, int, bool]] = Counter()  # (..., epoch, commit): transactions ended so
@@ -106,7 +106,7 @@ class TransactionsAreSound(Invariant):
                   f"at offset {header.base_offset}, {what}")
 
     def _note(self, truth: Truth, header: Header, raw: bytes) -> int:
-        """Records of a transaction, or a marker: how many this producer, epoch and outcome have ended here by now."""
+        """Count a record of a transaction, or a marker; return how many this producer, epoch and outcome have ended here."""
         where = truth.topic_id, truth.key[1], header.producer_id
         if not header.is_control:
             self._open[where] = None
@@ -140,7 +140,7 @@ class TransactionsAreSound(Invariant):
             self.fail(text)
 
     def _longest(self) -> float:
-        """Until when the last open transaction must have been aborted, from now on, in seconds."""
+        """Return the seconds from now until the last open transaction must have been aborted."""
         if not self.ids:
             return 0.0
         broker = next(b for n in self.cluster.nodes if (b := self.cluster.running(n)) is not None)
@@ -148,8 +148,8 @@ class TransactionsAreSound(Invariant):
         return float(check + max(data.timeout_ms for data in self.ids.values())) / 1000
 
     def _begun_in_the_future(self) -> set[int]:
-        """Producers whose transaction began, by their coordinator's clock, later than now: the clock went back since, and
-        its timeout is as much farther away (as in Apache's, which compares wall clocks too)."""
+        """Return producers whose transaction began, by their coordinator's clock, later than now: the clock went back since, and
+        the timeout is as much farther away (as in Apache's, which compares wall clocks too)."""
         ahead = set()
         for node in self.cluster.nodes:
             if (broker := self.cluster.running(node)) is None:
@@ -171,7 +171,7 @@ class TransactionsAreSound(Invariant):
                        for seen in leading if (first := self._first_open(seen)) >= 0]
 
     def _first_open(self, seen: Seen) -> int:
-        """Where the oldest open transaction begins that somebody must still end; -1 if there is none."""
+        """Return where the oldest open transaction begins that a coordinator must still end; -1 if there is none."""
         return min((entry.txn_first_offset for producer_id, entry in seen.log.producers.entries.items()
                     if entry.txn_first_offset >= 0 and not self._excused(producer_id)), default=-1)
 

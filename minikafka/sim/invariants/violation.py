@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class Violation(AssertionError):
-    """`id` as in simulation's list ("I1" ... "I17"), `text` with the brokers and numbers, `t` in virtual seconds."""
+    """An invariant that does not hold: `id` ("I1" ... "I17"), `text` with the brokers and numbers, `t` in virtual seconds."""
 
     def __init__(self, id: str, text: str, t: float) -> None:
         super().__init__(id, text, t)
@@ -19,7 +19,7 @@ class Violation(AssertionError):
 
 class Loss(Violation):
     """Committed records that are gone with permission: an unclean election that was allowed, or more disks that lost
-    data than min.insync.replicas promises to survive. Reported, no failure: `start` to `end` (exclusive) of `name`."""
+    data than min.insync.replicas promises to survive. It is reported, but no failure: `start` to `end` (exclusive) of `name`."""
 
     def __init__(self, name: str, start: int, end: int, text: str, t: float) -> None:
         super().__init__("loss", text, t)

@@ -27,8 +27,8 @@ SAMPLE_EVERY = 64  # steps
 
 
 class Watch(Known):
-    """Installs itself in `world`. `unclean`: loss is permitted (an unclean election); `raises`: at the first violation;
-    `only`, `without`: ids; `history`: the clients' (minikafka.history), for what only they know."""
+    """The watch over `world`, in which it installs itself. `unclean`: loss is permitted (an unclean election); `raises`: at the
+    first violation; `only`, `without`: ids of invariants; `history`: the clients' (minikafka.history)."""
 
     def __init__(self, world: Any, unclean: bool = False, *, raises: bool = False, only: Collection[str] = (),
                  without: Collection[str] = (), history: Any = None) -> None:
@@ -82,7 +82,7 @@ class Watch(Known):
             self.sample()
 
     def sample(self) -> None:
-        """Look at what no event tells of."""
+        """Look at what no event reports."""
         self._look_at_metadata()
         self.keeper.look()
         for look in self._on_sample:
@@ -96,7 +96,7 @@ class Watch(Known):
             self.look_at(node, self.key(name), why)
 
     def key(self, name: str) -> Key:
-        """The topic and partition that a trace calls by that name."""
+        """Return the topic and partition that a trace calls by that name."""
         key = self._keys.get(name)
         if key is None:
             topic, _, index = name.rpartition("-")
@@ -121,13 +121,13 @@ class Watch(Known):
             look(changed)
 
     def look_at(self, node: int, key: Key, why: int) -> None:
-        """One replica has changed."""
+        """Look at one replica that has changed."""
         broker = self.cluster.running(node)
         partition = broker.replicas.partitions.get(key) if broker is not None else None
         state = self.cluster.states.get(key)
         if partition is None or state is None or state.topic_id != partition.topic_id:
             return
-        if partition.failed and not why & MOVED:  # what it committed in the very step in which its disk failed, counts
+        if partition.failed and not why & MOVED:  # a commit in the very step in which its disk failed counts
             return
         seen = self.seen.get((node, key))
         if seen is None or seen.partition is not partition:
@@ -151,7 +151,7 @@ class Watch(Known):
         return truth
 
     def _forget(self, key: Key) -> None:
-        """The topic is deleted."""
+        """Forget a partition: its topic is deleted."""
         self.truths.pop(key, None)
         self.deleted[key] = None
         for node in self.cluster.nodes:
@@ -159,7 +159,7 @@ class Watch(Known):
             self.ends.pop((node, key), None)
 
     def look_at_everything(self) -> None:
-        """Every replica of every running broker, whether an event told of it or not."""
+        """Look at every replica of every running broker, whether an event reported it or not."""
         self._look_at_metadata()
         for node in self.cluster.nodes:
             broker = self.cluster.running(node)
@@ -167,7 +167,7 @@ class Watch(Known):
                 self.look_at(node, key, GREW | MOVED | ROLE)
 
     async def at_end(self) -> None:
-        """After healing: let each invariant wait for what must come, and look at all there is."""
+        """After healing: let each invariant wait for what must come, and look at everything."""
         self.look_at_everything()
         self.sample()
         for invariant in sorted(self.invariants, key=lambda each: not each.patient):
