@@ -1,7 +1,7 @@
 """`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, tell stories, switch rules off.
 
-Owns: the commands and their options; 0 if all is well, 1 if something was found, or if too little happened to find it,
-2 for a command that asks for what there is not, 130 if it is broken off by hand.
+Owns: the commands and their options. The exit status is 0 if nothing was found, 1 if something was, or if too little
+happened to find it, 2 for a command that asks for something that does not exist, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
 
 
 class Mistaken(Exception):
-    """The command asks for something that there is not."""
+    """The command asks for something that does not exist."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -92,7 +92,7 @@ def _kind(options: argparse.Namespace) -> str:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Are there such faults? Else the seeds would run without any, and all would be well."""
+    """Raise Mistaken for faults that do not exist: the seeds would run without any, and nothing would be found."""
     kinds = campaigns.fault_kinds(_kind(options))
     if unknown := [kind for kind in options.faults or () if kind not in kinds]:
         raise Mistaken(f"no faults of the kind {', '.join(unknown)}; there are {', '.join(kinds)}")
@@ -103,7 +103,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """In parts, so that the ledger has what was done if the campaign is broken off."""
+    """Run a campaign in parts, so that the ledger has the parts that were done if it is broken off."""
     _check(options)
     if options.ledger and options.faults:
         raise Mistaken("the ledger has whole campaigns: --faults leaves out a part")
@@ -168,7 +168,7 @@ def _replay_raft(options: argparse.Namespace, plan: Sequence[Any]) -> int:
 
 
 def _tell_faults(plan: Sequence[Any], struck: Sequence[Any]) -> None:
-    """Those that struck, under the numbers that --keep takes: their places in the seed's whole plan."""
+    """Print the faults that struck, under the numbers that --keep takes: their places in the seed's whole plan."""
     for place, fault in enumerate(plan):
         if fault in struck:
             print(f"  {place:3}  {fault}")
@@ -196,6 +196,6 @@ def _shrink(options: argparse.Namespace) -> int:
 
 
 def _what_fell(violation: str) -> str:
-    """The invariant; of the clients' history ("I17 at 12.000 s: lost-write (3): ...") also which of its anomalies."""
+    """Return the invariant; for the clients' history ("I17 at 12.000 s: lost-write (3): ...") also the anomaly."""
     words = violation.split()
     return f"{words[0]} {words[4]}" if words[0] == "I17" else words[0]

@@ -5,8 +5,7 @@
         return replaced(Replica, "on_follower_fetch", anything)
 
 The broker has no branches for this: an ablation replaces a function or method of log/ or broker/ for as long as
-its context lasts. A harness that catches every ablation can see; one that has never caught anything may be blind.
-
+its context lasts. A harness that catches every ablation can see; one that never caught anything may be blind.
 Owns: the ablations by name, and the hunt for a seed that kills.
 Invariants: I-ABL-1 whatever an ablation replaces is back when its context ends.
             I-ABL-2 an ablation counts as caught only by an invariant or verdict that it names, never by a story that
@@ -23,14 +22,14 @@ from dataclasses import dataclass
 from typing import Any
 
 Patch = Callable[[], AbstractContextManager[object]]
-Hunt = Callable[[int], tuple[str, ...]]  # seed -> the ids of what fell
+Hunt = Callable[[int], tuple[str, ...]]  # seed -> the ids of the invariants and verdicts that fell
 
-SEEDS = 500  # a directed profile finds its ablation within so many
+SEEDS = 500  # a profile made for an ablation finds it within so many seeds
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """One rule off. Either a script shows it at its own seed, or a directed profile within SEEDS seeds."""
+    """One rule off. A script shows it at the script's own seed, or a profile made for it within SEEDS seeds."""
 
     name: str
     rule: str
@@ -51,7 +50,7 @@ class Ablation:
         return range(load()[self.script].seed, load()[self.script].seed + 1) if self.script else range(SEEDS)
 
     def falls_at(self, seed: int) -> tuple[str, ...]:
-        """What falls at this seed with the rule off; only what this ablation names (I-ABL-2)."""
+        """Return what falls at this seed with the rule off, out of what this ablation names (I-ABL-2)."""
         return tuple(one for one in self._everything_at(seed) if one in self.falls)
 
     def _everything_at(self, seed: int) -> tuple[str, ...]:
@@ -78,7 +77,7 @@ def ablation(rule: str, text: str, *, falls: str, script: str | None = None,
 
 
 def load() -> dict[str, Ablation]:
-    """Every ablation of this package, in the order of their rules."""
+    """Return every ablation of this package, in the order of their rules."""
     package = importlib.import_module("minikafka.sim.ablations")
     for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
         importlib.import_module(f"{package.__name__}.{module}")
@@ -90,7 +89,7 @@ def load() -> dict[str, Ablation]:
 
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """`owner.name` is `value` for a while (I-ABL-1). For a method, `value` takes self."""
+    """Replace `owner.name` by `value` for a while (I-ABL-1). For a method, `value` takes self."""
     inherited = name not in vars(owner)
     before = vars(owner).get(name)
     setattr(owner, name, value)
@@ -104,4 +103,4 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def nothing(*_: Any, **__: Any) -> None:
-    """What is left of a function whose rule is off."""
+    """Do nothing, in place of a function whose rule is off."""

@@ -1,4 +1,4 @@
-"""Rules of consumer groups switched off (58, 60, 62)."""
+"""Rules of classic groups and their coordinator switched off (58 to 60, 62)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def answered_at_once(write: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def anybody(*_: Any, **__: Any) -> Err:
-    """Nobody is refused."""
+    """Refuse no member."""
     return Err.NONE
 
 

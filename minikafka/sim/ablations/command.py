@@ -1,7 +1,7 @@
 """`python -m minikafka sim ablate [RULE or NAME ...]`: the table of rules switched off, and the seed that shows each.
 
 `--swarm N` hunts with the first N seeds of the cluster's campaign instead of the story or profile made for the rule:
-that says how much the undirected faults see.
+this shows how much undirected faults find.
 
 Owns: the table, and tests/seeds/ablations.tsv (`--record`): ablation, rule, script or profile, killing seed, what falls.
 """
@@ -16,7 +16,7 @@ from minikafka.sim.ablations.ablation import Ablation, load
 
 Row = tuple[str, ...]
 HEAD = ("rule", "ablation", "found by", "seed", "what falls")
-NONE, CAMPAIGN = "none", "campaign"  # the seed that was not found; who hunts with --swarm
+NONE, CAMPAIGN = "none", "campaign"  # in place of a seed that was not found; in place of a story with --swarm
 RECORDED = Path(__file__).parents[3] / "tests" / "seeds" / "ablations.tsv"
 
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def ablate(argv: Sequence[str]) -> int:
-    """The command with its own arguments; 0 if every ablation was caught."""
+    """Run the command with these arguments; return 0 if every ablation was caught."""
     parser = argparse.ArgumentParser(prog="python -m minikafka sim ablate", description=__doc__.splitlines()[0])
     add_arguments(parser)
     return run(parser.parse_args(argv))
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _hunt(chosen: Sequence[Ablation], swarm: int | None) -> list[Row]:
-    """Find the rows, and print each as soon as it is found: a hunt may take minutes."""
+    """Yield the rows, and print each as soon as it is found: a hunt may take minutes."""
     names = [(one.rule, one.name, one.shown_by if swarm is None else CAMPAIGN, NONE, "") for one in chosen]
     widths = [max(map(len, column)) for column in zip(HEAD, *names)]
 
@@ -81,7 +81,7 @@ def _swarmed(one: Ablation, count: int) -> Row:
 
 
 def record(rows: Iterable[Sequence[str]]) -> None:
-    """Keep the killing seeds of these ablations, and those recorded earlier of others."""
+    """Write the killing seeds of these ablations, and keep those recorded earlier for others."""
     known = {row[1]: row for row in recorded()} | {row[1]: tuple(row) for row in rows if row[3] != NONE}
     order = {name: place for place, name in enumerate(load())}
     lines = sorted(known.values(), key=lambda row: order.get(row[1], len(order)))
@@ -89,7 +89,7 @@ def record(rows: Iterable[Sequence[str]]) -> None:
 
 
 def recorded() -> list[tuple[str, ...]]:
-    """The rows of tests/seeds/ablations.tsv."""
+    """Return the rows of tests/seeds/ablations.tsv."""
     if not RECORDED.exists():
         return []
     return [tuple(line.split("\t")) for line in RECORDED.read_text().splitlines()[1:]]

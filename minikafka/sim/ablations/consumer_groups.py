@@ -14,7 +14,7 @@ from minikafka.sim.swarm.swarm import Run
 
 
 def groups_struck(seed: int) -> tuple[str, ...]:
-    """The profile: seeds of the swarm whose groups' members alone are struck."""
+    """Run a seed of the swarm in which only members of groups are struck; return what fell."""
     run = Run(BROKERS_ASSIGN + seed, tuple(CLIENT_KINDS))
     if not any(work.name in ("group", "copy") for work in run.work):
         return ()

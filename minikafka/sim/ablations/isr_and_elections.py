@@ -1,4 +1,4 @@
-"""Rules of the ISR, of elections and of the controller (15 to 17, 26 to 33) switched off."""
+"""Rules of the ISR, of elections and of the controller switched off (15 to 17, 26, 27, 29, 33)."""
 
 from __future__ import annotations
 

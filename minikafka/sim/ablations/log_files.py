@@ -1,4 +1,4 @@
-"""Rules of the storage switched off (63, 64, 66), most found by a log alone on a disk that dies (lone_log.py)."""
+"""Rules of log files switched off (46, 63, 64, 66), most found by a log alone on a disk that dies (worlds/lone_log.py)."""
 
 from __future__ import annotations
 

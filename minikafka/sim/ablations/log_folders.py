@@ -1,4 +1,4 @@
-"""Rules of recovery and of folders (63, 64, 68) that a whole broker shows, switched off."""
+"""Rules of recovery and of log folders switched off (63, 64, 68), those that need a whole broker to be seen."""
 
 from __future__ import annotations
 

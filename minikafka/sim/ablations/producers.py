@@ -1,4 +1,4 @@
-"""Rules of what a log knows of its producers switched off (43 to 46, 51, 53, and 23 as far as it concerns them)."""
+"""Rules of producer state switched off (43 to 46, 51, 53, and 23 as far as it concerns producers)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from minikafka.sim.raft.campaign import run_raft_seed
 
 
 def quorum_campaign(seed: int) -> tuple[str, ...]:
-    """One seed of the quorum's campaign (sim/raft/campaign.py): the id of what fell, if anything did."""
+    """Run one seed of the quorum's campaign (sim/raft/campaign.py); return the id of what fell, if anything did."""
     violation = run_raft_seed(seed).violation
     return () if violation is None else (violation[0],)
 

@@ -1,4 +1,4 @@
-"""Rules of replication (1 to 14, 18 to 25) switched off."""
+"""Rules of replication switched off (1 to 5, 7, 8, 10, 19, 21 to 23)."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def resigns_quietly() -> AbstractContextManager[object]:
 
 
 def quietly(kind: type) -> AbstractContextManager[object]:
-    """Effects of this kind are carried out, and wake nobody."""
+    """Carry out effects of this kind without waking any waiting request."""
     do = Partition._DO[kind]
 
     def without(self: Partition, effect: Effect) -> bool:

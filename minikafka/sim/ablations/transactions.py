@@ -1,4 +1,4 @@
-"""Rules of transactions switched off (48, 49, 52, 55), and of what read_committed may see (10)."""
+"""Rules of transactions switched off (48 to 50, 52, 54, 55, 61), and of what read_committed may see (10)."""
 
 from __future__ import annotations
 

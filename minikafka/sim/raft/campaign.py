@@ -1,10 +1,10 @@
-"""Campaigns over the quorum alone: per seed a world of 1, 3 or 5 voters and some nodes without a vote, and a plan of faults.
+"""Campaigns over the quorum alone: per seed a world of 1, 3 or 5 voters and some observers, and a plan of faults.
 
 The plan is drawn before anything runs: a list of faults, each with its time, its target and its end. So a failing seed
 can be made smaller by leaving faults out (`sim shrink --raft`). After the faults everything is healed, in some seeds
-but for a minority that stays dead, and the quorum must agree on one log within the time given.
+except for a minority that stays dead, and the quorum must agree on one log within the time given.
 
-Owns: what is drawn from a seed, and the verdict on it.
+Owns: the settings and the plan drawn from a seed, and the verdict on it.
 Invariants: I-RCAMP-1 a seed, and the list of its faults that are left in, determine the run.
 Source: the shape is that of org.apache.kafka.raft.RaftEventSimulationTest, whose invariants oracle.py has.
 """
@@ -28,7 +28,7 @@ FAULTS = ("crash", "fuse", "pause", "cut", "isolate", "slow_disk", "snapshot", "
 
 
 class Fault(NamedTuple):
-    """One fault: at `at`, for `lasts` seconds, of `target`: a node's number, or 0 for whoever leads."""
+    """One fault: at `at`, for `lasts` seconds, of `target`: a node's number, or 0 for the present leader."""
 
     at: float
     kind: str
@@ -44,7 +44,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class RaftResult:
-    """What one seed came to."""
+    """The outcome of one seed."""
 
     seed: int
     violation: tuple[str, str] | None  # (invariant id, text)
@@ -71,7 +71,7 @@ def draw_settings(rng: Random) -> Settings:
 
 
 def draw_plan(rng: Random, settings: Settings) -> list[Fault]:
-    """A random subset of the kinds of faults, at a random rate."""
+    """Draw a random subset of the kinds of faults, at a random rate."""
     kinds = [kind for kind in FAULTS if rng.random() < 0.5 and (kind != "wipe" or settings.observers)]
     plan, now, every = [], rng.uniform(0.0, 1.0), rng.choice((0.1, 0.3, 0.8, 2.0))
     while kinds and now < settings.seconds:
@@ -106,7 +106,7 @@ def _draw_fault(rng: Random, settings: Settings, at: float, kind: str) -> Fault:
 
 
 class RaftRun:
-    """One seed on its way: the world, and the plan that happens to it.
+    """One run of a seed: the world, and the plan that is carried out on it.
 
     `faults`: only faults of these kinds; `keep`: only these of the plan, by their place in it.
     """
@@ -126,7 +126,7 @@ class RaftRun:
         self.dead = rng.sample(self.world.voters, (self.settings.voters - 1) // 2) if stays_dead else []
 
     def execute(self) -> RaftResult:
-        """Faults, healing, verdict."""
+        """Run faults, healing and verdict."""
         world, violation = self.world, None
         try:
             for id in world.nodes:
@@ -163,7 +163,7 @@ class RaftRun:
         getattr(self, f"_{fault.kind}")(target, fault)
 
     def _leader(self) -> int:
-        """Whoever leads the newest epoch; somebody if nobody does."""
+        """Return the leader of the newest epoch; some living node if there is none."""
         leaders = {node.core.epoch: node.id for node in self.world.leaders() if node.core is not None}
         return leaders[max(leaders)] if leaders else self.rng.choice(self.world.voters)
 
@@ -173,7 +173,7 @@ class RaftRun:
             self.world.at(fault.lasts, self.world.start, target)
 
     def _fuse(self, target: int, fault: Fault) -> None:
-        """A crash between two effects, a few effects from now."""
+        """Let the node crash between two effects, a few effects from now."""
         node = self.world.nodes[target]
         if node.core is not None:
             node.fuse = (fault.detail[0], fault.detail[1], fault.lasts)
@@ -213,7 +213,7 @@ class RaftRun:
         self.world.at(fault.lasts, self.world.start, target)
 
     def _stop(self, target: int, fault: Fault) -> None:
-        """A controlled shutdown: hand over, then end, even if nobody took over within a second."""
+        """Shut a node down in a controlled way: it hands over, then ends, even if no voter took over within a second."""
         node = self.world.nodes[target]
         if node.core is not None:
             self.world.post(node, node.core.resign)
@@ -227,19 +227,19 @@ class RaftRun:
             self.world.at(downtime, self.world.start, node.id)
 
     def _stand(self, target: int, fault: Fault) -> None:
-        """A voter's time is up, though its leader may be well."""
+        """Let a voter's election timeout expire, though its leader may be well."""
         node = self.world.nodes[target]
         if node.core is not None and node.core.is_voter and not self.healed:
             node.core.role.deadline = min(node.core.role.deadline, self.world.clock(node))
             self.world.post(node, node.core.on_tick)
 
     def _storm(self, target: int, fault: Fault) -> None:
-        """Several voters in turn believe that there is no leader."""
+        """Let several voters in turn believe that there is no leader."""
         for turn in range(fault.detail[0]):
             self.world.at(turn * fault.lasts / 8, self._stand, self.rng.choice(self.world.voters), fault)
 
     def _chase(self, target: int, fault: Fault) -> None:
-        """For a while whoever is elected crashes soon after: logs part that way, and old tails lie about."""
+        """For a while let each elected leader crash soon after: logs diverge in this way, and old tails remain."""
         until = self.world.now + fault.lasts
 
         def chase(node: RaftNode) -> None:
@@ -250,7 +250,7 @@ class RaftRun:
         self.world.on_leader = chase
 
     def _fail_load(self, target: int, fault: Fault) -> None:
-        """For a while whoever loads a snapshot crashes before its log is begun anew; and there is one to load."""
+        """For a while let each node that loads a snapshot crash before its log is begun anew; and make a snapshot to load."""
         until = self.world.now + fault.lasts
 
         def crashes(node: RaftNode) -> bool:
@@ -267,7 +267,7 @@ class RaftRun:
     # --- healing ---------------------------------------------------------------------------------------------------
 
     def _heal(self) -> None:
-        """All faults have an end; what is left of them ends now, and agreement must follow."""
+        """End all faults; agreement must follow."""
         world, self.healed = self.world, True
         world.settings.loss = world.settings.reorder = 0.0
         world.settings.max_entries = 100
@@ -285,7 +285,7 @@ class RaftRun:
         if not world.run(world.now + HEAL_WITHIN, self._agreed):
             raise RaftViolation("I15", self._disagreement())
         if world.net.unanswered(world.now - 1.0):
-            world.run(world.now + 4.0)  # who still waits for a slow disk gets the time
+            world.run(world.now + 4.0)  # nodes that still wait for a slow disk get the time
         late = world.net.unanswered(world.now - 5.0)
         if late:
             raise RaftViolation("I14", f"node {late[0].dst} never answered {late[0].request}")
@@ -294,7 +294,7 @@ class RaftRun:
         return [node for id, node in self.world.nodes.items() if id not in self.dead]
 
     def _agreed(self) -> bool:
-        """One leader, and everybody has all of its log and knows it committed."""
+        """Return whether there is one leader, and all nodes have all of its log and know it committed."""
         leaders = self.world.leaders()
         if len(leaders) != 1:
             return False

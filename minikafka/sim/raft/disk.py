@@ -1,11 +1,11 @@
 """The disk of one node of the Raft campaign: the log of entries, its snapshots, and the file `quorum-state`.
 
-What a write puts into the page cache is read back at once, but only a flush makes it durable. When the power fails,
-of the writes since the last flush any subset may have reached the disk, the last of them torn; a write that lies
-beyond a hole is dropped by recovery. `quorum-state` is replaced as the shell does it: a temporary file, its fsync, a
+A write is in the page cache at once and can be read, but only a flush makes it durable. When the power fails,
+any subset of the writes since the last flush may have reached the disk, the last of them torn; a write beyond a hole
+is dropped by recovery. `quorum-state` is replaced as the shell does it: a temporary file, its fsync, a
 rename, the fsync of the folder; the power may fail between any two of them.
 
-Owns: these bytes. An entry is (leader epoch, value); the log keeps entries below its start for the oracle's eyes.
+Owns: these bytes. An entry is (leader epoch, value); the log keeps entries below its start for the oracle to see.
 Invariants: I-RDISK-1 what was flushed is there after any crash.
             I-RDISK-2 `quorum-state` is at all times one whole election state, the old or the new.
 """
@@ -30,7 +30,7 @@ TEMP_WRITTEN, TEMP_SYNCED, RENAMED, FOLDER_SYNCED = range(4)  # a torn temporary
 
 
 class RaftDisk:
-    """Also the core's view of the log (broker/raft/messages.py, LogView)."""
+    """The disk of one node; also the state machine's view of the log (broker/raft/messages.py, LogView)."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -67,7 +67,7 @@ class RaftDisk:
         return self.entries[-1][0] if self.entries else 0
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
-        """Rule 20, by looking into the log."""
+        """Return where an epoch ends, found by looking into the log (rule 20)."""
         if not self.entries or epoch > self.entries[-1][0]:
             return (-1, -1)
         start = self.start_offset
@@ -96,7 +96,7 @@ class RaftDisk:
     # --- snapshots -------------------------------------------------------------------------------------------------
 
     def make_snapshot(self, end: int, keep: int) -> bool:
-        """Of what is below `end`; keep that many, and delete the log below the oldest. False if there is a newer."""
+        """Snapshot the log below `end`, keep `keep` snapshots, delete the log below the oldest; False if there is a newer."""
         latest = self.latest_snapshot
         if end == 0 or latest is not None and end <= latest.end_offset:
             return False
@@ -106,12 +106,12 @@ class RaftDisk:
         return True
 
     def add_snapshot(self, id: SnapshotId, entries: tuple[Entry, ...]) -> None:
-        """One that a leader has sent; the log is not yet begun anew."""
+        """Add a snapshot that a leader has sent; the log is not yet begun anew."""
         self.snapshots[id] = entries
         self.snapshots = dict(sorted(self.snapshots.items()))
 
     def begin_at(self, id: SnapshotId) -> None:
-        """The log is this snapshot and nothing more."""
+        """Empty the log: this snapshot is all of it."""
         self.snapshots = {id: self.snapshots[id]}
         self.entries = list(self.snapshots[id])
         self.pending.append((0, self.snapshots[id], True))
@@ -119,7 +119,7 @@ class RaftDisk:
     # --- the election state ------------------------------------------------------------------------------------------------
 
     def write_election_state(self, election_state: ElectionState, voters: tuple[int, ...]) -> None:
-        """Begin to replace the file; `election_state_written` ends it, a crash may come between."""
+        """Begin to replace the file; `election_state_written` ends this, a crash may come between."""
         self.election_state_temp = wire.encode_election_state(election_state, voters)
         self._step = TEMP_WRITTEN
 
@@ -133,7 +133,7 @@ class RaftDisk:
     # --- crashes ---------------------------------------------------------------------------------------------------
 
     def crash(self, rng: Random, power: bool) -> dict[str, int]:
-        """The process is killed, or the power fails; returns what happened to the files, for the coverage."""
+        """Kill the process, or cut the power; return what happened to the files, for the coverage."""
         seen = {}
         if self._step != FOLDER_SYNCED:
             seen = self._crash_in_election_state(rng, power)
@@ -148,20 +148,20 @@ class RaftDisk:
         return seen
 
     def _crash_in_election_state(self, rng: Random, power: bool) -> dict[str, int]:
-        """How far the replacement had come: the rename may have happened, and survived, or not."""
+        """Decide how far the replacement had come: the rename may have happened, and may have survived."""
         assert self.election_state_temp is not None
         step = rng.choice((TEMP_WRITTEN, TEMP_SYNCED, RENAMED))
         if step == RENAMED and not (power and rng.random() < 0.5):
             self.election_state_written()
             return {"ballot replaced by a crash": 1}
         torn = step == TEMP_WRITTEN and power
-        if torn:  # it has not got the name: nobody reads it
+        if torn:  # it has not got its name yet, so it is never read
             self.election_state_temp = self.election_state_temp[: rng.randrange(len(self.election_state_temp))]
         self._step = FOLDER_SYNCED
         return {"ballot not replaced": 1, "torn quorum-state": int(torn)}
 
     def recover(self) -> None:
-        """What MetadataLog does when it opens the folder (I-MLOG-3)."""
+        """Recover as MetadataLog does when it opens the folder (I-MLOG-3)."""
         latest = self.latest_snapshot
         if latest and (latest.epoch, latest.end_offset) > (self.last_epoch, self.end_offset):
             self.begin_at(latest)
@@ -169,7 +169,7 @@ class RaftDisk:
 
 def _apply(log: list[Entry], offset: int, entries: Sequence[Entry], cut: bool) -> None:
     if offset > len(log):
-        return  # beyond a hole: recovery does not get there
+        return  # beyond a hole, which recovery never passes
     if cut:
         log[offset:] = entries
     else:
@@ -179,7 +179,7 @@ def _apply(log: list[Entry], offset: int, entries: Sequence[Entry], cut: bool) -
 def _survivors(
     pending: list[tuple[int, Sequence[Entry], bool]], rng: Random
 ) -> list[tuple[int, Sequence[Entry], bool]]:
-    """None, a prefix, or any subset of the writes; the last one may be torn."""
+    """Return none, a prefix, or any subset of the writes; the last one may be torn."""
     model = rng.randrange(3)
     if model == 0:
         return []

@@ -1,11 +1,11 @@
 """The links of the Raft campaign's world: requests and answers on their way between nodes.
 
-Requests travel on connections. A process that dies breaks its own; a cut holds up what is sent meanwhile; what is lost
-breaks the connection it was on; an answer that comes after its time is up meets nobody.
+Requests travel on connections. A process that dies breaks its connections; a cut delays what is sent meanwhile; a lost
+message breaks its connection; an answer that comes after its timeout is dropped.
 
-Owns: the messages under way, the cuts, and who still waits for which answer.
+Owns: the messages in flight, the cuts, and which node waits for which answer.
 Invariants: I-RNET-1 every request ends once: with its answer, or with a failure; unless the process that asked is dead.
-            I-RNET-2 one node's messages to another arrive in order, but for those that travel on another connection
+            I-RNET-2 one node's messages to another arrive in order, except those that travel on another connection
               (Settings.reorder).
 """
 
@@ -34,8 +34,8 @@ class RaftNet:
     def __init__(self, world: RaftWorld) -> None:
         self.world, self.rng, self.settings = world, world.rng, world.settings
         self._arrives: dict[Link, float] = {}  # when the last message in order arrives
-        self._cuts: Counter[Link] = Counter()  # how many cuts a link has
-        self._held: dict[Link, list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}  # what waits for the end of them
+        self._cuts: Counter[Link] = Counter()  # the number of cuts of a link
+        self._held: dict[Link, list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}  # calls that wait for the cuts to end
         self._asked: dict[tuple[int, int, int], Asked] = {}  # (node, life, id): requests that wait for an answer
         self._taken: dict[Asked, None] = {}  # requests that a process took, and has not answered
         world.at(SWEEP_EVERY, self._sweep)
@@ -57,7 +57,7 @@ class RaftNet:
             self._transmit(node.id, to.id, self._deliver, asked)
 
     def reply(self, node: RaftNode, effect: Reply) -> None:
-        """Answer, with what the answer speaks of read off the disk, as the shell does it."""
+        """Answer, with records and snapshot bytes read off the disk, as the shell does it."""
         self.world.oracle.speaks(node)
         asked, answer = effect.pending_request, effect.response
         assert isinstance(asked, Asked)
@@ -75,7 +75,7 @@ class RaftNet:
         self._transmit(node.id, asked.src, self._answer, asked, answer)
 
     def died(self, id: int) -> None:
-        """A process is gone: nobody waits for its answers, and those who wait for it hear that the connection broke."""
+        """Drop the requests of a dead process; the nodes that wait for it hear that the connection broke."""
         self._taken = {asked: None for asked in self._taken if asked.dst != id}
         for key, asked in list(self._asked.items()):
             if asked.src == id:
@@ -84,7 +84,7 @@ class RaftNet:
                 self.world.at(self._latency(), self._fail, key)
 
     def unanswered(self, since: float) -> list[Asked]:
-        """Requests that a process took, that ran out of time before `since`, and that it never answered (I-RAFT-9)."""
+        """Return requests that a process took and never answered, and whose time was up before `since` (I-RAFT-9)."""
         return [asked for asked in self._taken if asked.expires < since]
 
     # --- on the way ------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class RaftNet:
         return low + (high - low) * self.rng.random()
 
     def _transmit(self, src: int, dst: int, fn: Callable[..., None], *args: Any) -> None:
-        """In order, as on one connection, but for those that travel on another; lost ones break theirs."""
+        """Deliver in order, as on one connection, except messages on another connection; a lost message breaks its own."""
         if self._cuts[src, dst] > 0:
             self._held.setdefault((src, dst), []).append((fn, args))
             return
@@ -130,7 +130,7 @@ class RaftNet:
                 self.world.post(node, node.core.on_failure, asked.id)
 
     def _sweep(self) -> None:
-        """The time of some requests is up."""
+        """Fail the requests whose time is up."""
         for key in [key for key, asked in self._asked.items() if asked.expires <= self.world.now]:
             self.world.coverage["timed out"] += 1
             self._fail(key)
@@ -139,11 +139,11 @@ class RaftNet:
     # --- faults ----------------------------------------------------------------------------------------------------
 
     def cut(self, src: int, dst: int) -> None:
-        """One way: what is sent arrives when the link is there again, if somebody is still there to take it."""
+        """Cut a link one way: messages arrive when the cut ends, if the process that would take them still lives."""
         self._cuts[src, dst] += 1
 
     def join(self, src: int, dst: int) -> None:
-        """End one cut of a link; links can have several."""
+        """End one cut of a link; a link can have several."""
         self._cuts[src, dst] -= 1
         if self._cuts[src, dst] <= 0:
             for fn, args in self._held.pop((src, dst), []):

@@ -1,4 +1,4 @@
-"""What the Raft campaign's world is made of: its settings, a request on its way, and one process with its disk.
+"""The parts of the Raft campaign's world: its settings, a request on its way, and one process with its disk.
 
 Owns: no behaviour; that is in world.py and net.py.
 """
@@ -18,7 +18,7 @@ from minikafka.sim.raft.disk import Entry, RaftDisk
 
 @dataclass(slots=True)
 class Settings:
-    """What is drawn once per seed."""
+    """The settings that are drawn once per seed."""
 
     voters: int = 3
     observers: int = 1
@@ -28,14 +28,14 @@ class Settings:
     loss: float = 0.0  # the part of messages that break their connection
     max_entries: int = 10  # in one answer to a fetch, or one piece of a snapshot
     append_every: float = 0.15
-    drift: float = 0.0  # clocks run this much faster or slower
-    pace: float = 1.0  # the quorum's times are this much of Kafka's
+    drift: float = 0.0  # clocks run faster or slower by up to this part
+    pace: float = 1.0  # the quorum's times as a multiple of Kafka's
     seconds: float = 6.0  # of faults
 
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Asked:
-    """A request on its way: for the core that answers, it is also the pending request that its Reply names."""
+    """A request; also the token by which the answering node knows it."""
 
     src: int
     dst: int
@@ -57,7 +57,7 @@ class RaftNode:
         self.high_watermark = 0
         self.loading: list[Entry] = []
         self.inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
-        self.busy = False  # waits for its disk
+        self.busy = False  # the node waits for its disk
         self.stalled: tuple[list[Effect], int] | None = None  # the disk is done, but the process is paused
         self.fuse: tuple[int, bool, float] | None = None  # effects until a crash; whether of power; seconds of downtime
         self.disk_delay = 0.0  # on top of the settings', while the disk is slow
@@ -68,6 +68,6 @@ class RaftNode:
 
 
 def times(pace: float) -> Times:
-    """Kafka's times, all of them faster or slower."""
+    """Return Kafka's times, each multiplied by `pace`."""
     usual = Times()
     return Times(*(getattr(usual, field.name) * pace for field in fields(Times)))

@@ -1,16 +1,16 @@
-"""What must hold in a quorum whatever happens, judged by somebody who sees all nodes and their disks.
+"""The oracle of the quorum: it sees all nodes and their disks, and checks what must hold whatever happens.
 
-The world tells the oracle of every effect as it happens, so that a crash right after it hides nothing. Each check
-looks only at what has just changed: that the rest was right before is the induction.
+The world tells the oracle of every effect as it happens, so that a crash right after it hides nothing. Each check looks
+only at what has just changed: the rest was right before (induction).
 
-Owns: what was ever committed, written, led and voted in one run.
+Owns: all records committed or written, all leaders and all votes of one run.
 Invariants: I-RORC-1 a check has no effect on what it looks at.
-What is checked (the ids are those of the project's list):
+What is checked (the ids are those of sim/invariants/):
     I7  one leader per epoch; the epoch and the vote on disk never go back, and are what the process acts on
     I8  committed records are on a majority of disks, are never truncated or replaced, and every later leader has them;
         logs that have a record of the same epoch at the same offset are equal up to it; the high watermark never goes
-        back; nobody fetches at what it has not flushed; a snapshot is a prefix of what is committed
-    I9  what a node believes committed is a prefix of what is committed
+        back; no node fetches beyond what it has flushed; a snapshot is a prefix of the committed records
+    I9  the records that a node believes committed are a prefix of the committed records
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RaftViolation(AssertionError):
-    """One of the invariants above does not hold."""
+    """An invariant above that does not hold."""
 
     def __init__(self, id: str, text: str) -> None:
         super().__init__(f"{id}: {text}")
@@ -40,16 +40,16 @@ class RaftOracle:
 
     def __init__(self, nodes: dict[int, RaftNode], voters: tuple[int, ...], leading: Callable[[], list[RaftNode]]) -> None:
         self.nodes, self.voters, self.leading = nodes, voters, leading
-        self.leaders: dict[int, int] = {}  # epoch -> who led it
-        self.election_states: dict[int, ElectionState] = {}  # node -> what its disk held last
+        self.leaders: dict[int, int] = {}  # epoch -> its leader
+        self.election_states: dict[int, ElectionState] = {}  # node -> the ballot on its disk
         self.written: dict[tuple[int, int], tuple[int, int]] = {}  # (epoch, offset) -> (value, epoch of the one before)
         self.committed: list[Entry] = []
-        self.committed_in: list[int] = []  # for each of them the epoch of the leader that committed it
+        self.committed_in: list[int] = []  # for each committed entry the epoch of the leader that committed it
 
     # --- the election state ------------------------------------------------------------------------------------------------
 
     def persisted(self, node: RaftNode) -> None:
-        """The election state on the node's disk may have changed."""
+        """Check the ballot on the node's disk, which may have changed."""
         now, before = node.disk.read_election_state(), self.election_states.get(node.id, ElectionState())
         if now.epoch < before.epoch:
             raise RaftViolation("I7", f"the epoch on disk of node {node.id} went back: {before} -> {now}")
@@ -58,12 +58,12 @@ class RaftOracle:
         self.election_states[node.id] = now
 
     def speaks(self, node: RaftNode) -> None:
-        """The node sends or answers something: what it rests on must be on disk (rule 34)."""
+        """Check, when a node sends or answers, that the ballot that it acts on is on its disk (rule 34)."""
         if node.core is not None and node.core.election_state != self.election_states.get(node.id, ElectionState()):
             raise RaftViolation("I7", f"node {node.id} acts on {node.core.election_state}, which is not on its disk")
 
     def fetches(self, node: RaftNode, fetch: Fetch) -> None:
-        """A fetch acknowledges what is below its offset (rule 36)."""
+        """Check that a fetch, which acknowledges all below its offset, is not beyond what was flushed (rule 36)."""
         if fetch.offset > len(node.disk.durable):
             raise RaftViolation("I8", f"node {node.id} fetches at {fetch.offset}: not flushed")
 
@@ -76,7 +76,7 @@ class RaftOracle:
         self._has_committed(node, epoch)
 
     def _has_committed(self, node: RaftNode, epoch: int) -> None:
-        """A leader has what was committed in earlier epochs; it may be deposed already, and not know it."""
+        """Check that a leader has all that was committed in earlier epochs; it may be deposed already, and not know it."""
         count = bisect_left(self.committed_in, epoch)
         if node.disk.entries[:count] != self.committed[:count]:
             raise RaftViolation("I8", f"node {node.id} leads epoch {epoch} without what was committed before")
@@ -84,7 +84,7 @@ class RaftOracle:
     # --- the log ---------------------------------------------------------------------------------------------------
 
     def appended(self, node: RaftNode, offset: int) -> None:
-        """The node's log has new entries from `offset` on: log matching, by induction."""
+        """Check the new entries of the node's log from `offset` on: log matching, by induction."""
         entries = node.disk.entries
         for at in range(offset, len(entries)):
             epoch, value = entries[at]
@@ -95,9 +95,9 @@ class RaftOracle:
                 raise RaftViolation("I8", f"epochs go back in the log of node {node.id} at {at}")
 
     def truncates(self, node: RaftNode, offset: int) -> None:
-        """About to: what is committed and in this log may not go.
+        """Check, before a truncation, that no committed entry of this log goes.
 
-        Unless the node has not heard of the epoch that committed it: it follows a deposed leader still, and no majority
+        Except where the node has not heard of the epoch that committed it: it still follows a deposed leader, and no majority
         ever counted on it.
         """
         assert node.core is not None
@@ -106,7 +106,7 @@ class RaftOracle:
                 raise RaftViolation("I8", f"node {node.id} truncates to {offset}, which is committed")
 
     def commits(self, node: RaftNode, before: int, now: int) -> None:
-        """The node's high watermark moves."""
+        """Check a node's high watermark, which moves."""
         if now <= before:
             raise RaftViolation("I8", f"the high watermark of node {node.id} goes from {before} to {now}")
         if now > len(node.disk.entries):
@@ -132,7 +132,7 @@ class RaftOracle:
     # --- snapshots -------------------------------------------------------------------------------------------------
 
     def snapshot(self, node: RaftNode, id: SnapshotId) -> None:
-        """The node has a new snapshot, made or loaded (rule 41)."""
+        """Check a node's new snapshot, made or loaded (rule 41)."""
         content = node.disk.snapshots[id]
         if list(content) != self.committed[: id.end_offset] or content[-1][0] != id.epoch:
             raise RaftViolation("I8", f"snapshot {tuple(id)} of node {node.id} is not what is committed")
@@ -142,7 +142,7 @@ class RaftOracle:
             raise RaftViolation("I8", f"node {node.id} loads a snapshot while it leads")
 
     def recovered(self, node: RaftNode) -> None:
-        """The node is about to start from its disk."""
+        """Check what a node finds on its disk, before it starts."""
         self.persisted(node)
         if node.disk.start_offset > node.disk.end_offset:
             raise RaftViolation("I8", f"the log of node {node.id} ends before its oldest snapshot")

@@ -1,7 +1,7 @@
 """A world for the Raft cores alone: nodes, links and disks as the shell (broker/raft/shell/quorum.py) and the machine would be.
 
-Nothing but the core runs here, so hundreds of schedules fit in the time of one whole cluster's. As in the shell, a node
-takes one event at a time and executes its effects left to right; a Persist or a Flush takes a while, during which
+Only the state machines run here, so hundreds of schedules fit in the time of one whole cluster's. As in the shell, a node
+takes one event at a time and executes its effects from left to right; a Persist or a Flush takes a while, during which
 events queue up, and in which a crash may come.
 
 Owns: the time and the processes. The links are in net.py, the disks in disk.py, the faults in campaign.py.
@@ -39,7 +39,7 @@ from minikafka.sim.raft.oracle import RaftOracle
 
 
 class RaftWorld:
-    """Run it with `run(until)`; faults are methods."""
+    """A world of nodes; `run(until)` drives it, and its other methods are faults."""
 
     def __init__(self, seed: int | str, settings: Settings) -> None:
         self.settings, self.rng = settings, Random(f"{seed}:world")
@@ -50,7 +50,7 @@ class RaftWorld:
         self.oracle = RaftOracle(self.nodes, self.voters, self.leaders)
         self.coverage: Counter[str] = Counter()
         self.listener: Callable[[float, int, str], None] | None = None
-        self.retired: dict[int, None] = {}  # nodes that nobody starts any more
+        self.retired: dict[int, None] = {}  # nodes that are never started again
         self.fails_to_load: Callable[[RaftNode], bool] = _no
         self.on_leader: Callable[[RaftNode], None] = _ignore
         self.events = 0
@@ -66,7 +66,7 @@ class RaftWorld:
         heapq.heappush(self._heap, (self.now + delay, self._count, fn, args))
 
     def run(self, until: float, done: Callable[[], bool] | None = None) -> bool:
-        """Let things happen until then, or until `done` says so after some event; whether it did."""
+        """Run the events up to a time, or until `done` is true after one; return whether it was."""
         heap = self._heap
         while heap and heap[0][0] <= until:
             self.now, _, fn, args = heapq.heappop(heap)
@@ -80,7 +80,7 @@ class RaftWorld:
         return 1000.0 * node.id + self.now * node.rate
 
     def _arm(self, node: RaftNode) -> None:
-        """See to it that the node's timer fires when its core wants."""
+        """Set the node's timer to the time that its state machine wants."""
         if node.core is None or (deadline := node.core.next_deadline()) is None:
             return
         due = max(self.now + 1e-6, (deadline - 1000.0 * node.id) / node.rate)
@@ -112,7 +112,7 @@ class RaftWorld:
         self.post(node, node.core.start)
 
     def crash(self, id: int, power: bool) -> None:
-        """The process is gone, and its connections break; `power`: what was not flushed may be lost."""
+        """End the process and break its connections; `power`: what was not flushed may be lost."""
         node = self.nodes[id]
         if node.core is None:
             return
@@ -126,7 +126,7 @@ class RaftWorld:
         self.net.died(id)
 
     def wipe(self, id: int) -> None:
-        """A node without a vote gets an empty disk."""
+        """Give an observer an empty disk."""
         assert id not in self.voters
         self.crash(id, power=True)
         self.nodes[id].disk = RaftDisk()
@@ -144,12 +144,12 @@ class RaftWorld:
         self._take(node)
 
     def append(self, node: RaftNode) -> None:
-        """The controller on this node has records, if it is one."""
+        """Hand records to the controller on this node, if it is the active one."""
         if node.core is not None and node.core.epoch_start_offset is not None:
             self.post(node, self._write_appends, node, self.rng.randint(1, 3))
 
     def _write_appends(self, node: RaftNode, count: int, now: float) -> list[Effect]:
-        """As Quorum._write_appends: only a leader that has committed its epoch's first record."""
+        """Write them as Quorum._write_appends does: only a leader that has committed its epoch's first record."""
         assert node.core is not None
         start = node.core.epoch_start_offset
         if start is None or node.high_watermark <= start:
@@ -166,7 +166,7 @@ class RaftWorld:
             self.post(node, self._make_snapshot, node, keep)
 
     def _make_snapshot(self, node: RaftNode, keep: int, now: float) -> list[Effect]:
-        """As Snapshotter does it: an event between two others."""
+        """Make a snapshot as Snapshotter does: between two events."""
         if node.disk.make_snapshot(node.high_watermark, keep):
             latest = node.disk.latest_snapshot
             assert latest is not None
@@ -182,7 +182,7 @@ class RaftWorld:
             self._take(node)
 
     def _take(self, node: RaftNode) -> None:
-        """One event after the other, as long as the node need not wait."""
+        """Take one event after another, as long as the node need not wait."""
         while node.inbox and not node.wait() and node.core is not None:
             event, args = node.inbox.popleft()
             self.events += 1
@@ -191,7 +191,7 @@ class RaftWorld:
             self._arm(node)
 
     def _execute(self, node: RaftNode, effects: list[Effect], start: int) -> None:
-        """Left to right (I-RAFT-1), until one has to wait for the disk, or the node crashes."""
+        """Execute effects from left to right (I-RAFT-1), until one waits for the disk, or the node crashes."""
         for index in range(start, len(effects)):
             effect = effects[index]
             if node.fuse is not None and self._burns(node):
@@ -215,7 +215,7 @@ class RaftWorld:
                 return
 
     def _on_disk(self, node: RaftNode, life: int, effects: list[Effect], index: int) -> None:
-        """The Persist or Flush is done; go on with the effects after it."""
+        """Go on with the effects after a Persist or Flush that is done."""
         if node.life != life:
             return
         if node.paused:
@@ -229,7 +229,7 @@ class RaftWorld:
         self._take(node)
 
     def _written(self, node: RaftNode, effects: list[Effect], index: int) -> list[Effect]:
-        """What to go on with: after a Flush, the last of its list, what the core makes of it."""
+        """Return the effects to go on with: after the last Flush of the list, those that its completion causes."""
         assert node.core is not None
         if isinstance(effects[index], Flush):
             return node.core.on_flushed(node.disk.flush(), self.clock(node))
@@ -238,7 +238,7 @@ class RaftWorld:
         return effects
 
     def _burns(self, node: RaftNode) -> bool:
-        """A fuse burns with each effect, and also while the disk writes; at its end the node crashes."""
+        """Count down the fuse of a node with each effect, also while the disk writes; at its end the node crashes."""
         assert node.fuse is not None
         left, power, downtime = node.fuse
         node.fuse = (left - 1, power, downtime)
@@ -271,7 +271,7 @@ class RaftWorld:
         self.oracle.loads(node)
         node.disk.add_snapshot(effect.snapshot, tuple(node.loading))
         self.oracle.snapshot(node, effect.snapshot)
-        if self.fails_to_load(node):  # the snapshot has its name, the log is the old one
+        if self.fails_to_load(node):  # the snapshot has its name, the log is still the old one
             self.coverage["crash while loading a snapshot"] += 1
             return
         node.disk.begin_at(effect.snapshot)
@@ -307,9 +307,9 @@ class RaftWorld:
 
 
 def _ignore(node: RaftNode) -> None:
-    """Until a fault chases leaders."""
+    """Do nothing, until a fault chases leaders."""
 
 
 def _no(node: RaftNode) -> bool:
-    """Until a fault crashes those that load a snapshot."""
+    """Return False, until a fault crashes nodes that load a snapshot."""
     return False

@@ -1,9 +1,9 @@
-"""Campaigns: many seeds, on all cores; one line for each that fails, what was met on the way, and the ledger.
+"""Campaigns: many seeds, on all cores; one line for each failing seed, the coverage, and the ledger.
 
     python -m minikafka sim run --seeds 100             whole clusters
     python -m minikafka sim run --seeds 300 --raft      the quorum alone
 
-A seed is run by one process and depends on nothing outside it, so the order in which seeds end is of no account.
+A seed is run by one process and depends on nothing outside it, so the order in which seeds end does not matter.
 
 Owns: the sharing out of seeds, the report, tests/seeds/ledger.tsv and regress.txt.
 Invariants: I-CAMP-1 a seed's outcome is the same alone, in any campaign, and on any number of processes.
@@ -37,7 +37,7 @@ HEAD = ("commit", "kind", "range", "seeds", "violations")
 
 @dataclass
 class Outcome:
-    """What a campaign keeps of one seed."""
+    """The outcome of one seed, as a campaign keeps it."""
 
     kind: str  # "cluster" or "raft"
     seed: int
@@ -46,13 +46,13 @@ class Outcome:
     faults: Sequence[str] | None = None  # only of these kinds
 
     def line(self) -> str:
-        """One line for a failing seed, with the command that runs it again."""
+        """Return one line for a failing seed, with the command that runs it again."""
         more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
         return f"seed {self.seed}: {self.violations[0]}{more}   {replay_command(self.kind, self.seed, self.faults)}"
 
 
 def replay_command(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> str:
-    """What runs this seed again, with these of its faults."""
+    """Return the command that runs this seed again, with these of its faults."""
     only = f" --faults {','.join(faults)}" if faults is not None else ""
     only += f" --keep {','.join(map(str, keep)) or 'none'}" if keep is not None else ""
     return f"python -m minikafka sim replay {seed}{' --raft' if kind == 'raft' else ''}{only}"
@@ -70,21 +70,21 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
 
 
 def plan_of(kind: str, seed: int) -> Sequence[raft_campaign.Fault | cluster_faults.Fault]:
-    """All faults of a seed, in the order that numbers them."""
+    """Return all faults of a seed, in the order that numbers them."""
     return RaftRun(seed).plan if kind == "raft" else Run.plan_of(seed)
 
 
 def fault_kinds(kind: str) -> tuple[str, ...]:
-    """The names of all faults that a seed may have."""
+    """Return the names of all faults that a seed may have."""
     clusters = tuple(name for those in cluster_faults.KINDS.values() for name in those)
     return raft_campaign.FAULTS if kind == "raft" else clusters
 
 
 def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[Outcome]:
-    """The seeds' outcomes, in their order."""
+    """Yield the seeds' outcomes, in their order."""
     work: Callable[[int], Outcome] = partial(run_one, kind, faults=faults)
     gc.disable()  # a run leaves its world behind as one piece of garbage; see `collect`
-    gc.freeze()  # what is there before the first seed stays: no collection need look through it
+    gc.freeze()  # objects from before the first seed stay: no collection need look through them
     try:
         if jobs <= 1 or len(seeds) < 2:
             yield from map(collect, map(work, seeds))
@@ -97,7 +97,7 @@ def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[st
 
 
 def _pool(jobs: int) -> Pool:
-    """Processes that leave it to us what a Ctrl-C means: all of a terminal's get it."""
+    """Return processes that leave Ctrl-C to this one: all processes of a terminal get it."""
     ours = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return multiprocessing.get_context("fork").Pool(jobs, gc.disable)
@@ -110,7 +110,7 @@ def _work(work: Callable[[int], Outcome], seed: int) -> Outcome:
 
 
 def collect(outcome: Outcome) -> Outcome:
-    """Free the world of the seed that is through: now and then for the small ones, at once for clusters."""
+    """Free the world of a finished seed: now and then for small ones, at once for clusters."""
     if outcome.kind == "cluster" or outcome.seed % 50 == 0:
         gc.collect()
     return outcome
@@ -118,7 +118,7 @@ def collect(outcome: Outcome) -> Outcome:
 
 @dataclass
 class Campaign:
-    """What a campaign came to."""
+    """The outcome of a campaign."""
 
     kind: str
     first: int
@@ -135,7 +135,7 @@ class Campaign:
             self.failed.append(outcome)
 
     def join(self, part: Campaign) -> None:
-        """Add what came after."""
+        """Add the outcome of the part that came after."""
         self.seeds += part.seeds
         self.seconds += part.seconds
         self.failed += part.failed
@@ -150,7 +150,7 @@ class Campaign:
                           f"violations, {self.seconds:.1f} s, {rate:.1f} seeds/s"])  # fmt: skip
 
     def lacking(self) -> list[str]:
-        """What was met too little of to believe in the outcome. Of some kinds of faults alone only that there were any."""
+        """Return lines on what was met too seldom to trust the outcome. With `faults`, each kind must have been met."""
         if self.faults is None:
             return chaos.lacking(self.kind, self.coverage, self.seeds)
         return [] if self.coverage["faults"] else [f"no {' or '.join(self.faults)} in the plans of these seeds"]
@@ -158,7 +158,7 @@ class Campaign:
 
 def campaign(kind: str, first: int, count: int, jobs: int = 1, faults: Sequence[str] | None = None,
              tell: Callable[[Outcome], object] = lambda outcome: None) -> Campaign:
-    """Run `count` seeds from `first` on; tells of each at once."""
+    """Run `count` seeds from `first` on; call `tell` with each outcome at once."""
     result, began = Campaign(kind, first, faults), time.monotonic()
     for outcome in outcomes(kind, range(first, first + count), jobs, faults):
         result.add(outcome)
@@ -183,7 +183,7 @@ class Kept:
 
 
 def kept_seeds(path: Path = REGRESS) -> list[Kept]:
-    """The seeds that once failed, to be run every time."""
+    """Return the seeds that once failed, to be run every time."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else ():
         words = line.partition("#")[0].split()
@@ -194,7 +194,7 @@ def kept_seeds(path: Path = REGRESS) -> list[Kept]:
 
 
 def write_ledger(result: Campaign, kind: str, path: Path = LEDGER) -> None:
-    """Append what was run to the ledger, under the commit that is checked out ("+" if there are changes on top)."""
+    """Append a campaign to the ledger, under the commit that is checked out ("+" if there are changes on top)."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\t".join(HEAD) + "\n")

@@ -3,11 +3,11 @@
     process = ClientProcess(world, history, "group 2", client)      # client(process) is what it does, from start to end
     process.start(); process.pause(); process.resume(); process.kill(); process.start()
 
-A client that is killed is like any process killed with -9: what it asked for may still be carried out, and nobody will
-ever say. A paused one is silent until it goes on, and believes then what it believed before: that is a zombie.
+A killed client is like any process killed with -9: its requests may still be carried out, and it never learns of that. A
+paused client is silent until it goes on, and then believes what it believed before: it is a zombie.
 
-Owns: the loop and the Env of the process, and which operations of its clients are under way.
-Invariants: I-CLIENT-PROCESS-1 a killed client does nothing more, and whatever it had under way is `info` in the history.
+Owns: the loop and the Env of the process, and which operations of its clients are in flight.
+Invariants: I-CLIENT-PROCESS-1 a killed client does nothing more, and its operations in flight are `info` in the history.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KILLED = "its process was killed"
 
 
 class Notes:
-    """A history as one process writes it; knows what is under way there."""
+    """The history as one process writes it; it knows which operations of the process are in flight."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -54,13 +54,13 @@ class Notes:
         return self.open.pop(invoked["op"])
 
     def died(self) -> None:
-        """Nobody knows what becomes of what is under way."""
+        """End all operations in flight as `info`: their fate is unknown."""
         for invoked in list(self.open.values()):
             self.info(invoked, error=KILLED)
 
 
 class ClientProcess:
-    """`alone`: in a process of its own; otherwise in the one that all clients of the world share, which has no faults."""
+    """The process of one client. `alone`: one of its own; otherwise the one that all clients share, which has no faults."""
 
     def __init__(self, world: World, history: History, name: str, client: Callable[[ClientProcess], Awaitable[None]],
                  alone: bool = True) -> None:
@@ -83,17 +83,17 @@ class ClientProcess:
 
     @property
     def busy(self) -> bool:
-        """It has asked for something and was not answered yet."""
+        """Whether it has sent a request that was not answered yet."""
         return self.alone and bool(self.history.open)
 
     @property
     def done(self) -> bool:
-        """It has come to its end, or to the one that it was made to have."""
+        """Whether it has ended, by itself or because it was told to."""
         return self.task is None or self.task.done() or self.state is DEAD
 
     @property
     def troubles(self) -> list[str]:
-        """Exceptions that nobody caught."""
+        """Exceptions that no code caught."""
         crashed = [repr(self.env.crashed.exception())] if self.alone and self.env.crashed.done() else []
         return crashed + [f"{context.get('message')}: {context.get('exception')!r}"
                           for loop in self.lives for context in loop.errors]  # fmt: skip
@@ -119,7 +119,7 @@ class ClientProcess:
             self.history.died()
 
     def cancel(self) -> None:
-        """It was told to end and does not."""
+        """Cancel the client's task: it was told to end and does not."""
         if self.task is not None:
             self.task.cancel()
 
@@ -132,7 +132,7 @@ class ClientProcess:
             self.loop.resume()
 
     def close(self) -> None:
-        """The end of the world: free what its lives have left."""
+        """Free what its lives have left, at the end of the world."""
         if self.alone:
             self.kill()
         for loop in self.lives:
@@ -141,7 +141,7 @@ class ClientProcess:
     # --- what it does ------------------------------------------------------------------------------------------------
 
     async def idle(self) -> bool:
-        """Return at once, unless it was told to be busy with something else than polling; was it?"""
+        """Wait while the client was told not to poll; return whether it was told so."""
         told = self.env.now() < self.idle_until
         while self.env.now() < self.idle_until:
             await self.env.sleep(0.5)

@@ -1,10 +1,10 @@
-"""Coverage of chaos: how often a campaign met what it is there to meet, and how much of it is enough.
+"""Coverage: how often a campaign met the events that it is there to meet, and how often is enough.
 
 A campaign that finds nothing has shown nothing unless elections, truncations, torn tails and the like really happened.
-So each run counts them, the sums are printed, and a campaign of enough seeds that met too little of something fails.
+So each run counts them, the sums are printed, and a campaign of enough seeds that met one of them too seldom fails.
 
-Owns: the names of what is counted, and the least that a hundred seeds must show of it.
-Invariants: I-COV-1 what is counted follows from the trace and the requests that were answered, so it is the same
+Owns: the names of the counts, and the least that a hundred seeds must show of each.
+Invariants: I-COV-1 the counts follow from the trace and the requests that were answered, so they are the same
               whenever the seed is run again.
 """
 
@@ -17,7 +17,7 @@ from minikafka.sim.invariants.losses import METADATA
 from minikafka.sim.swarm.client_process import KILLED
 from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CAUGHT_WRITING, CLIENTS_STRUCK, METADATA_FLIPPED
 
-# Refusals of those whose time is over.
+# Refusals of clients that were replaced: zombies.
 FENCED = ("FENCED_LEADER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "PRODUCER_FENCED",
           "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE")  # fmt: skip
 ENOUGH = 50  # seeds from which on a campaign is judged by its coverage
@@ -52,7 +52,7 @@ LEAST_FROM: dict[int, dict[str, float]] = {
 
 
 def may_have(seed: int) -> Counter[str]:
-    """A seed of a cluster, counted under all that came before it."""
+    """Return one count for each range of seeds that a cluster's seed belongs to (LEAST_FROM)."""
     return Counter(_from(first) for first in LEAST_FROM if seed >= first)
 
 
@@ -61,7 +61,7 @@ def _from(first: int) -> str:
 
 
 def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
-    """What a campaign of that many seeds met too little of, as lines to print; empty if it was too small to judge."""
+    """Return lines on what a campaign of that many seeds met too seldom; none if it was too small to judge."""
     if seeds < ENOUGH:
         return []
     least = {name: int(number * seeds / 100) for name, number in LEAST[kind].items()}
@@ -72,7 +72,7 @@ def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
 
 
 def layout(coverage: Counter[str], width: int = 110) -> str:
-    """The counts, as many in a line as fit."""
+    """Return the counts, as many in a line as fit."""
     lines, line = [], ""
     for name in sorted(coverage):
         item = f"{name} {coverage[name]}"
@@ -87,7 +87,7 @@ def layout(coverage: Counter[str], width: int = 110) -> str:
 
 
 def of_cluster(world: Any, history: Any, watch: Any) -> Counter[str]:
-    """Counted from the trace, the history and the disks."""
+    """Return the counts of one run, from the trace, the history and the disks."""
     counts: Counter[str] = Counter()
     isrs: dict[str, int] = {}
     for event in world.events:

@@ -1,16 +1,16 @@
 """The faults of a swarm: drawn from the seed before anything runs, each with its time, its target and its end.
 
 Which kinds a seed has, and how often, is drawn too (swarm testing: runs with few kinds reach states that runs with all
-of them never do). A fault's target is a broker's number or a role, looked up when the fault strikes: whoever leads the
+of them never do). A fault's target is a broker's number or a role, looked up when the fault strikes: the leader of the
 busiest partition, the active controller, a coordinator; or one of the clients' processes.
 
-A process may be ended anywhere between two steps of its own, or, more evilly, in the middle of one, right before the nth
-change that it makes to its disk: half of what belongs together is written then, and nothing after it runs.
+A process may be ended between two of its steps, or, which is worse, in the middle of one, right before the nth change
+that it makes to its disk: half of what belongs together is written then, and nothing after it runs.
 
-Owns: the plan; how each kind begins and ends. The faults themselves are the world's, and the clients' processes'.
+Owns: the plan; how each kind begins and ends. The world and the clients' processes carry the faults out.
 Invariants: I-PLOT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
-            I-PLOT-2 every fault ends by itself, or with the healing that comes after the last, but for two: a broker that
-              is killed for good, and flipped bits, which are for operator.py. At most one node is killed for good or has
+            I-PLOT-2 every fault ends by itself, or with the healing that comes after the last, except two: a broker that
+              is killed for good, and flipped bits, which operator.py mends. At most one node is killed for good or has
               its metadata damaged: a minority.
 """
 
@@ -36,8 +36,8 @@ CLIENT_KINDS: dict[str, Odds] = {
     "kill_client": (0.4, 0.1, 8.0), "pause_client": (0.4, 1.0, 15.0), "replace_client": (0.35, 2.0, 15.0),
     "stop_polling": (0.3, 9.0, 15.0),
 }  # fmt: skip
-# Each kind with those of its time, under the first seed that may have it: older seeds stand in lists and in the ledger,
-# and must stay what they are (swarm.Shape).
+# Each kind under the first seed that may have it: older seeds stand in lists and in the ledger, and must stay what they
+# are (swarm.Shape).
 CLIENTS_STRUCK, METADATA_FLIPPED, CAUGHT_WRITING, BROKERS_ASSIGN = 30_000, 40_000, 50_000, 60_000
 KINDS: dict[int, dict[str, Odds]] = {
     0: {
@@ -57,7 +57,7 @@ BUSY_S = 1.0  # so long is waited for a client to be busy
 
 
 class Fault(NamedTuple):
-    """`target` is a node, a role or CLIENT; `lasts` seconds from `at` on."""
+    """One fault: `target` is a node, a role or CLIENT; it lasts `lasts` seconds from `at` on."""
 
     at: float
     kind: str
@@ -72,12 +72,12 @@ class Fault(NamedTuple):
 
 
 def kinds(seed: int) -> dict[str, Odds]:
-    """Those that a seed may have."""
+    """Return the kinds of faults that a seed may have."""
     return {kind: odds for first, those in KINDS.items() if seed >= first for kind, odds in those.items()}
 
 
 def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds]) -> list[Fault]:
-    """The plan of one seed."""
+    """Draw the plan of one seed."""
     kinds = [kind for kind, (often, _, _) in among.items() if rng.random() < often]
     every = rng.choice((1.0, 2.0, 4.0, 8.0))
     plan, now = [], rng.uniform(0.0, 4.0)
@@ -108,18 +108,18 @@ def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortes
 
 
 class Striker:
-    """Strikes a world with the faults of a plan; `busy` names the topic whose leader is meant by the role, `clients` are
-    those that can be struck."""
+    """Carries the faults of a plan out on a world; `busy` names the topic whose leader the role means, `clients` are the
+    client processes that can be struck."""
 
     def __init__(self, world: World, busy: str, clients: list[ClientProcess]) -> None:
         self.world, self.busy, self.clients, self.over = world, busy, clients, False
-        self.gone: dict[int, None] = {}  # killed for good
-        self.spoiled: dict[int, None] = {}  # whose metadata is damaged
+        self.gone: dict[int, None] = {}  # nodes killed for good
+        self.spoiled: dict[int, None] = {}  # nodes with damaged metadata
         self.rng = world.rng("striker")
         self._stopping: dict[int, asyncio.Task[None]] = {}
 
     async def strike_all(self, plan: Sequence[Fault]) -> None:
-        """All of them, each at its time from now."""
+        """Carry all faults out, each at its time from now."""
         env, began = self.world.client_env(), self.world.now()
         for number, fault in enumerate(plan):
             await self.world.sleep(max(0.0, began + fault.at - self.world.now()))
@@ -128,7 +128,7 @@ class Striker:
         self.over = True
         for client in self.clients:
             client.resume()
-        for node, stopping in self._stopping.items():  # nobody waits for a shutdown that does not come to its end
+        for node, stopping in self._stopping.items():  # a shutdown that does not end is not waited for
             if not stopping.done():
                 stopping.cancel()
                 self._kill(node)
@@ -171,7 +171,7 @@ class Striker:
         return boot
 
     def _kill_for_good(self, node: int) -> Any:
-        """Nobody starts it again, not even in the end. The others are a majority as long as it is the only one."""
+        """Kill a broker that is never started again, not even at the end. The others are a majority while it is the only one."""
         if not self.gone and not self.spoiled:
             self.gone[node] = None
             self.world.tell("fault", fault="kill_for_good", node=node)
@@ -195,7 +195,7 @@ class Striker:
         return self._boot(node)
 
     def _crash_at_write(self, node: int, how: str, nth: int) -> Any:
-        """Whoever comes to no nth write before the time is up, lives on."""
+        """Let a node die at its nth write; one that does not come to that before the time is up lives on."""
         self.world.crash_at_write(node, nth, powerloss=how == "powerloss")
 
         def call_off() -> None:
@@ -204,14 +204,14 @@ class Striker:
         return call_off
 
     def _crash_at_start(self, node: int, how: str, nth: int) -> Any:
-        """In the middle of its recovery from just such a death."""
+        """Let a dead node die once more in the middle of its recovery."""
         getattr(self, f"_{how}")(node)
         call_off = self._crash_at_write(node, how, nth)
         self._boot(node)()
         return call_off
 
     def _stop(self, node: int) -> Any:
-        """A controlled shutdown; one that does not come to its end is killed when the time is up."""
+        """Shut a node down in a controlled way; one that does not end is killed when the time is up."""
         if self.world.hosts[node].state is not RUNNING:
             return None
         stopping = self.world.client_env().loop.create_task(self._stop_quietly(node))
@@ -228,7 +228,7 @@ class Striker:
         try:
             await self.world.stop(node)
         except (OSError, KafkaError):
-            pass  # it died on its way
+            pass  # it died meanwhile
 
     def _wipe(self, node: int) -> Any:
         if self.world.hosts[node].state is not DEAD:
@@ -310,7 +310,7 @@ class Striker:
         return lambda: self._good_disk(node)
 
     def _good_disk(self, node: int) -> None:
-        """The disk works again; a broker that ended for its sake is started again."""
+        """Let the disk work again; a broker that ended because of it is started again."""
         disk = self.world.hosts[node].disk
         disk.free, disk.sync_delay = None, 0.0
         disk.failures.clear()
@@ -347,7 +347,7 @@ class Striker:
     # --- clients -----------------------------------------------------------------------------------------------------
 
     async def _strike_client(self, fault: Fault) -> Any:
-        """If it can be, in the middle of something: most of the time a client waits for nobody."""
+        """Strike a client in the middle of a request if that can be: most of the time a client waits for no answer."""
         running = [client for client in self.clients if client.alone and client.state is RUNNING and not client.done
                    and (client.in_group or fault.kind != "stop_polling")]
         if not running:
@@ -361,7 +361,7 @@ class Striker:
         return getattr(self, f"_{fault.kind}")(client, fault.lasts)
 
     def _kill_client(self, client: ClientProcess, lasts: float) -> Any:
-        """Its successor comes under the same names."""
+        """Kill a client; its successor comes under the same names."""
         client.kill()
         return client.start
 
@@ -370,7 +370,7 @@ class Striker:
         return client.resume
 
     def _replace_client(self, client: ClientProcess, lasts: float) -> Any:
-        """It is taken for dead, and has a successor under the same names when it goes on."""
+        """Pause a client that is taken for dead; it has a successor under the same names when it goes on."""
         client.pause()
         successor = ClientProcess(self.world, client.whole_history, f"{client.name} anew", client.client)
         self.clients.append(successor)
@@ -382,5 +382,5 @@ class Striker:
         return resume
 
     def _stop_polling(self, client: ClientProcess, lasts: float) -> Any:
-        """Its process is well, and its heartbeats go on."""
+        """Let a client stop polling: its process is well, and its heartbeats go on."""
         client.idle_until = client.env.now() + lasts

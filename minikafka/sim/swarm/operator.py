@@ -1,16 +1,16 @@
-"""What an operator does when the faults are over: starts what ended, and mends what does not mend itself.
+"""The operator, when the faults are over: starts the nodes that ended, and mends what does not mend itself.
 
     1  heal links and disks, start every broker but one that is gone for good
-    2  where everybody who may lead is gone for good: an unclean election (what that loses is permitted)
+    2  where all replicas that may lead are gone for good: an unclean election (what that loses is permitted)
     3  brokers on whose disks bits have flipped, one after the other: stopped once others can take over, their logs
-       checked from the first byte as after a crash (recovery ends a log before the first bad batch), started again
-       and nodes in whose metadata bits have flipped: what is damaged, if it has not gone by itself, is taken away while
-       they are down, and they have it again from the others
-    4  when no client moves anything any more: partitions that the dead one leaves with too few replicas, or that wait to
-       be moved to it, are moved to the living
+       checked from the first byte as after a crash (recovery ends a log before the first bad batch), started again;
+       and nodes with flipped bits in their metadata: damaged files are taken away while they are down, and they fetch
+       the content again from the others
+    4  when no client moves partitions any more: partitions that the dead broker leaves with too few replicas, or that
+       wait to be moved to it, are moved to living ones
 
 Owns: the order of these steps.
-Invariants: I-OPERATOR-1 no broker is stopped for its disk's sake while one that could take over is still catching up.
+Invariants: I-OPERATOR-1 no broker is stopped to mend its disk while one that could take over is still catching up.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Key = tuple[str, int]
 
 
 class Operator:
-    """`gone`: the broker that nobody can start again."""
+    """The operator of one world; `gone`: the broker that cannot be started again."""
 
     def __init__(self, world: World, watch: Watch, history: History, gone: Collection[int]) -> None:
         self.world, self.watch, self.history, self.gone = world, watch, history, gone
 
     async def mend(self) -> list[str]:
-        """The first three; returns what could not be done."""
+        """Do the first three steps; return what could not be done."""
         await self.world.mend(gone=self.gone)
         for node in self.watch.keeper.spoiled:
             await self._renew_metadata(node)
@@ -73,11 +73,11 @@ class Operator:
                 try:
                     await admin.elect_leader(key, unclean=True)
                 except KafkaError:
-                    pass  # somebody leads by now, or the topic is gone; if nobody does, I15 will tell
+                    pass  # a leader is there by now, or the topic is gone; otherwise I15 fails
         await admin.close()
 
     def _known_as_gone(self) -> bool:
-        """Has the controller given up waiting for them? Until then they lead what they led."""
+        """Return whether the controller has fenced them; until then they lead what they led."""
         self.watch.sample()
         image = self.watch.cluster.image
         return image is not None and all(image.brokers[n].fenced for n in self.gone if n in image.brokers)
@@ -87,7 +87,7 @@ class Operator:
         return [key for key, state in self.watch.cluster.states.items() if state.leader < 0]
 
     async def tidy(self) -> None:
-        """The fourth."""
+        """Do the fourth step."""
         if not self.gone:
             return
         admin = self._admin()
@@ -116,7 +116,7 @@ class Operator:
                                      if node in state.replicas and state.leader >= 0))  # fmt: skip
 
     async def _renew_metadata(self, node: int) -> None:
-        """Its election state stays: that is what must not be lost."""
+        """Take the damaged metadata files away; the ballot stays: it must not be lost."""
         host = self.world.hosts[node]
         folder = f"{host.config.metadata_dir}/{FOLDER}"
         if host.broker is not None and not damage.metadata_damaged(host.disk, folder):
@@ -126,7 +126,7 @@ class Operator:
             try:
                 await self.world.stop(node)
             except ConnectionError:
-                pass  # it has come upon the damage
+                pass  # it has read the damage and ended
         await self._wait(self._all_caught_up)
         self.world.tell("fault", fault="renew_metadata", node=node)
         for path in damage.metadata_files(host.disk, folder):
@@ -134,17 +134,17 @@ class Operator:
         await self.world.restart(node)
 
     def _all_caught_up(self) -> bool:
-        """Does every voter that runs know all that is committed?"""
+        """Return whether every running voter knows all that is committed."""
         logs = [b.quorum.raft.high_watermark for n in self.world.alive if (b := self.world.broker(n)) is not None]
         return len({*logs}) == 1
 
     def _dispensable(self, node: int) -> bool:
-        """Is there another in the ISR of every partition that it leads?"""
+        """Return whether another replica is in the ISR of every partition that it leads."""
         self.watch.sample()
         return all(state.leader != node or len(state.isr) > 1 for state in self.watch.cluster.states.values())
 
     async def _wait(self, condition: Any) -> None:
-        """Not forever: what does not come then will not come."""
+        """Wait for a condition, but not forever: after that long it will not come true."""
         try:
             await self.world.until(condition, PATIENCE_S)
         except TimeoutError:

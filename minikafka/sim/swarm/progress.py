@@ -1,7 +1,7 @@
-"""How far a campaign is: one line on a terminal, written over and over. Where nobody looks on, there is nothing of it.
+"""The progress of a campaign: one line on a terminal, written over and over; without a terminal nothing is written.
 
-Owns: that line, and what is printed while it stands there.
-Invariants: I-PROGRESS-1 what goes into a file or a pipe is the same with a terminal beside it and without.
+Owns: that line, and other lines printed while it stands there.
+Invariants: I-PROGRESS-1 the output in a file or a pipe is the same with a terminal and without.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CLEARED = "\r\x1b[K"  # to the line's beginning, and nothing behind it
 
 
 class Progress:
-    """Of so many seeds; told of each as it ends."""
+    """The progress of a number of seeds; it is told of each as it ends."""
 
     def __init__(self, seeds: int) -> None:
         self.seeds, self.done, self.failed = seeds, 0, 0
@@ -23,7 +23,7 @@ class Progress:
         self._show()
 
     def add(self, outcome: Outcome) -> None:
-        """One more; of one that failed its line remains."""
+        """Count one more seed; the line of a failing one remains."""
         self.done += 1
         if outcome.violations:
             self.failed += 1

@@ -1,7 +1,7 @@
 """Make a failing plan smaller: leave faults out as long as the same invariant still fails (delta debugging).
 
-Owns: the search; what a plan is, and whether it still fails, is the caller's.
-Invariants: I-SHRINK-1 what is returned fails in the same way, and is a part of what was given, in its order.
+Owns: the search; the caller says what a plan is, and whether it still fails.
+Invariants: I-SHRINK-1 the result fails in the same way, and is a part of the given plan, in its order.
 Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (ddmin).
 """
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def shrink(items: Sequence[T], fails: Callable[[list[T]], bool], budget: int = 500) -> list[T]:
-    """The smallest part that `budget` trials find for which `fails` is true; it must be true for all of `items`."""
+    """Return the smallest part that `budget` trials find for which `fails` is true; it must be true for all of `items`."""
     kept, pieces, trials = list(items), 2, 0
     while len(kept) >= 1 and trials < budget:
         size = max(1, -(-len(kept) // pieces))

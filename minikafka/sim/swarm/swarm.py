@@ -3,10 +3,10 @@
     result = run_seed(7)
     result.violations         what the invariants and the history's checker found; [] if all is well
 
-The faults stop, the clients stop, everything is mended that can be; then whatever was acknowledged must be there for a
-reader from the first record to the last, and the invariants have their last look.
+The faults stop, the clients stop, all that can be mended is mended; then every acknowledged record must be there for a
+consumer that reads from the first record to the last, and the invariants have their last look.
 
-Owns: the course of a run, and what is drawn for it.
+Owns: the course of a run, and the settings drawn for it.
 Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to the hash.
 """
 
@@ -39,7 +39,7 @@ CLIENTS_END_S, READ_S = 60.0, 40.0
 
 @dataclass
 class Result:
-    """What one seed came to; `plan` are the faults that struck."""
+    """The outcome of one seed; `plan` holds the faults that struck."""
 
     seed: int
     violations: list[Violation]
@@ -52,11 +52,11 @@ class Result:
 
 
 class Endless(RuntimeError):
-    """The run does not come to an end."""
+    """The run does not end."""
 
 
 class Run:
-    """One seed on its way. `kinds`: only faults of these kinds; `keep`: only these of the plan, by their place in it."""
+    """One run of a seed. `kinds`: only faults of these kinds; `keep`: only these of the plan, by their place in it."""
 
     def __init__(self, seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> None:
         self.seed = seed
@@ -88,7 +88,7 @@ class Run:
         return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1), faults.kinds(seed))
 
     def execute(self) -> Result:
-        """Run it to its end."""
+        """Run the seed to its end."""
         try:
             self.world.run(self._story())
         except Endless as error:
@@ -140,7 +140,7 @@ class Run:
         self._tell_clients_errors()
 
     async def _end(self) -> None:
-        """Every client comes to its end."""
+        """End every client."""
         deadline = self.world.now() + CLIENTS_END_S
         while not all(client.done for client in self.clients) and self.world.now() < deadline:
             await self.world.sleep(0.1)
@@ -150,7 +150,7 @@ class Run:
                 client.cancel()
 
     async def _read_everything(self) -> None:
-        """The last word on every partition, for the history."""
+        """Read every partition to its end, for the history."""
         transactional = [topic for work in self.work for topic in work.transactional]
         admin = Admin(self.world.client_env(), self.world.bootstrap, name="last look")
         for topic, partitions in sorted((await admin.topics()).items()):
@@ -179,8 +179,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Shape:
-    """What belongs to which seeds. They are named in lists and in the ledger, and must stay what they are: what the swarm
-    learns is drawn apart from everything else, for seeds that nobody has run yet. From each of these on:
+    """What belongs to which seeds. Seeds are named in lists and in the ledger, and must stay what they are: what the swarm
+    learns is drawn apart from everything else, for seeds that were never run before. From each of these on:
 
     0                   three brokers that vote; all clients in one process
     OWN_QUORUM          a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)
@@ -209,7 +209,7 @@ class Shape:
 
 
 def draw_config(rng: Random) -> dict[str, Any]:
-    """Settings that differ from seed to seed."""
+    """Draw the settings that differ from seed to seed."""
     config: dict[str, Any] = {
         "min.insync.replicas": 2, "group.min.session.timeout.ms": 1000, "auto.create.topics.enable": False,
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000, "log.cleaner.backoff.ms": 1000,
@@ -223,7 +223,7 @@ def draw_config(rng: Random) -> dict[str, Any]:
 
 
 def draw_group_config(rng: Random) -> dict[str, Any]:
-    """Of groups in which the brokers assign."""
+    """Draw settings for groups in which the brokers assign."""
     return {"group.consumer.session.timeout.ms": 6000, "group.consumer.min.session.timeout.ms": 1000,
             "group.consumer.heartbeat.interval.ms": rng.choice((500, 1000)),
             "group.consumer.min.heartbeat.interval.ms": 500,

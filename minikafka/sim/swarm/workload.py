@@ -1,4 +1,4 @@
-"""What clients do while a swarm strikes: six kinds of work, of which each seed has some, about 40 records a second in all.
+"""The work of the clients in a swarm: six kinds, of which each seed has some; about 40 records a second in all.
 
     plain    acks=all without idempotence, one request at a time; read by a consumer on its own
     idem     idempotent, several requests under way; read by a consumer on its own
@@ -7,10 +7,10 @@
     compact  few keys written over and over, in a compacted topic
     admin    topics made, filled, grown, moved, deleted and made again under the same name
 
-Every client may give up at any time and be replaced by a new one: that is part of the work, not of the faults. What
-befalls the processes in which they live (client_process.py) is.
+Every client may give up at any time and be replaced by a new one: that is part of the work. Faults strike the processes
+in which the clients live (client_process.py).
 
-Owns: the topics and the clients of each kind. What they do and are told goes to the run's history.
+Owns: the topics and the clients of each kind. All that they do and are told goes to the run's history.
 Invariants: I-WORK-1 every value is sent once: the history's checker tells records apart by their values.
             I-WORK-2 when told to stop, every client ends within its own timeouts.
 """
@@ -40,14 +40,14 @@ class Workload:
 
     name = ""
     topics: dict[str, tuple[int, dict[str, str]]] = {}  # name -> (partitions, configs)
-    transactional: tuple[str, ...] = ()  # topics that are read as committed too, in the end
+    transactional: tuple[str, ...] = ()  # topics that are read with read_committed too, at the end
 
     def __init__(self, world: World, share: float) -> None:
         self.world, self.rate, self.rng = world, RATE * share, Random(f"{world.seed}:work {self.name}")
         self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
         self.stopped = False
         self.trims_inside = False
-        self.protocols: tuple[str, ...] = ("classic",)  # of which a member of a group has one, each time it comes
+        self.protocols: tuple[str, ...] = ("classic",)  # a member of a group chooses one of them, each time it joins
         self._numbers: dict[str, int] = {}
 
     async def setup(self, admin: Admin) -> None:
@@ -55,13 +55,13 @@ class Workload:
             await admin.create_topic(name, partitions, 3, configs)
 
     def clients(self) -> list[Client]:
-        """What runs side by side until it is stopped, each in a process."""
+        """Return the clients, which run side by side until they are stopped, each in a process."""
         raise NotImplementedError
 
     # --- for all kinds ---------------------------------------------------------------------------------------------
 
     def number(self, what: str) -> str:
-        """A name that was not used before."""
+        """Return a name that was not used before."""
         self._numbers[what] = self._numbers.get(what, 0) + 1
         return f"{what}-{self._numbers[what]}"
 
@@ -96,7 +96,7 @@ class Workload:
                 pass  # no metadata, or a transaction that is over
 
     def membership(self, assignor: str = "range") -> dict[str, str]:
-        """How a member takes part, in a protocol that is drawn; brokers assign cooperatively or not at all."""
+        """Draw the protocol of a member, and return it with the assignor that fits it."""
         protocol = self.rng.choice(self.protocols) if len(self.protocols) > 1 else self.protocols[0]
         if protocol == "consumer" and assignor != "range":
             assignor = "uniform"
@@ -135,7 +135,7 @@ class Workload:
 
 
 def _look(promise: asyncio.Future[Any]) -> None:
-    """Nobody waits for the outcome; the history has it."""
+    """Retrieve the outcome of a task that is not awaited; the history has it."""
     if not promise.cancelled():
         promise.exception()
 
@@ -242,7 +242,7 @@ class Copies(Workload):
             await self._rewind(consumer)
 
     async def _commit_transaction(self, producer: Producer) -> None:
-        """Ask a few times before giving up."""
+        """Commit, with a few tries before giving up."""
         for _ in range(3):
             try:
                 return await producer.commit()
@@ -251,7 +251,7 @@ class Copies(Workload):
         raise unsure
 
     async def _rewind(self, consumer: Consumer) -> None:
-        """After an abort: go back to what is committed."""
+        """After an abort: go back to the committed offsets."""
         for tp, offset in (await consumer.committed()).items():
             if tp in consumer.assignment:
                 consumer.seek(tp, max(offset, 0))
@@ -309,6 +309,6 @@ KINDS: tuple[type[Workload], ...] = (Plain, Idempotent, Copies, Groups, Compacte
 
 
 def draw(rng: Random) -> list[type[Workload]]:
-    """Two to four kinds of work."""
+    """Draw two to four kinds of work."""
     chosen = rng.sample(range(len(KINDS)), rng.randint(2, 4))
     return [KINDS[number] for number in sorted(chosen)]

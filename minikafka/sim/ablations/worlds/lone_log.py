@@ -1,6 +1,6 @@
 """One log alone on one disk: it grows, is flushed, truncated or compacted, and dies at any change of the disk.
 
-    log_alone(seed)         () if what a start finds is always what it should be, else ("I16",)
+    log_alone(seed)         () if every start finds what it should, else ("I16",)
     LoneLog(seed).live()    the same; raises Fallen, which says what is wrong
 
 Most of recovery needs no cluster to be shown wrong, and a seed takes milliseconds. After each death the log is opened
@@ -34,35 +34,35 @@ Row = tuple[int, bytes, bytes]  # offset, key, value
 
 
 class Died(Exception):
-    """The process or the machine, at a change of the disk."""
+    """Death of the process or the machine, at a change of the disk."""
 
 
 class Fallen(AssertionError):
-    """A start found something else than what was written; `id` of the invariant."""
+    """A start found something other than what was written; `id` of the invariant."""
 
     id = "I16"
 
 
 class Forgotten(Fallen):
-    """Or remembers other producers than those in the log."""
+    """A start remembers other producers than those in the log."""
 
     id = "I11"
 
 
 def log_alone(seed: int) -> tuple[str, ...]:
-    """The profile of the ablations that need nothing but a log."""
+    """Run one seed: the profile of the ablations that need nothing but a log."""
     return _fallen(LoneLog(seed))
 
 
 def log_truncated(seed: int) -> tuple[str, ...]:
-    """The same for a log of small segments, whose indexes know every batch, that is flushed and truncated often."""
+    """Run one seed with small segments, whose indexes know every batch, flushed and truncated often."""
     log = LoneLog(seed, compacts=False, mix=(6, 4, 4, 0))
     log.log.config = log.config = replace(log.config, segment_bytes=200, index_interval_bytes=1)
     return _fallen(log)
 
 
 def log_of_producers(seed: int) -> tuple[str, ...]:
-    """The same for a log of idempotent and transactional producers: "I11" if it remembers them wrongly."""
+    """Run one seed with idempotent and transactional producers; ("I11",) if the log remembers them wrongly."""
     return _fallen(ProducersLog(seed, compacts=False, mix=(12, 2, 2, 0)))
 
 
@@ -75,7 +75,7 @@ def _fallen(log: LoneLog) -> tuple[str, ...]:
 
 
 class LoneLog:
-    """One life, of several deaths; every third seed compacts. `mix`: how often it appends, is flushed, truncated,
+    """One life of a log, with several deaths; every third seed compacts. `mix`: how often it appends, is flushed, truncated,
     compacted."""
 
     def __init__(self, seed: int, compacts: bool | None = None, mix: tuple[int, int, int, int] = (12, 2, 1, 3)) -> None:
@@ -86,9 +86,9 @@ class LoneLog:
             segment_bytes=self.rng.choice((500, 1200)), index_interval_bytes=self.rng.choice((1, 300, 4096)),
             cleanup_policy="compact" if self.compacts else "delete")
         self.point = 0  # the recovery point, as checkpointed
-        self.written: list[Row] = []  # what append has taken
-        self.doubtful: list[Row] = []  # under way when the disk died
-        self.past: list[Row] = []  # what was there before a truncation that may not be durable
+        self.written: list[Row] = []  # the records that append has taken
+        self.doubtful: list[Row] = []  # in flight when the disk died
+        self.past: list[Row] = []  # the records before a truncation that may not be durable
         self.epoch = 0
         self.log = self._open()
 
@@ -98,7 +98,7 @@ class LoneLog:
     # --- life -----------------------------------------------------------------------------------------------------
 
     def live(self) -> None:
-        """Raises Fallen."""
+        """Live through all deaths. Raises Fallen."""
         for _ in range(DEATHS):
             self._until_death()
             lost_power = self.rng.random() < 0.6
@@ -130,7 +130,7 @@ class LoneLog:
         do()
 
     def _append(self) -> None:
-        """A batch of up to three records; every value is one of its own."""
+        """Append a batch of up to three records, each with a new value."""
         base = self.log.end_offset
         keys = [b"k%d" % self.rng.randrange(KEYS) for _ in range(self.rng.randrange(1, 4))]
         rows = [(base + i, key, b"%d-%08x" % (base + i, self.rng.getrandbits(32))) for i, key in enumerate(keys)]
@@ -145,7 +145,7 @@ class LoneLog:
         self.point, self.past = self.log.recovery_point, []
 
     def _truncate(self) -> None:
-        """As a follower does; not below what compaction has taken."""
+        """Truncate as a follower does; not below what compaction has removed."""
         if self.compacts or not self.written:
             return
         offset = self.rng.randrange(max(0, self.log.end_offset - 6), self.log.end_offset + 1)
@@ -157,14 +157,14 @@ class LoneLog:
         self.point = min(self.point, self.log.recovery_point)
 
     def _batch_of(self, offset: int) -> int:
-        """Where the batch that holds `offset` begins: it goes whole."""
+        """Return where the batch that holds `offset` begins: batches are truncated whole."""
         if offset >= self.log.end_offset:
             return offset
         header, _ = next(batches(read(self.log, offset)))
         return header.base_offset
 
     def _compact(self) -> None:
-        """As the broker's cleaner does: flush, note how far, clean."""
+        """Compact as the broker's cleaner does: flush, note how far, clean."""
         if not self.compacts:
             return
         self._flush()
@@ -182,7 +182,7 @@ class LoneLog:
     # --- death ----------------------------------------------------------------------------------------------------
 
     def _start(self, lost_power: bool) -> None:
-        """Open what is left, and go on with it."""
+        """Open what is left, compare it, and go on with it."""
         self.log = opened(self._open)
         found = self._found()
         end = 1 + max((row[0] for row in self.written), default=-1)
@@ -194,7 +194,7 @@ class LoneLog:
         self.log.recovery_point = min(self.log.recovery_point, self.point)
 
     def _found(self) -> list[Row]:
-        """Every record of the log; raises Fallen for anything that is no batch."""
+        """Return every record of the log; raises Fallen for bytes that are no batch."""
         rows: list[Row] = []
         at = self.log.start_offset
         while at < self.log.end_offset:
@@ -207,7 +207,7 @@ class LoneLog:
         return rows
 
     def _compare(self, found: list[Row], safe: int) -> None:
-        """I-LONE-1 and 2. What was under way may be there, as far as it came."""
+        """Check I-LONE-1 and I-LONE-2. Records in flight may be there, as far as they came."""
         end = self.log.end_offset
         should = [row for row in self._written(found) if row[0] < end]
         if end < safe:
@@ -219,13 +219,13 @@ class LoneLog:
             raise Fallen(f"lost: {sorted(must - set(found))[:3]} of a log that ends at {end}")
 
     def _written(self, found: list[Row]) -> list[Row]:
-        """What the log should be a beginning of: what was written, or, if it died truncating, what was there before;
+        """Return what the log must be a prefix of: what was written, or, if it died truncating, what was there before;
         never a mixture."""
         now = self.written + self.doubtful
         return now if set(found) <= set(now) else self.past
 
     def _open_again(self) -> None:
-        """I-LONE-3."""
+        """Check I-LONE-3."""
         before = self._bytes()
         opened(self._open)
         if self._bytes() != before:
@@ -237,7 +237,7 @@ class LoneLog:
 
 
 class ProducersLog(LoneLog):
-    """Two producers write to it as well, in transactions or not.
+    """A log to which two producers write as well, in transactions or not.
 
     Invariant I-LONE-4: what is remembered of producers and of aborted transactions is what a replay of the whole log
     gives (rule 46): snapshots and indexes only spare the reading.
@@ -275,7 +275,7 @@ class ProducersLog(LoneLog):
         self._remembers()
 
     def _remembers(self) -> None:
-        """I-LONE-4, against a copy of the log without snapshots and indexes."""
+        """Check I-LONE-4, against a copy of the log without snapshots and indexes."""
         copy = Mount(SimDisk())
         copy.mkdir(FOLDER)
         for path in self.disk.files(FOLDER):
@@ -287,7 +287,7 @@ class ProducersLog(LoneLog):
 
 
 def memory(log: Log) -> tuple[Any, ...]:
-    """What a log knows of producers, as far as a snapshot keeps it, and of aborted transactions."""
+    """Return what a log knows of producers, as far as a snapshot keeps it, and of aborted transactions."""
     producers = {producer: (entry.epoch, entry.coordinator_epoch, entry.txn_first_offset, entry.batches[-1:])
                  for producer, entry in sorted(log.producers.entries.items())}
     return producers, log.aborted_transactions(log.start_offset, log.end_offset), log.end_offset

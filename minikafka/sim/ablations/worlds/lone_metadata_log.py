@@ -1,6 +1,6 @@
 """A voter's metadata log alone on one disk: it grows, is cut, is replaced by a snapshot, and dies at any change.
 
-    voter_alone(seed)            () if a start finds at all times what this voter must not forget, else ("I8",)
+    voter_alone(seed)            () if every start finds what this voter must not forget, else ("I8",)
     LoneMetadataLog(seed).live() the same; raises Fallen, which says what is wrong
 
 The quorum's simulator (sim/raft/world.py) has a disk of entries; this is the real MetadataLog, on files. It also dies while
@@ -30,7 +30,7 @@ from minikafka.sim.world.disk import Mount, SimDisk
 
 NOW = 1_700_000_000_000
 DEATHS, STEPS = 6, 60
-RECORD = ProducerIdsRecord(1, 1, 0)  # what a snapshot holds; nobody reads it here
+RECORD = ProducerIdsRecord(1, 1, 0)  # the content of a snapshot, which is not read here
 
 
 class Row(NamedTuple):
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a log may be: its batches from the snapshot on, and that snapshot."""
+    """A possible content of a log: its batches from the snapshot on, and that snapshot."""
 
     snapshot: SnapshotId | None
     rows: tuple[Row, ...]
@@ -58,15 +58,15 @@ class Contents(NamedTuple):
 
 
 class Died(Exception):
-    """The process or the machine, at a change of the disk."""
+    """Death of the process or the machine, at a change of the disk."""
 
 
 class Fallen(AssertionError):
-    """A start found something else than what was written."""
+    """A start found something other than what was written."""
 
 
 class LoneEnv:
-    """What a MetadataLog asks of its environment."""
+    """The part of an Env that a MetadataLog uses."""
 
     def __init__(self, disk: SimDisk) -> None:
         self.fs = Mount(disk)
@@ -82,7 +82,7 @@ class LoneEnv:
 
 
 def voter_alone(seed: int) -> tuple[str, ...]:
-    """The profile of the ablations of the metadata log."""
+    """Run one seed: the profile of the ablations of the metadata log."""
     try:
         LoneMetadataLog(seed).live()
     except Fallen:
@@ -91,26 +91,26 @@ def voter_alone(seed: int) -> tuple[str, ...]:
 
 
 class LoneMetadataLog:
-    """One life, of several deaths."""
+    """One life of a metadata log, with several deaths."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"{seed}:lone metadata log")
         self.disk = SimDisk()
         self.epoch = 1
-        self.written = 0  # every record has a value of its own
+        self.written = 0  # number of records so far: each has a value of its own
         self.flushed = self.committed = 0
-        self.now = Contents(None, ())  # what is in the log
-        self.next: Contents | None = None  # what a change that is under way makes of it
+        self.now = Contents(None, ())  # the content of the log
+        self.next: Contents | None = None  # its content after the change in progress
         self.log = MetadataLog(LoneEnv(self.disk), "/metadata")  # type: ignore[arg-type]
 
     # --- life -----------------------------------------------------------------------------------------------------
 
     def live(self) -> None:
-        """Raises Fallen."""
+        """Live through all deaths. Raises Fallen."""
         dead = lost_power = False
         for _ in range(DEATHS):
             dead = self._until_death(dead, lost_power)
-            lost_power = lost_power and dead  # it died while it started: nobody has looked yet
+            lost_power = lost_power and dead  # it died while it started, before it was compared
             if self.rng.random() < 0.6:
                 self.disk.powerloss(self.rng)
                 lost_power = True
@@ -118,7 +118,7 @@ class LoneMetadataLog:
         self._start(lost_power)
 
     def _until_death(self, dead: bool, lost_power: bool) -> bool:
-        """Start, if it is dead, and live; whether it died before it was up."""
+        """Start, if it is dead, and live; return whether it died before it was up."""
         left = self.rng.randrange(1, self.rng.choice((5, 30, 80, 200)) + 1)
 
         def change() -> None:
@@ -156,12 +156,12 @@ class LoneMetadataLog:
         self.flushed = done(self.log.flush())
 
     def _commit(self) -> None:
-        """Some of what is flushed, whole batches."""
+        """Commit some of what is flushed, whole batches."""
         ends = [row.last + 1 for row in self.now.rows if self.committed <= row.last < self.flushed]
         self.committed = self.rng.choice([*ends, self.committed])
 
     def _truncate(self) -> None:
-        """As a follower of a new leader does: never what is committed."""
+        """Truncate as a follower of a new leader does: never committed batches."""
         starts = [row.base for row in self.now.rows if row.base >= self.committed]
         if not starts:
             return
@@ -172,7 +172,7 @@ class LoneMetadataLog:
         self._changed()
 
     def _snapshot(self) -> None:
-        """Of what is committed; then the log below may go."""
+        """Snapshot the committed records; then the log below may go."""
         latest = self.log.latest_snapshot
         covered = [row for row in self.now.rows if row.last < self.committed]
         if not covered or (latest is not None and latest.end_offset >= self.committed):
@@ -183,7 +183,7 @@ class LoneMetadataLog:
         self.log.delete_prefix(self.rng.choice((-1, 1, 1)), -1)
 
     def _load(self) -> None:
-        """A leader of a later epoch sends its snapshot; that our log is longer means nothing."""
+        """Load the snapshot of a leader of a later epoch; that our log is longer does not matter."""
         self.epoch += 1
         end = max(self.committed, 1) + self.rng.choice((0, 2, 30))
         id = SnapshotId(end, self.epoch)
@@ -196,7 +196,7 @@ class LoneMetadataLog:
         self.flushed = self.committed = end
 
     def _stop(self) -> None:
-        """A clean stop, and a start."""
+        """Stop cleanly, and start."""
         self.log.close()
         self.flushed = self.log.end_offset
         self._start(False)
@@ -211,7 +211,7 @@ class LoneMetadataLog:
     # --- death ----------------------------------------------------------------------------------------------------
 
     def _start(self, lost_power: bool) -> None:
-        """Open what is left, look at it, and go on with it."""
+        """Open what is left, compare it, and go on with it."""
         found = self._opened()
         least = 0 if lost_power else min(self.now.end, self.next.end) if self.next else self.now.end
         kept = self._is_beginning_of(found, self.now) and found.end >= least  # it may have died half way through a cut
@@ -241,14 +241,14 @@ class LoneMetadataLog:
         return Contents(start, rows)
 
     def _is_beginning_of(self, found: Contents, whole: Contents) -> bool:
-        """Whether it holds what was flushed of `whole`, in its words, and no other."""
+        """Return whether it holds what was flushed of `whole`, unchanged, and nothing else."""
         start = found.snapshot.end_offset if found.snapshot else 0
         rows = [row for row in whole.rows if row.base >= start]
         return found.end >= min(self.flushed, whole.end) and list(found.rows) == rows[: len(found.rows)]
 
 
 def done(call: Coroutine[Any, Any, int]) -> int:
-    """What a coroutine returns that never has to wait."""
+    """Return what a coroutine returns that never has to wait."""
     try:
         call.send(None)
     except StopIteration as stop:

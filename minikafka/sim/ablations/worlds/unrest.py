@@ -1,11 +1,11 @@
 """Three brokers, one partition, and no rest: leaders change, followers fall behind, logs part, records are deleted.
 
-    unrest(seed)            the id of what fell first, in some twenty seconds of that or after healing; () if nothing did
+    unrest(seed)            the id of what fell first, within some twenty seconds or after healing; () if nothing did
 
-The swarm (sim/swarm/swarm.py) reaches all of this too, in thirty seconds of everything that there is. Here nothing else happens,
-in a cluster that is quick to notice, so that a rule of replication which is off shows within a few seeds.
+The swarm (sim/swarm/swarm.py) reaches all of this too, among all other faults. Here nothing else happens, in a cluster
+with short timeouts, so that a rule of replication that is off shows within a few seeds.
 
-Owns: the writers, and what befalls the brokers.
+Owns: the writers, and the faults of the brokers.
 Invariants: I-UNREST-1 with every rule on nothing falls; an end before its time is no invariant, but is told like one.
 """
 
@@ -23,16 +23,16 @@ from minikafka.sim.world.world import World
 ROUNDS, RATE = 6, 10.0  # records a second of each writer
 TP = ("t", 0)
 QUICK = {"broker.session.timeout.ms": 1000, "broker.heartbeat.interval.ms": 250, "replica.lag.time.max.ms": 800,
-         "replica.fetch.max.bytes": 1}  # whoever has fallen behind comes back a batch at a time
+         "replica.fetch.max.bytes": 1}  # a follower that has fallen behind catches up a batch at a time
 
 
 def unrest(seed: int) -> tuple[str, ...]:
-    """The profile."""
+    """Run one seed: the profile of many ablations of replication."""
     return Unrest(seed).live()
 
 
 class Unrest:
-    """One seed; in every third of them losing is allowed (unclean elections)."""
+    """One seed; in every third one losing is allowed (unclean elections)."""
 
     def __init__(self, seed: int) -> None:
         self.rng, self.unclean = Random(f"{seed}:unrest"), seed % 3 == 2
@@ -45,7 +45,7 @@ class Unrest:
                       *[self._forsake] * (3 if self.unclean else 0)]
 
     def live(self) -> tuple[str, ...]:
-        """What `unrest` answers."""
+        """Run the seed; return what `unrest` returns."""
         end: tuple[str, ...] = ()
         try:
             self.world.run(self._story())
@@ -76,7 +76,7 @@ class Unrest:
         await self.watch.at_end()
 
     async def _write(self, acks: int) -> None:
-        """Records one after the other, whatever becomes of them; with acks=1 the logs part."""
+        """Write records one after another, whatever their fate; with acks=1 the logs diverge."""
         producer = Producer(self.world.client_env(), self.world.bootstrap, acks=acks, delivery_timeout=5.0,
                             history=self.history if acks == -1 else None, name=f"acks={acks}")
         number = 0
@@ -92,13 +92,13 @@ class Unrest:
     # --- moves ------------------------------------------------------------------------------------------------------
 
     def _leader(self) -> int:
-        """Whom the metadata calls the leader; if nobody, any broker."""
+        """Return the leader that the metadata names; any broker if it names none."""
         self.watch.sample()
         state = self.watch.cluster.states.get(TP)
         return state.leader if state is not None and state.leader > 0 else self.rng.choice(self.world.brokers)
 
     def _any(self) -> int:
-        """A broker, the leader more often than others."""
+        """Return a broker, the leader more often than others."""
         return self._leader() if self.rng.random() < 0.5 else self.rng.choice(self.world.brokers)
 
     async def _elect(self) -> None:
@@ -109,7 +109,7 @@ class Unrest:
             pass
 
     async def _isolate(self) -> None:
-        """From all brokers; its clients reach it still."""
+        """Cut a broker off from all brokers; its clients still reach it."""
         node = self._any()
         for other in self.world.nodes:
             if other != node:
@@ -125,7 +125,7 @@ class Unrest:
         self.world.powerloss(self._any())
 
     async def _stop(self) -> None:
-        """A controlled shutdown, and an administrator who does not know of it."""
+        """Shut a broker down in a controlled way, while an admin client, unaware of it, reorders replicas."""
         node = self._any()
         if node in self.world.alive:
             stopping = self.world.client_env().spawn(self._leave(node), "stop")
@@ -146,7 +146,7 @@ class Unrest:
             pass
 
     async def _forsake(self) -> None:
-        """Only one is left to lead that has missed what was committed; the last leader lives, and will follow it."""
+        """Leave only a replica that has missed committed records to lead; the last leader lives, and will follow it."""
         leader = self._leader()
         left, dies = self.rng.sample([node for node in self.world.brokers if node != leader], 2)
         self.world.hold_follower(left)

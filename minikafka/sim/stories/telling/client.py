@@ -1,6 +1,6 @@
-"""A client that a story leads by the hand, as far as its connections go: one to each broker.
+"""A client whose connections a story controls: one to each broker.
 
-It may give up on them and make new ones, over another path; what it sent over the old ones may arrive yet.
+It may give up on them and make new ones, over another path; what it sent over the old ones may still arrive.
 
 Owns: the connections.
 """
@@ -18,19 +18,19 @@ NO_ANSWER = "no answer"
 
 
 class Stuck:
-    """What a client has sent to a broker over one connection, and the network keeps."""
+    """The frames that a client has sent to a broker over one connection, and that the network keeps."""
 
     def __init__(self, story: Story, host: str, node: int) -> None:
         self.story, self.host, self.node = story, host, node
         story.world.cut(host, node, one_way=True)
 
     def release(self) -> None:
-        """It arrives."""
+        """Let them arrive."""
         self.story.world.net.heal(self.host, host_name(self.node))
 
 
 class Client:
-    """Whoever talks to brokers under a name; `host` is the path that it takes now."""
+    """A client that talks to brokers under a name; `host` is the path that it takes now."""
 
     def __init__(self, story: Story, name: str) -> None:
         self.story, self.name, self.host = story, name, name
@@ -45,15 +45,15 @@ class Client:
         return self._peers[key]
 
     async def hang(self, node: int) -> Stuck:
-        """From now on nothing arrives at that broker that this client sends over its present connection."""
-        await self.peer(node).request(MetadataRequest(topics=[]), 12, PATIENCE)  # now there is one
+        """From now on hold what this client sends to that broker over its present connection."""
+        await self.peer(node).request(MetadataRequest(topics=[]), 12, PATIENCE)  # now there is a connection
         return Stuck(self.story, self.host, node)
 
     def reconnect(self) -> None:
-        """Give up on what is under way, and use new connections, over another path, from now on."""
+        """Give up on requests in flight, and use new connections, over another path, from now on."""
         self.host += "'"
 
     def too_late(self, what: str, error: Err) -> str:
-        """An answer on a connection that was given up: the client does not hear it, the reader of the story does."""
+        """Tell an answer on a connection that was given up: the client does not hear it, the reader of the story does."""
         self.story.say(f"(to a connection given up: {what} {'done' if error is Err.NONE else error.name})")
         return NO_ANSWER

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Tell what was asked for; 2 if there is no such story or ablation."""
+    """Tell the chosen stories; return 2 if there is no such story or ablation."""
     from minikafka.sim.ablations.ablation import load as load_ablations
     ablations = load_ablations()
     if options.without is not None and options.without not in ablations:

@@ -14,12 +14,12 @@ from minikafka.sim.stories.telling.reader import COMMITTED, poll
 from minikafka.sim.stories.telling.story import Story
 
 SETTLING = 30.0  # seconds; every transaction of the stories has run out of time by then
-TIME = re.compile(r" \(t=[0-9.]+\)|,? t=[0-9.]+")  # evidence says when, transcripts do not
+TIME = re.compile(r" \(t=[0-9.]+\)|,? t=[0-9.]+")  # evidence names times, transcripts do not
 STATE, OFFSETS = "__transaction_state", "__consumer_offsets"
 
 
 class CoordinatedStory(Story):
-    """`coordinator()` is the beginning of it, `judge()` the end; before that everything in `at_last` is called."""
+    """A story that begins with `coordinator()` and ends with `judge()`, before which everything in `at_last` is called."""
 
     def __init__(self, seed: int, unclean: bool, world: dict[str, Any]) -> None:
         super().__init__(seed, unclean, world)
@@ -29,7 +29,7 @@ class CoordinatedStory(Story):
         super().say(TIME.sub("", text))
 
     async def coordinator(self, topic: str, *replicas: int) -> None:
-        """The first of these brokers coordinates, with one partition for all; from now on it tells what it writes."""
+        """Let the first of these brokers coordinate, with one partition for all; from now on it tells what it writes."""
         await self.topic(topic, *replicas)
         if self._tell_of_coordinators not in self.world.listeners:
             self.world.listeners.append(self._tell_of_coordinators)
@@ -41,7 +41,7 @@ class CoordinatedStory(Story):
             self.say(f"coordinator {event['b']}: group {event['state']}, generation {event['generation']}")
 
     async def judge(self, *topics: str, isolation: str = COMMITTED) -> None:
-        """Heal everything, read the topics (of one partition) as a whole, and say what the checkers think of it all."""
+        """Heal everything, read the topics (of one partition) as a whole, and tell the checkers' verdicts."""
         self.step("everything heals; a client reads it all")
         for done in self.at_last:
             done()
@@ -57,7 +57,7 @@ class CoordinatedStory(Story):
                 self.say(f"VERDICT {verdict.name}: {verdict.evidence[0].text}")
 
     async def _settled(self, topic: str) -> None:
-        """Wait until every transaction of the partition is decided, and its marker replicated; in vain if it hangs."""
+        """Wait until every transaction of the partition is decided, and its marker replicated; go on if one hangs."""
         def settled() -> bool:
             leader = self.leader(topic)
             partition = self.partition(leader, topic) if leader is not None else None
@@ -69,5 +69,5 @@ class CoordinatedStory(Story):
             self.say(f"a transaction in {topic} is still open after {SETTLING:.0f} s")
 
     def leader(self, topic: str) -> int | None:
-        """Who leads partition 0."""
+        """Return the leader of partition 0."""
         return next((node for node in self.world.brokers if self.leads(node, topic)), None)

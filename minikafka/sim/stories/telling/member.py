@@ -1,6 +1,6 @@
-"""A member of a consumer group that a story leads by the hand: it joins, commits and falls silent when it is told to.
+"""A member of a consumer group that a story controls: it joins, commits and falls silent when the story says so.
 
-It reads the one partition of topic t. Whoever leads the group gives that partition to itself, unless told otherwise.
+It reads the one partition of topic t. The leader of the group gives that partition to itself, unless told otherwise.
 
 Owns: the member id, the generation, the heartbeats; and what the history says of it.
 Source: AbstractCoordinator, ConsumerCoordinator; KIP-345, KIP-394.
@@ -24,7 +24,7 @@ SHARE = (TOPIC, 0)
 
 
 class Member(Client):
-    """`home` is the broker that coordinates the group; `instance` makes it a static member."""
+    """One member. `home` is the broker that coordinates the group; `instance` makes it a static member."""
 
     def __init__(self, story: Story, name: str, home: int, instance: str | None = None) -> None:
         super().__init__(story, name)
@@ -34,7 +34,7 @@ class Member(Client):
         self._beating: asyncio.Task[None] | None = None
 
     async def _ask(self, request: Any, version: int, timeout: float = PATIENCE) -> Any:
-        """The answer, None if there is none."""
+        """Return the answer, None if there is none."""
         try:
             return await self.peer(self.home).request(request, version, timeout)
         except (OSError, TimeoutError):
@@ -48,12 +48,12 @@ class Member(Client):
     # --- membership -----------------------------------------------------------------------------------------------
 
     async def enter(self) -> None:
-        """Join, and take what the leader gives; then heartbeats begin."""
+        """Join, and take what the leader assigns; then heartbeats begin."""
         await self.join()
         await self.sync([self.id] if self.leads else [])
 
     async def join(self) -> str:
-        """JoinGroup, twice for a new member (KIP-394); returns when the join phase ends."""
+        """Send JoinGroup, twice for a new member (KIP-394); return when the join phase ends."""
         while True:
             protocol = JoinGroupRequest.JoinGroupRequestProtocol(
                 name="range", metadata=assignors.encode_subscription([TOPIC], [], self.generation))
@@ -77,7 +77,7 @@ class Member(Client):
         return self._told("cannot join", answer, f"joined generation {self.generation}" + " as its leader" * self.leads)
 
     async def sync(self, owners: list[str], timeout: float = PATIENCE) -> str:
-        """SyncGroup; of a leader with the assignment: those member ids get the partition."""
+        """Send SyncGroup; as leader with the assignment: those member ids get the partition."""
         named = SyncGroupRequest.SyncGroupRequestAssignment
         shares = [named(member_id=m, assignment=assignors.encode_assignment([SHARE] if m in owners else []))
                   for m in self.others] if self.leads else []
@@ -100,7 +100,7 @@ class Member(Client):
         return self._told("cannot sync", answer, f"is given {'t-0' if mine else 'nothing'}")
 
     async def _beat(self) -> None:
-        """Say that it lives, and join again when it is called back."""
+        """Send heartbeats, and join again when the coordinator asks for it."""
         while True:
             await self.story.env.sleep(1.0)
             request = HeartbeatRequest(group_id=GROUP, generation_id=self.generation, member_id=self.id,
@@ -110,7 +110,7 @@ class Member(Client):
                 await self.enter()
 
     def stop(self) -> None:
-        """SIGSTOP: nothing is heard of it until it does something."""
+        """SIGSTOP: send nothing more until the story lets it do something."""
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
@@ -118,7 +118,7 @@ class Member(Client):
     # --- offsets --------------------------------------------------------------------------------------------------
 
     async def commit(self, offset: int, timeout: float = PATIENCE) -> str:
-        """OffsetCommit."""
+        """Send OffsetCommit."""
         asked = self.story.history.invoke(self.name, "commit", group=GROUP, offsets={"t-0": offset})
         part = OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition(
             partition_index=0, committed_offset=offset, committed_leader_epoch=-1, committed_metadata="")
@@ -135,7 +135,7 @@ class Member(Client):
         return error
 
     async def committed(self, stable: bool = True) -> int:
-        """OffsetFetch, until the coordinator knows; `stable`: not while a transaction has something to say about it."""
+        """Send OffsetFetch until the coordinator knows; `stable`: not while a transaction may still change the offset."""
         asked = self.story.history.invoke(self.name, "committed", group=GROUP)
         topic = OffsetFetchRequest.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])
         while True:

@@ -1,4 +1,4 @@
-"""The narrator of a story: one sentence for each event of a broker's trace that a reader wants to know."""
+"""The narrator of a story: one sentence for each event of a broker's trace that matters to a reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KINDS = ("role", "isr", "truncate")
 
 
 def sentence(event: dict[str, Any], kinds: Container[str], topics: Container[str]) -> str | None:
-    """What happened, or None if it is not of these kinds or not about these topics."""
+    """Return what happened as a sentence, None if the event is not of these kinds or not about these topics."""
     kind, tp = event["k"], event.get("tp")
     if kind not in kinds or (tp is not None and tp.rpartition("-")[0] not in topics):
         return None

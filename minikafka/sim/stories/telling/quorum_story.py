@@ -1,4 +1,4 @@
-"""A story of the quorum alone: the Raft cores on their own world (`sim/raft/world.py`), with links cut by hand.
+"""A story of the quorum alone: the Raft state machines on their own world (`sim/raft/world.py`), with links cut by hand.
 
 Owns: what a script may do to voters, and the table of their logs:
 
@@ -27,7 +27,7 @@ PATIENCE = 20.0  # seconds that a story waits for anything
 
 
 class QuorumStory(Teller):
-    """One telling; `world` are fields of sim/raft/node.py's Settings."""
+    """One telling of a story; `world` are fields of sim/raft/node.py's Settings."""
 
     def __init__(self, seed: int, unclean: bool, world: dict[str, Any]) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class QuorumStory(Teller):
         self._fallen: list[str] = []
 
     def run(self, tell: Callable[[QuorumStory], Awaitable[None]]) -> None:
-        """There is no loop here: the script's coroutine never waits for anybody else."""
+        """Run the script's coroutine without a loop: it never waits for another one."""
         try:
             cast(Coroutine[Any, Any, None], tell(self)).send(None)
         except StopIteration:
@@ -61,19 +61,19 @@ class QuorumStory(Teller):
             self.world.start(id)
 
     def stand(self, id: int) -> None:
-        """The node's time is up: it asks for pre-votes, and then for votes."""
+        """Let the node's election timeout expire: it asks for pre-votes, and then for votes."""
         node = self.world.nodes[id]
         assert node.core is not None
         node.core.role.deadline = self.world.clock(node)
         self.world.post(node, node.core.on_tick)
 
     def append(self, id: int) -> None:
-        """The controller on `id` has one record more."""
+        """Hand the controller on `id` one more record."""
         node = self.world.nodes[id]
         self.world.post(node, self.world._write_appends, node, 1)
 
     def cut(self, a: int, b: int) -> None:
-        """Nothing arrives between the two until they are joined."""
+        """Let nothing arrive between the two until they are joined."""
         self.world.net.cut(a, b)
         self.world.net.cut(b, a)
 
@@ -82,21 +82,21 @@ class QuorumStory(Teller):
         self.world.net.join(b, a)
 
     def restart(self, id: int) -> None:
-        """The process is killed and started: it has forgotten that a leader lives, and may help another."""
+        """Kill the process and start it: it has forgotten that a leader lives, and may vote for another."""
         self.world.crash(id, power=False)
         self.world.start(id)
 
     def power_loss(self, id: int) -> None:
-        """What the node has not flushed is gone."""
+        """Cut the power of a node: what it has not flushed is gone."""
         self.world.crash(id, power=True)
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Let things happen until it holds."""
+        """Let the world run until the condition holds."""
         if not self.world.run(self.world.now + PATIENCE, lambda: bool(condition())):
             raise TimeoutError(f"still not so after {PATIENCE:.0f} s")
 
     def must(self, promise: str, condition: Callable[[], object], within: float) -> None:
-        """Whether it holds in so many seconds, or else liveness is lost (I15)."""
+        """Return whether the condition holds within so many seconds; otherwise liveness is lost (I15)."""
         if not self.world.run(self.world.now + within, lambda: bool(condition())):
             self._fallen.append("I15")
             self.say(f"VIOLATION I15: {promise}: not within {within:g} s")

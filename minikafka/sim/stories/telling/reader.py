@@ -1,8 +1,8 @@
-"""Consumers that a story leads by the hand: one fetch from one broker, of all there is (`poll`), or of what is new to a
-reader that knows how far it is (`Reader`).
+"""Consumers that a story controls: one fetch from one broker, from the start of the log (`poll`), or from the position of a
+consumer that keeps one (`Reader`).
 
 Owns: what the history says of it, and the filtering that read_committed leaves to the client: the leader sends aborted
-records too, and a list of who was aborted from where (rule 54).
+records too, and a list of the aborted producers with their first offsets (rule 54).
 Source: CompletedFetch.nextFetchedRecord.
 """
 
@@ -45,7 +45,7 @@ async def poll(story: Story, topic: str, node: int, isolation: str = COMMITTED, 
 
 
 async def fetch(story: Story, topic: str, node: int, isolation: str, offset: int = 0, leader_epoch: int = -1) -> Any:
-    """The broker's answer about partition 0; -1 names no leader epoch."""
+    """Return the broker's answer about partition 0; -1 names no leader epoch."""
     part = FetchRequest.FetchTopic.FetchPartition(
         partition=0, fetch_offset=offset, current_leader_epoch=leader_epoch, last_fetched_epoch=-1, log_start_offset=-1,
         partition_max_bytes=1 << 20)
@@ -57,15 +57,15 @@ async def fetch(story: Story, topic: str, node: int, isolation: str, offset: int
 
 
 class Reader:
-    """A consumer that goes on where it was, and names the newest leader epoch that it has heard of (KIP-320). Where its
-    offset does not exist it begins anew, as auto.offset.reset=earliest says."""
+    """A consumer that goes on from its position, and names the newest leader epoch that it has heard of (KIP-320). Where its
+    offset does not exist it begins again at the start, as auto.offset.reset=earliest says."""
 
     def __init__(self, story: Story, name: str, topic: str) -> None:
         self.story, self.name, self.topic = story, name, topic
         self.position, self.leader_epoch = 0, -1
 
     async def poll(self, node: int) -> None:
-        """Metadata and one fetch; both once more if it has to begin anew."""
+        """Fetch metadata and records; both once more if it has to begin again."""
         named = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
         answer = await self.story.peer(node).request(MetadataRequest(topics=[named]), 12, PATIENCE)
         self.leader_epoch = max(self.leader_epoch, answer.topics[0].partitions[0].leader_epoch)
@@ -84,7 +84,7 @@ class Reader:
 
 
 def visible(data: bytes, aborted: list[Any] | None) -> Iterator[tuple[int, str]]:
-    """(offset, value) of what an application gets to see."""
+    """Yield (offset, value) of the records that an application gets."""
     waiting = sorted(aborted or (), key=lambda one: one.first_offset)
     open_: dict[int, None] = {}  # producer ids whose records from here on are of an aborted transaction
     for header, raw in batches(data):

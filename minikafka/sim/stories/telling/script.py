@@ -36,7 +36,7 @@ Stage = Callable[[int, bool, dict[str, Any]], Teller]
 
 @dataclass(frozen=True)
 class Script:
-    """One story. `world` are the arguments of its world; `unclean` says that it loses records on purpose."""
+    """One story as it is written. `world` are the arguments of its world; `unclean` says that it loses records on purpose."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Telling:
-    """One run of a script: what a reader sees, and the ids of the invariants and verdicts that fell, in order."""
+    """One run of a script: the lines that a reader sees, and the ids of the invariants and verdicts that fell, in order."""
 
     text: str
     violations: tuple[str, ...]
@@ -67,8 +67,8 @@ SCRIPTS: dict[str, Script] = {}
 
 def script(title: str, *, rules: str, seed: int = 1, stage: Stage = Story, unclean: bool = False,
            **world: Any) -> Callable[[Tell], Tell]:
-    """Register the decorated coroutine function as a script under its own name. `stage` is the kind of story it gets,
-    `world` what that makes its world of."""
+    """Register the decorated coroutine function as a script under its own name. `stage` is the class of its story,
+    `world` the arguments of that story's world."""
     def register(tell: Tell) -> Tell:
         name = tell.__name__
         assert name not in SCRIPTS, f"two scripts are called {name}"
@@ -78,7 +78,7 @@ def script(title: str, *, rules: str, seed: int = 1, stage: Stage = Story, uncle
 
 
 def load() -> dict[str, Script]:
-    """Every script of this package, by name: whatever module of it holds one."""
+    """Return every script of this package, by name, whichever module of it holds it."""
     package = importlib.import_module("minikafka.sim.stories")
     for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
         importlib.import_module(f"{package.__name__}.{module}")
@@ -86,7 +86,7 @@ def load() -> dict[str, Script]:
 
 
 def _place(name: str) -> tuple[str, int, str]:
-    """a2 before a10."""
+    """Return a sort key that puts a2 before a10."""
     head = name.partition("_")[0]
     return head[:1], int(head[1:]) if head[1:].isdigit() else 0, name
 

@@ -1,8 +1,8 @@
-"""What a script of a whole cluster does and sees: the world, and one client that says which broker it talks to.
+"""The means of a script about a whole cluster: the world, and one client that says which broker it talks to.
 
 Under each step the narrator (narrate.py) adds what the brokers did: who leads, who truncates, how the ISR changes; then
-what the client was told, and which invariant fell. What happens at the same time is told broker by broker, for its order
-among brokers changes with every change of the code. A story has one controller of its own, 101, so that any broker may die.
+what the client was told, and which invariant fell. Events of the same time are told broker by broker, for their order among
+brokers changes with every change of the code. A story has one controller of its own, 101, so that any broker may die.
 
 Owns: the client's requests and their history, the watch over the invariants.
 Invariants: I-STORY-3 what a story tells of a broker comes from its trace, its replicas or its disk, never from the script.
@@ -41,14 +41,14 @@ SECTOR = 512  # bytes
 TIMES = re.compile(r" at [0-9]+\.[0-9]+ s\b| \(t=[0-9.]+\)|,? t=[0-9.]+")  # no times are told
 PATIENCE = 60.0  # seconds of virtual time that a story waits for anything
 CONTROLLER = 101
-CLIENT, VERDICTS = 1000, 1001  # who is told of after the brokers
-# Answers after which nobody knows whether the record is or will be there.
+CLIENT, VERDICTS = 1000, 1001  # told after the brokers
+# Answers that leave open whether the record is, or will be, in the log.
 UNKNOWN_OUTCOME = (Err.REQUEST_TIMED_OUT, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Err.UNKNOWN_SERVER_ERROR,
                    Err.NOT_LEADER_OR_FOLLOWER)
 
 
 class Story(Teller):
-    """One telling; `world` are arguments of World."""
+    """One telling of a script; `world` are arguments of World."""
 
     def __init__(self, seed: int, unclean: bool, world: dict[str, Any]) -> None:
         super().__init__()
@@ -59,8 +59,8 @@ class Story(Teller):
         self.env = self.world.client_env()
         self._verdicts: list[str] = []
         self._reads = 0
-        self._heard: list[tuple[int, str]] = []  # (whose, sentence), not told yet
-        self._known: dict[str, None] = {}  # violations of which no more is told
+        self._heard: list[tuple[int, str]] = []  # (broker, sentence), not told yet
+        self._known: dict[str, None] = {}  # violations that are not told again
         self._shown = 0  # violations that have been told
         self._peers: dict[tuple[int, int], Peer] = {}
         self._topics: dict[str, None] = {}
@@ -70,7 +70,7 @@ class Story(Teller):
     # --- telling --------------------------------------------------------------------------------------------------
 
     def show(self, tp: str = "t-0") -> None:
-        """The table of the replicas of `tp`, as it is this moment."""
+        """Tell the table of the replicas of `tp`, as it is at this moment."""
         self._tell_heard()
         self.lines += [f"  {line}" for line in tables.replicas(self.world, tp)]
 
@@ -109,7 +109,7 @@ class Story(Teller):
         super().broke_off(error)
 
     async def look(self, tp: str = "t-0", rest: float = 0.6) -> None:
-        """The table, when what was under way has come to rest."""
+        """Tell the table when all requests in flight have come to rest."""
         await self.world.sleep(rest)
         self.show(tp)
 
@@ -125,11 +125,11 @@ class Story(Teller):
         self.world.close()
 
     async def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> None:
-        """Wait until it holds."""
+        """Wait until the condition holds."""
         await self.world.until(condition, timeout)
 
     def at_once(self, condition: Callable[[], object], action: Callable[[], object]) -> None:
-        """Do it in the very step in which the condition comes to hold, before anything else can happen."""
+        """Do it in the very step in which the condition becomes true, before anything else can happen."""
         def look() -> None:
             if condition():
                 self.world.after_step.remove(look)
@@ -137,7 +137,7 @@ class Story(Teller):
         self.world.after_step.append(look)
 
     def written_out(self, node: int) -> None:
-        """The operating system of that machine happened to write everything to its disk."""
+        """Let the operating system of that machine write everything to its disk."""
         disk = self.world.hosts[node].disk
         for path in disk.files():
             disk.names[path].sync()  # type: ignore[union-attr]
@@ -145,7 +145,7 @@ class Story(Teller):
             disk.sync_names(folder)
 
     def power_loss(self, node: int) -> None:
-        """The power of that machine fails, and nothing that was not synced had arrived on its disk."""
+        """Cut the power of that machine, when nothing that was not synced had arrived on its disk."""
         disk = self.world.hosts[node].disk
         disk.pending.clear()
         for inode in disk.names.values():
@@ -155,7 +155,7 @@ class Story(Teller):
         self.world.powerloss(node)
 
     def power_loss_but_for_a_sector(self, node: int, offset: int, tp: str = "t-0") -> None:
-        """The power of that machine fails; all had arrived on its disk except one sector of the batch at `offset`."""
+        """Cut the power of that machine, when all had arrived on its disk except one sector of the batch at `offset`."""
         self.written_out(node)
         self.world.powerloss(node)
         disk = self.world.hosts[node].disk
@@ -167,11 +167,11 @@ class Story(Teller):
             content[at + SECTOR : at + 2 * SECTOR] = bytes(SECTOR)
 
     def let_follow(self, node: int) -> None:
-        """End `hold_follower` of this one only."""
+        """End `hold_follower` of this broker only."""
         self.world.hosts[node].hold_follower(False, 0.0)
 
     def join(self, a: int | str, b: int | str) -> None:
-        """End the cut between these two only; what was under way arrives."""
+        """End the cut between these two only; bytes in flight arrive."""
         self.world.net.heal(host_name(a), host_name(b))
         self.world.net.heal(host_name(b), host_name(a))
 
@@ -182,12 +182,12 @@ class Story(Teller):
     # --- looking --------------------------------------------------------------------------------------------------
 
     def partition(self, node: int, topic: str = "t", index: int = 0) -> Any:
-        """The Partition of a running broker, or None."""
+        """Return the Partition of a running broker, or None."""
         broker = self.world.broker(node)
         return None if broker is None else broker.replicas.partitions.get((topic, index))
 
     def end(self, node: int, topic: str = "t") -> int:
-        """The log end offset on that broker, -1 if it runs not or has nothing of the topic."""
+        """Return the log end offset on that broker, -1 if it does not run or has nothing of the topic."""
         partition = self.partition(node, topic)
         return -1 if partition is None else partition.log.end_offset
 
@@ -196,7 +196,7 @@ class Story(Teller):
         return -1 if partition is None else partition.high_watermark
 
     def leads(self, node: int, topic: str = "t") -> bool:
-        """Whether that broker believes to lead."""
+        """Return whether that broker believes to lead."""
         partition = self.partition(node, topic)
         return partition is not None and partition.is_leader
 
@@ -205,23 +205,23 @@ class Story(Teller):
         return partition is not None and partition.core.leader == leader
 
     def knows_alive(self, node: int, other: int) -> bool:
-        """Whether that broker has heard that the other one is there and unfenced."""
+        """Return whether that broker has heard that the other one is there and unfenced."""
         broker = self.world.broker(node)
         found = broker.image.brokers.get(other) if broker is not None else None
         return found is not None and found.active
 
     def controller_says(self, topic: str = "t") -> Any:
-        """The partition as the controller has it."""
+        """Return the partition in the controller's metadata."""
         controller = self.world.broker(CONTROLLER)
         assert controller is not None
         return controller.image.partition(topic, 0)
 
     def committed_isr(self, topic: str = "t") -> tuple[int, ...]:
-        """The ISR as the controller has it."""
+        """Return the ISR in the controller's metadata."""
         return tuple(sorted(self.controller_says(topic).isr))
 
     def show_controller(self, topic: str = "t") -> None:
-        """What the controller says of the partition, in one line."""
+        """Tell what the controller says of the partition, in one line."""
         state = self.controller_says(topic)
         leader = f"leader {state.leader}" if state.leader >= 0 else "no leader"
         isr, elr = (" ".join(map(str, sorted(some))) or "nobody" for some in (state.isr, state.elr))
@@ -230,14 +230,14 @@ class Story(Teller):
     # --- the client -----------------------------------------------------------------------------------------------
 
     def peer(self, node: int, lane: int = 0) -> Peer:
-        """A connection to that broker, and to no other; each `lane` is one of its own."""
+        """Return a connection to that broker, and to no other; each `lane` is one of its own."""
         if (node, lane) not in self._peers:
             host, port = dict(zip(self.world.brokers, self.world.bootstrap))[node]
             self._peers[node, lane] = Peer(self.env, node, host, port, f"client-{lane}")
         return self._peers[node, lane]
 
     async def topic(self, name: str, *replicas: int, **config: object) -> None:
-        """A topic of one partition on these brokers, the first of which leads; every living replica knows its role."""
+        """Create a topic of one partition on these brokers, the first of which leads; return when each living replica knows."""
         kind = CreateTopicsRequest.CreatableTopic
         configs = [kind.CreatableTopicConfig(name=key.replace("_", "."), value=str(value))
                    for key, value in config.items()]
@@ -251,19 +251,19 @@ class Story(Teller):
         self._topics[name] = None
 
     async def delete(self, name: str, by: int) -> None:
-        """Delete a topic; every running broker that had it knows."""
+        """Delete a topic; return when every running broker that had it knows."""
         named = DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)
         answer = await self.peer(by).request(DeleteTopicsRequest(topics=[named], timeout_ms=9000), 6, PATIENCE)
         assert answer.responses[0].error_code == 0, Err(answer.responses[0].error_code).name
         await self.until(lambda: all(self.partition(node, name) is None for node in self.world.brokers))
 
     async def prefer(self, *replicas: int, by: int, topic: str = "t") -> None:
-        """An administrator puts the replicas into another order, and has the first of them elected."""
+        """Put the replicas into another order, and have the first of them elected, as an operator does."""
         await self.order(*replicas, by=by, topic=topic)
         await self.elect(by=by, topic=topic)
 
     async def order(self, *replicas: int, by: int, topic: str = "t") -> None:
-        """Put the replicas into another order; nobody's role changes."""
+        """Put the replicas into another order; no leader changes."""
         row = AlterPartitionReassignmentsRequest.ReassignableTopic
         moved = row(name=topic, partitions=[row.ReassignablePartition(partition_index=0, replicas=list(replicas))])
         request = AlterPartitionReassignmentsRequest(timeout_ms=9000, topics=[moved],
@@ -278,7 +278,7 @@ class Story(Teller):
         await self.peer(by).request(request, 2, PATIENCE)
 
     def hold_metadata(self, node: int) -> Hold:
-        """That broker hears nothing new of the controller; the first thing it misses can be let through by itself."""
+        """Hold the controller's news from that broker; the first thing it misses can be let through alone."""
         controller = self.world.broker(CONTROLLER)
         assert controller is not None
         known = controller.quorum.applied
@@ -309,7 +309,7 @@ class Story(Teller):
         found = answer.responses[0].partition_responses[0]
         error = Err(found.error_code)
         if error is Err.NONE:
-            # acks=1 is no promise that a record stays: to the checker its fate is unknown.
+            # acks=1 does not promise that a record stays: to the checker its fate is unknown.
             (self.history.ok if acks == -1 else self.history.info)(asked, partition=0, offset=found.base_offset)
             only = " (acks=1)" if acks == 1 else ""
             self._heard.append((CLIENT, f"client: {value} acknowledged at offset {found.base_offset}{only}"))
@@ -319,7 +319,7 @@ class Story(Teller):
         return error.name
 
     async def read(self, node: int, topic: str = "t", start: int = 0) -> list[tuple[int, str]]:
-        """(offset, value) of what a consumer gets from that broker in one fetch; raises ValueError for an error."""
+        """Return (offset, value) of what a consumer gets from that broker in one fetch; raises ValueError for an error."""
         part = FetchRequest.FetchTopic.FetchPartition(
             partition=0, fetch_offset=start, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
             partition_max_bytes=1 << 20)
@@ -345,9 +345,9 @@ class Story(Teller):
     # --- the end --------------------------------------------------------------------------------------------------
 
     async def finish(self, topic: str = "t") -> None:
-        """Heal everything, read the partition back, and say what the checkers think of it all."""
+        """Heal everything, read the partition back, and tell the checkers' verdicts."""
         self.step("everything heals; a client reads the partition from its start")
-        self.narrated = tuple(kind for kind in self.narrated if kind != "isr")  # who is in when, is a matter of moments
+        self.narrated = tuple(kind for kind in self.narrated if kind != "isr")  # the order of joining changes with the code
         self._known = {violation.id: None for violation in self.watch.violations}
         await self.world.mend()
         with contextlib.suppress(TimeoutError):     # with a rule off it may never come; the watch says what is missing

@@ -1,4 +1,4 @@
-"""The replicas of one partition as a table: who has which record, of which leader epoch, below which high watermark.
+"""The replicas of one partition as a table: the records of each, their leader epochs, and its high watermark.
 
     broker  role      epoch  HW  LEO  ISR    log
     1       leader        2   1    2  1 2    m1/1 | m2/2
@@ -23,13 +23,13 @@ NUMBERS = ("epoch", "HW", "LEO")
 
 
 def replicas(world: Any, tp: str) -> list[str]:
-    """The lines of the table of `tp` ("t-0"): every broker that has something of it."""
+    """Return the lines of the table of `tp` ("t-0"): every broker that has something of it."""
     rows = [row for node in world.brokers if (row := _row(world, node, tp))]
     return layout(HEAD, rows)
 
 
 def layout(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell; numbers to the right."""
+    """Return lines whose columns are as wide as their widest cell; numbers to the right."""
     lines = [tuple(head), *map(tuple, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     def cell(i: int, text: str) -> str:
@@ -56,14 +56,14 @@ def _row(world: Any, node: int, tp: str) -> tuple[str, ...] | None:
 
 
 def with_bar(records: list[tuple[int, str]], high_watermark: int) -> str:
-    """The records with a bar between those below and those from the high watermark on."""
+    """Return the records with a bar between those below and those from the high watermark on."""
     below = [text for offset, text in records if offset < high_watermark]
     above = [text for offset, text in records if offset >= high_watermark]
     return " ".join([*below, "|", *above]).strip()
 
 
 def stored(disk: Any, tp: str) -> Iterator[tuple[int, str]]:
-    """(offset, text) of every record of `tp` in the log files of a disk."""
+    """Return (offset, text) of every record of `tp` in the log files of a disk."""
     for path in disk.files(f"/data/{tp}"):
         if path.endswith(".log"):
             yield from _texts(bytes(disk.names[path].content))

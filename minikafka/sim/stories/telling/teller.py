@@ -1,7 +1,7 @@
-"""Whoever tells a story: the lines of the transcript, in the order in which things happened.
+"""The base of all stories: the lines of the transcript, in the order in which things happened.
 
-A story says in steps what happens, and under each step what came of it. No times are told, for they change with every
-change of the code; what matters is the order.
+A story says in steps what happens, and under each step what followed from it. No times are told, for they change with
+every change of the code; the order is what matters.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ class Teller:
         return "\n".join(self.lines) + "\n"
 
     def step(self, text: str) -> None:
-        """The next thing that happens."""
+        """Tell the next thing that happens."""
         self.lines += ["", f"> {text}"]
 
     def say(self, text: str) -> None:
-        """One line of what came of it."""
+        """Tell one line of what followed from it."""
         self.lines.append(f"  {text}")
 
     def broke_off(self, error: BaseException) -> None:
-        """With a rule off a story need not come to its end."""
+        """Tell that the story broke off: with a rule off it need not come to its end."""
         self.lines += ["", f"The story breaks off: {type(error).__name__}: {error}"]
 
     def run(self, tell: Callable[[Any], Awaitable[None]]) -> None:
         raise NotImplementedError
 
     def close(self) -> None:
-        """The end of the world, when all is told."""
+        """Free the world, when all is told."""
 
     def violations(self) -> tuple[str, ...]:
         """The ids of the invariants that fell, then the names of the checker's verdicts that are invalid."""

@@ -1,6 +1,6 @@
-"""A producer that a story leads by the hand: one request at a time, to the broker that the story names.
+"""A producer that a story controls: one request at a time, to the broker that the story names.
 
-A real client hides what these stories are about: which request went out twice, on which connection the first of them
+A real client hides what these stories are about: which request was sent twice, on which connection the first of them
 hangs, under which epoch. It speaks the protocol of today (KIP-890: Produce 12 brings the partition into the
 transaction, EndTxn 5 gives a new epoch) or, with `classic`, the one before: AddPartitionsToTxn first, Produce 11,
 EndTxn 3, and one epoch for all transactions.
@@ -34,7 +34,7 @@ from minikafka.sim.stories.telling.ending import CoordinatedStory
 from minikafka.sim.stories.telling.story import PATIENCE
 
 TRIES = 5
-PAUSE = 0.05  # seconds before a question is put again
+PAUSE = 0.05  # seconds before a request is sent again
 NOT_YET = (Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.COORDINATOR_NOT_AVAILABLE,
            Err.NOT_COORDINATOR)
 
@@ -61,7 +61,7 @@ class Writer(Client):
         story.at_last.append(self._give_up)
 
     def _give_up(self) -> None:
-        """Nothing is waited for any more: what had no answer has none."""
+        """Wait for nothing any more: operations without an answer stay open."""
         for operation in [*self._open.values(), *([self._ending] if self._ending else [])]:
             self.story.history.info(operation)
         self._open.clear()
@@ -71,7 +71,7 @@ class Writer(Client):
 
     async def _ask(self, request: Any, version: int, timeout: float = PATIENCE,
                    error: Callable[[Any], int] = lambda answer: int(answer.error_code), to: int | None = None) -> Any:
-        """The coordinator's first answer that is one: while it is busy, or loading, it is asked again."""
+        """Return the coordinator's first real answer: while it is busy, or loading, the request is sent again."""
         peer = self.peer(to or self.node)
         while True:
             answer = await peer.request(request, version, timeout)
@@ -80,7 +80,7 @@ class Writer(Client):
             await self.story.env.sleep(PAUSE)
 
     async def init(self) -> None:
-        """Get an identity, of the coordinator or (idempotent) of any broker."""
+        """Get an identity from the coordinator or (idempotent) from any broker."""
         request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=20_000,
                                         producer_id=-1, producer_epoch=-1)
         answer = await self._ask(request, 4)
@@ -90,12 +90,12 @@ class Writer(Client):
     def _become(self, who: Identity) -> None:
         if who != self.who:
             self.who = who
-            self._next.clear()  # sequences begin anew in a new epoch
+            self._next.clear()  # sequences begin again at 0 in a new epoch
             self.story.say(f"{self.name}: epoch {who.epoch}")
 
     def raise_epoch(self) -> None:
-        """An idempotent producer that waits no longer goes on under the next epoch, with sequences from 0; what has no
-        answer yet will go out again like that (KIP-360)."""
+        """Go on under the next epoch, with sequences from 0, as an idempotent producer that waits no longer: records without
+        an answer will be sent again like that (KIP-360)."""
         self._become(Identity(self.who.producer_id, self.who.epoch + 1))
         for value, asked in self._open.items():
             self._batches[value] = self._build(value, asked["topic"], asked.get("key"), transactional=False)
@@ -103,7 +103,7 @@ class Writer(Client):
     # --- records --------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The next transaction; nothing is sent."""
+        """Begin the next transaction; nothing is sent."""
         self._transactions += 1
         self.txn = f"{self.name}-{self._transactions}"
         self._added.clear()
@@ -111,8 +111,8 @@ class Writer(Client):
 
     def send(self, value: str, topic: str, to: int, timeout: float = PATIENCE, key: str | None = None,
              source: tuple[str, int, int] | None = None, marked: bool = True) -> asyncio.Task[str]:
-        """Produce one record, maybe a copy of the one at `source` (topic, partition, offset); a value that was sent
-        before goes out again as it was. The result is what is answered. Without `marked` the batch of a transactional
+        """Produce one record, perhaps a copy of the one at `source` (topic, partition, offset); a value that was sent
+        before is sent again as it was. The result is the answer. Without `marked` the batch of a transactional
         producer does not say that it is part of a transaction."""
         if value not in self._batches:
             fields: dict[str, Any] = {"topic": topic, "partition": 0, "value": value, "acks": -1}
@@ -161,7 +161,7 @@ class Writer(Client):
         self.story.say(f"{self.name}: marker {told}")
 
     async def insist(self, value: str, topic: str) -> None:
-        """Send it to whoever leads the topic, again and again until it is acknowledged, or enough is enough."""
+        """Send a value to the topic's leader again and again until it is acknowledged, or the tries are used up."""
         for _ in range(TRIES):
             await self.story.until(lambda: any(self.story.leads(n, topic) for n in self.story.world.brokers))
             leader = next(n for n in self.story.world.brokers if self.story.leads(n, topic))
@@ -179,7 +179,7 @@ class Writer(Client):
         return error.name
 
     async def add(self, topic: str) -> None:
-        """AddPartitionsToTxn, as the classic client does before its first record to a partition; nothing today."""
+        """Send AddPartitionsToTxn, as the classic client does before its first record to a partition; nothing with KIP-890."""
         if not self.classic or topic in self._added:
             return
         self._added[topic] = None
@@ -217,7 +217,7 @@ class Writer(Client):
     # --- the end --------------------------------------------------------------------------------------------------
 
     def end(self, commit: bool, timeout: float = PATIENCE) -> asyncio.Task[str]:
-        """Ask for the end of this transaction; asked again, it is the same question."""
+        """Ask for the end of this transaction; asked again, it is the same operation."""
         word = "commit" if commit else "abort"
         if self._ending is None:
             self._ending = self.story.history.invoke(self.name, "end", txn=self.txn, commit=commit, producer=self.name)
