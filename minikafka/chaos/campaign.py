@@ -1,7 +1,7 @@
-"""One live campaign: a cluster, its clients, a nemesis, and in the end the judgement of the checker.
+"""One live campaign: a cluster, its clients, a nemesis, and at the end the checker's verdicts.
 
 Owns: the settings, the clients' number and names, the order: start, break, mend, finish, read all, judge.
-Invariants: I-CHAOS-5 whatever fails (a broker that dies unasked, a cluster that does not recover) is told beside the
+Invariants: I-CHAOS-5 each failure (a broker that dies unasked, a cluster that does not recover) is reported beside the
               verdicts and makes the campaign fail; nothing is retried to make it pass.
             I-CHAOS-6 the minutes are those of breaking: however long the cluster takes to start, something is broken.
 """
@@ -58,7 +58,7 @@ class Outcome:
     report: Report
     faults: dict[str, int]
     problems: list[str]
-    errors: dict[str, int]  # of the libraries, which are no violations
+    errors: dict[str, int]  # errors of the client libraries: no violations
     seconds: float
     folder: Path
     history: Path
@@ -96,7 +96,7 @@ class Campaign:
     say: Callable[[str], None] = field(default=lambda line: None)
 
     def run(self) -> Outcome:
-        """Everything. The folder stays; who called removes it if all was well."""
+        """Run the whole campaign. The folder stays; the caller removes it if nothing was found."""
         self.folder = Path(tempfile.mkdtemp(prefix="minikafka-chaos-"))
         self.begun = time.monotonic()
         self.history = History(lambda: round(time.monotonic() - self.begun, 4))
@@ -149,7 +149,7 @@ class Campaign:
                 self.say(f"{told - self.begun:5.0f} s  {nemesis.count['kill']} kills, {len(self.history):,} events")
 
     def _replace_stuck(self) -> None:
-        """A client that hangs is given up, and another takes its place under its name, as an operator would."""
+        """Give up a client that hangs; another takes its place under its name, as an operator would do."""
         for place, worker in enumerate(self.workers):
             if not _is_producer(worker) and time.monotonic() - worker.alive_at > STUCK_AFTER:
                 self._tell_stuck(worker, "hung")
@@ -167,7 +167,7 @@ class Campaign:
         nemesis.recover(everything=True)
 
     def _finish(self) -> None:
-        """Producers first, so that copiers and members can read what they sent."""
+        """End the producers first, so that copiers and members can read what they sent."""
         producers = [worker for worker in self.workers if _is_producer(worker)]
         others = [worker for worker in self.workers if not _is_producer(worker)]
         for workers, patience in ((producers, END_WITHIN), (others, LEAVE_WITHIN)):
@@ -198,7 +198,7 @@ class Campaign:
 
 @contextmanager
 def client_logs(path: Path) -> Iterator[None]:
-    """What the libraries complain of, in a file of its own."""
+    """Write the libraries' warnings to a file of their own."""
     handler = logging.FileHandler(path)
     handler.setFormatter(logging.Formatter("%(asctime)s %(threadName)s %(name)s %(levelname)s %(message)s"))
     handler.setLevel(logging.INFO)
@@ -218,7 +218,7 @@ def _is_producer(worker: Worker) -> bool:
 
 
 def _create(cluster: Cluster, topics: dict[str, int]) -> None:
-    """The topics; the internal ones come into being with the first group and the first transaction."""
+    """Create the topics; the internal ones are created with the first group and the first transaction."""
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap, request_timeout_ms=30_000)
     try:
         admin.create_topics({topic: {"num_partitions": partitions, "replication_factor": 3, "configs": TOPIC_SETTINGS}

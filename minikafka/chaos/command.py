@@ -5,7 +5,7 @@
     python -m minikafka chaos --check FILE                  the history of an earlier campaign, or of anything else
 
 Owns: the options, what is printed, the row in tests/seeds/ledger.tsv. The exit status is 1 if anything was
-violated, 2 for a command that asks for what there is not.
+violated, 2 for a command that asks for something that does not exist.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _positive(text: str) -> float:
 
 
 def told(outcome: Outcome) -> str:
-    """What a person wants to know, most important last."""
+    """Return the lines for a person, the most important last."""
     faults = ", ".join(f"{count} {fault}" for fault, count in outcome.faults.items())
     errors = ", ".join(f"{what} {count}" for what, count in outcome.errors.items())
     return "\n".join([
@@ -109,14 +109,14 @@ def how_to_look(outcome: Outcome) -> str:
 
 
 def checked_out() -> str:
-    """The commit that runs ("+" if there are changes on top)."""
+    """Return the commit that runs ("+" if there are changes on top)."""
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     return git("rev-parse", "--short=9", "HEAD") + ("+" if git("status", "--porcelain", "--", "minikafka") else "")
 
 
 def write_ledger(outcome: Outcome, commit: str, path: Path = LEDGER) -> None:
-    """Append what was run."""
+    """Append the campaign to the ledger."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\t".join(HEAD) + "\n")

@@ -1,8 +1,8 @@
 """The last look: after healing, every partition from its first to its last offset, by both libraries.
 
 Owns: the `final` operations of a live history.
-Invariants: I-CHAOS-4 a `final` is `ok` only if its reader got to the high watermark, as a reader that also sees what is
-              not committed was told it; one that is held back by a hanging transaction says `info`.
+Invariants: I-CHAOS-4 a `final` is `ok` only if its consumer got to the high watermark, as a read_uncommitted consumer
+              was told it; one that is held back by a hanging transaction says `info`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _kafka_python(bootstrap: str, history: History, starts: dict[Any, int], ends
 
 
 def _librdkafka(bootstrap: str, history: History, starts: dict[Any, int], ends: dict[Any, int]) -> None:
-    """It says by an event that it is at a partition's end, markers included."""
+    """Read with librdkafka, which tells by an event that it is at a partition's end, markers included."""
     ops = {tp: _invoke(history, "final-librdkafka", tp) for tp in starts}
     found: dict[TopicPartition, list[Any]] = {tp: [] for tp in starts}
     reached = dict(starts)

@@ -17,8 +17,8 @@ from minikafka.history import History
 from .worker import Pace, Worker
 
 REQUEST_MS = 5000
-# Neither library keeps its promise once a record has run out of time: librdkafka (2.16) takes the next epoch and sends
-# again what may be in the log already, kafka-python forgets batches. So no record may, in a campaign.
+# Neither library keeps its promise once a record's delivery timeout is over: librdkafka (2.16) takes the next epoch and
+# sends again what may be in the log already, kafka-python forgets batches. So in a campaign no timeout may expire.
 DELIVERY_MS = 300_000
 CLOSE_S = 60.0
 SESSION_MS = 6000
@@ -27,7 +27,7 @@ STALLED_AFTER = 70.0  # seconds: longer than a cluster may take to recover
 
 
 class Producer(Worker):
-    """Sends to random partitions, several requests in flight; acks=all, idempotent or not."""
+    """A producer to random partitions, several requests in flight; acks=all, idempotent or not."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topic: str, partitions: int, rate: float,
                  idempotent: bool) -> None:
@@ -65,7 +65,7 @@ class Producer(Worker):
 
 
 class Member(Worker):
-    """Reads topics as a member of a group and commits what it read; tells what it was assigned and where it began."""
+    """A member of a group that reads topics and commits; it tells what it was assigned and where it began."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topics: Sequence[str], group: str,
                  isolation: str = "read_committed") -> None:
@@ -96,7 +96,7 @@ class Member(Worker):
         return found
 
     def ask(self) -> None:
-        """Of what is newly assigned: where does the group stand?"""
+        """Ask for the group's offsets in newly assigned partitions."""
         while self.fresh:
             tp = self.fresh.pop()
             op = self.history.invoke(self.name, "committed", group=self.group)
@@ -141,7 +141,7 @@ class Copier(Member):
             self.copy(records)
 
     def copy(self, batch: dict[TopicPartition, list[Any]]) -> None:
-        """What fails is aborted; the error then ends this life, and the next begins where the group stands."""
+        """Copy a batch in a transaction. An error aborts it and ends this life; the next begins at the committed offsets."""
         txn = f"{self.name}:{next(self.numbers)}"
         self.history.ok(self.history.invoke(self.name, "begin", txn=txn, producer=self.title))
         self.producer.begin_transaction()

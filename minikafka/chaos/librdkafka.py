@@ -23,7 +23,7 @@ PATIENCE = 20.0  # seconds for one step of a transaction
 
 
 class Producer(Worker):
-    """Sends to random partitions, five requests in flight; acks=all, idempotent or not."""
+    """A producer to random partitions, five requests in flight; acks=all, idempotent or not."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topic: str, partitions: int, rate: float,
                  idempotent: bool) -> None:
@@ -67,7 +67,7 @@ class Producer(Worker):
 
 
 class Member(Worker):
-    """Reads topics as a member of a group and commits what it read; tells what it was assigned and where it began."""
+    """A member of a group that reads topics and commits; it tells what it was assigned and where it began."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topics: Sequence[str], group: str,
                  isolation: str = "read_committed") -> None:
@@ -107,7 +107,7 @@ class Member(Worker):
         return found
 
     def ask(self) -> None:
-        """Of what is newly assigned: where does the group stand?"""
+        """Ask for the group's offsets in newly assigned partitions."""
         if self.fresh:
             fresh, self.fresh = self.fresh, []
             op = self.history.invoke(self.name, "committed", group=self.group)
@@ -156,7 +156,7 @@ class Copier(Member):
             self.copy(records)
 
     def copy(self, batch: list[Any]) -> None:
-        """What fails is aborted; the error then ends this life, and the next begins where the group stands."""
+        """Copy a batch in a transaction. An error aborts it and ends this life; the next begins at the committed offsets."""
         txn = f"{self.name}:{next(self.numbers)}"
         self.history.ok(self.history.invoke(self.name, "begin", txn=txn, producer=self.title))
         self.producer.begin_transaction()
@@ -197,7 +197,7 @@ class Copier(Member):
         self._tried(op, lambda: ending(PATIENCE))
 
     def _tried(self, op: dict[str, Any], act: Any) -> None:
-        """Once more if librdkafka asks for it (it resumes the call that timed out)."""
+        """Call, and call once more if librdkafka asks for it (it resumes the call that timed out)."""
         for last in (False, True):
             try:
                 act()

@@ -1,10 +1,10 @@
 """What is broken next, and where: faults that chase the leader, the controller and the coordinators.
 
-One round breaks something, waits a little, mends it, and waits until the cluster serves again. Chance is seeded; what
-the machine makes of it is not.
+One round breaks something, waits a little, mends it, and waits until the cluster serves again. Chance is seeded; the
+timing of the machine is not.
 
 Owns: the choice of faults, their count, and the limits of what a correct cluster may take to recover.
-Invariants: I-CHAOS-3 after every round all that was broken is mended, and the cluster must serve again within PATIENCE:
+Invariants: I-CHAOS-3 after every round all faults are mended, and the cluster must serve again within PATIENCE:
               every partition led and enough replicas in sync; otherwise the round raises NotReady.
 """
 
@@ -27,9 +27,9 @@ INSIDE = {"cut_off": 2, "cut_one_way": 1, "hold_and_kill": 2, "new_disk": 1, "fu
 
 
 def rounds(engine: str, only: Sequence[str] = ()) -> dict[str, int]:
-    """What this engine's brokers can be put through; with `only`, rounds in whose name one of these words is.
+    """Return the rounds that this engine's brokers can take; with `only`, those in whose name one of these words is.
 
-    Raises ValueError where a word is in none.
+    Raises ValueError for a word that is in no name.
     """
     able = ANYWHERE | (INSIDE if engine == "minikafka" else {})
     if unknown := [word for word in only if not any(word in name for name in able)]:
@@ -69,7 +69,7 @@ class Nemesis:
     # --- the victims ----------------------------------------------------------------------------------------------
 
     def victim(self) -> int:
-        """A living broker: most often one that has a part to play."""
+        """Return a living broker: most often a leader, the controller or a coordinator."""
         role = self.rng.choices(["leader", "controller", "coordinator", "any"], [4, 3, 2, 1])[0]
         alive = self.cluster.alive
         found: int | None = None
@@ -97,19 +97,19 @@ class Nemesis:
     # --- the rounds -----------------------------------------------------------------------------------------------
 
     def kill_one(self) -> None:
-        """kill -9; back before or after the others have noticed."""
+        """kill -9; the broker is back before or after the others have noticed."""
         self.kill(self.victim())
         self.nap(0.0, 4.0)
 
     def kill_and_chase(self) -> None:
-        """The second of three dies soon after the first: no majority, nobody may acknowledge, nothing may be lost."""
+        """Kill a second of three soon after the first: without a majority nothing may be acknowledged, nothing may be lost."""
         self.kill(self.victim())
         self.nap(0.2, 5.0)
         self.kill(self.victim())
         self.nap(0.0, 3.0)
 
     def kill_again(self) -> None:
-        """A broker that has just come back dies once more, before it has caught up."""
+        """Kill a broker that has just come back once more, before it has caught up."""
         node = self.victim()
         self.kill(node)
         self.nap(0.5, 4.0)
@@ -119,13 +119,13 @@ class Nemesis:
         self.kill(node)
 
     def kill_all(self) -> None:
-        """All at once: what the kernel has is kept."""
+        """Kill all at once: the kernel keeps the page cache."""
         for node in self.cluster.alive:
             self.kill(node)
         self.nap(0.0, 1.0)
 
     def pause_one(self) -> None:
-        """SIGSTOP for longer or shorter than a session: it wakes up as a zombie."""
+        """SIGSTOP for longer or shorter than a session: the broker wakes up as a zombie."""
         node = self.victim()
         self.cluster.pause(node)
         self.say("pause", node=node)
@@ -135,7 +135,7 @@ class Nemesis:
         self.nap(0.0, 2.0)
 
     def pause_and_kill(self) -> None:
-        """While one sleeps, another dies; then the sleeper wakes up."""
+        """Pause one, kill another, then let the paused one wake up."""
         sleeper = self.victim()
         self.cluster.pause(sleeper)
         self.say("pause", node=sleeper)
@@ -146,7 +146,7 @@ class Nemesis:
         self.say("resume", node=sleeper)
 
     def stop_one(self) -> None:
-        """A controlled shutdown. It may wait long for the others, who have their own troubles: then it is killed."""
+        """Shut one down in a controlled way. It may wait long for the others, which have faults too: then it is killed."""
         node = self.victim()
         try:
             self.cluster.stop(node)
@@ -156,7 +156,7 @@ class Nemesis:
         self.nap(0.0, 2.0)
 
     def cut_off(self) -> None:
-        """One broker alone with the clients: it must acknowledge nothing (acks=all)."""
+        """Cut one broker off from all but the clients: it must acknowledge nothing (acks=all)."""
         node = self.victim()
         self.say("cut", node=node)
         for other in self.cluster.ids:
@@ -166,7 +166,7 @@ class Nemesis:
         self.cluster.heal()
 
     def cut_one_way(self) -> None:
-        """One direction between two, or the clients of one broker."""
+        """Cut one direction between two brokers, or the clients of one broker."""
         node = self.victim()
         other = self.rng.choice([n for n in self.cluster.ids if n != node] + ["clients"])
         a, b = (node, other) if self.rng.random() < 0.5 else (other, node)
@@ -176,7 +176,7 @@ class Nemesis:
         self.cluster.heal()
 
     def hold_and_kill(self) -> None:
-        """A follower falls behind while the leader lives; then the leader dies."""
+        """Let a follower fall behind while the leader lives; then kill the leader."""
         leader = self.victim()
         behind = self.rng.choice([n for n in self.cluster.ids if n != leader])
         self.cluster.hold_follower(behind)
@@ -188,7 +188,7 @@ class Nemesis:
         self.cluster.heal()
 
     def new_disk(self) -> None:
-        """kill -9, and the disk is replaced: the two others have everything. None may follow before this one has."""
+        """kill -9, and replace the disk: the two others have everything. The next round waits until this broker has it too."""
         self.recover(everything=True)
         node = self.victim()
         self.kill(node)
@@ -197,11 +197,11 @@ class Nemesis:
         self.nap(0.0, 4.0)
 
     def full_disk(self) -> None:
-        """A short write, then ENOSPC: the broker ends with a torn tail, and comes back when there is room."""
+        """Fill the disk: a short write, then ENOSPC; the broker ends with a torn tail, and comes back when there is room."""
         node = self.victim()
         self.cluster.fill_disk(node, self.rng.randrange(40_000))
         self.say("fill", node=node)
         self.nap(2.0, 6.0)
-        if node in self.cluster.alive:  # it had room enough so far; nobody knows how soon it will not
+        if node in self.cluster.alive:  # it had room enough so far, and might run out of it at any time
             self.kill(node)
         self.cluster.heal()

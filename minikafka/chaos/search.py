@@ -1,7 +1,7 @@
-"""Where a missing record is: looked for in the log files that the brokers left, to tell lost from not delivered.
+"""Search for a missing record in the log files that the brokers left, to tell lost from not delivered.
 
-As Kafka's own system tests do (tests/kafkatest/utils/util.py): a record that no replica has is lost; one that some have
-was cut off or is kept back from readers.
+As in Kafka's own system tests (tests/kafkatest/utils/util.py): a record that no replica has is lost; one that some
+replicas have was truncated elsewhere or is kept back from consumers.
 Owns: nothing; the format is the log's own (our brokers and Apache's write the same files).
 """
 
@@ -16,7 +16,7 @@ MISSING = ("lost-write", "unseen", "torn-txn", "group-skip", "poll-skip")
 
 
 def places(cluster: Path, topic: str, partition: int, value: str) -> dict[str, tuple[int, int]]:
-    """Node -> (offset, leader epoch) at which its log files hold this value."""
+    """Return node -> (offset, leader epoch) at which its log files hold this value."""
     found = {}
     for folder in sorted(cluster.glob("node-*")):
         for file in sorted((folder / "data" / f"{topic}-{partition}").glob("*.log")):
@@ -30,7 +30,7 @@ def places(cluster: Path, topic: str, partition: int, value: str) -> dict[str, t
 
 
 def tell(report: Report, cluster: Path) -> list[str]:
-    """One line for each piece of evidence that speaks of a record which somebody misses."""
+    """Return one line for each piece of evidence about a missing record."""
     lines = []
     for name in report.violated:
         for evidence in report[name].evidence if name in MISSING else ():

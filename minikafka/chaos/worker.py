@@ -1,9 +1,9 @@
-"""One client under test as a thread: it does the same small step again and again, whatever becomes of it.
+"""One client under test as a thread: it repeats the same small step, whatever its outcome is.
 
 Owns: the thread, what the client's library raised, and the moment of its last sign of life.
 Invariants: I-CHAOS-1 an error of a library ends neither the campaign nor the client: it is counted, and the client is
-              made anew. What was asked for and not answered stays unknown in the history.
-            I-CHAOS-2 a client made anew is a new process of the history: nothing is promised across its death.
+              made again. Operations without an answer stay unknown in the history.
+            I-CHAOS-2 a client made again is a new process of the history: nothing is promised across its death.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAUSE_AFTER_ERROR = 0.5  # seconds
 
 
 class Worker:
-    """Subclasses open a client, take a step with it and close it. `name` is its process in the history."""
+    """A client under test. Subclasses open it, take a step with it and close it. `name` is its process in the history."""
 
     def __init__(self, name: str, bootstrap: str, history: History) -> None:
         self.title, self.bootstrap, self.history = name, bootstrap, history
@@ -39,15 +39,15 @@ class Worker:
         raise NotImplementedError
 
     def step(self) -> None:
-        """Something that takes less than a second if all is well."""
+        """Take a step: something that takes less than a second if all is well."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """End the client; what it still has to send gets its time."""
+        """End the client; records that it still has to send get their time."""
         raise NotImplementedError
 
     def successor(self) -> Worker:
-        """Another one in its place; the old thread may hang on, and is fenced or ignored."""
+        """Return another worker in its place; the old thread may hang on, and is fenced or ignored."""
         other = copy.copy(self)
         other.lives = 100 * (self.lives // 100 + 1)
         other.errors = Counter()
@@ -73,12 +73,12 @@ class Worker:
         self._over.set()
 
     def wait(self, timeout: float) -> bool:
-        """Has it ended within that time?"""
+        """Return whether it ends within that time."""
         self._thread.join(max(0.0, timeout))
         return not self._thread.is_alive()
 
     def where(self) -> str:
-        """The stack of its thread."""
+        """Return the stack of its thread."""
         frame = sys._current_frames().get(self._thread.ident or 0)
         return "".join(traceback.format_stack(frame)) if frame is not None else "ended"
 
@@ -100,7 +100,7 @@ class Worker:
     def _guarded(self, act: Any) -> bool:
         try:
             act()
-        except Exception as error:  # any library, any error: it is counted, and told by the report
+        except Exception as error:  # any error of any library is counted, and shown in the report
             self.errors[f"{type(error).__name__} in {act.__name__}"] += 1
             self.history.record(self.name, "ok", "error", where=act.__name__, error=repr(error)[:200])
             self.nap(PAUSE_AFTER_ERROR)
@@ -109,7 +109,7 @@ class Worker:
 
 
 class Pace:
-    """So many steps a second, without catching up on what was missed."""
+    """A pace of so many steps a second, without catching up on missed ones."""
 
     def __init__(self, rate: float) -> None:
         self.interval, self.next = 1 / rate, time.monotonic()

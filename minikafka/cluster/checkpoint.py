@@ -1,4 +1,4 @@
-"""A Spark query, watched through the checkpoint folder that it keeps: what it plans and what it has done.
+"""A watched Spark query: the micro-batches that it plans and completes, read from its checkpoint folder.
 
 Spark writes `offsets/N` before it runs micro-batch N (how far the batch reads, and the watermark) and `commits/N` after the
 batch is through. Between the two lies all that a restart repeats. The folder is read, never written, so that a query on

@@ -20,7 +20,7 @@ LOOK = 0.25  # how long a death may stay unseen while `sleep` waits
 
 
 class Clock:
-    """now, sleep, wait, at; `check` is called on the way and raises what the cluster has to say."""
+    """now, sleep, wait, at; `check` is called on the way and raises the cluster's errors."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         self._check = check

@@ -3,8 +3,8 @@
     with Cluster(brokers=3) as c:
         c.kill(1); c.wait(lambda: c.leader("flights", 0) != 1); c.restart(1)
 
-Owns the folder (a temporary one is removed at the end), and who else belongs to a cluster: its processes and the faults
-that stand (nodes.py), its time (clock.py), its trace. Every public method may be called from any thread.
+Owns the folder (a temporary one is removed at the end), and the parts of a cluster: its processes and standing faults
+(nodes.py), its time (clock.py), its trace. Every public method may be called from any thread.
 
 Invariants
     I-CLUSTER-1  Ready is a condition asked over the wire (every broker registered and unfenced in the eyes of every
@@ -68,7 +68,7 @@ class Cluster:
         settings = {**internal_topics(brokers), **preset_values(preset), **as_text(config or {})}
         self._temporary = data is None
         self._lock_file: int | None = None
-        # A folder of another engine is refused first: nobody wants to fetch 56 MB to hear that.
+        # A folder of another engine is refused first, before 56 MB are fetched.
         kept = open_plan(Path(data).resolve(), engine, settings) if data is not None else None
         self._engine = make_engine(engine)
         if data is None:
@@ -88,12 +88,12 @@ class Cluster:
 
     @classmethod
     def connect(cls, bootstrap: str) -> Cluster:
-        """An existing Kafka, one's own or a managed one, behind the same interface; faults raise NotSupported."""
+        """Return an existing Kafka, one's own or a managed one, behind the same interface; faults raise NotSupported."""
         from .remote import RemoteCluster
         return RemoteCluster(bootstrap)
 
     def _prepare(self, folder: Path) -> None:
-        """What exists without any process: the bookkeeping, and the cluster's own part of the trace."""
+        """Make what exists without any process: the bookkeeping, and the cluster's own part of the trace."""
         self.folder = folder
         self.plan.trace.mkdir(parents=True, exist_ok=True)
         self._closed = False
@@ -131,7 +131,7 @@ class Cluster:
         return self._node(broker).address
 
     def controller(self) -> int | None:
-        """The id of the node that leads the quorum; None if nobody does (as far as the living brokers know)."""
+        """Return the id of the node that leads the quorum; None if none does (as far as the living brokers know)."""
         self._check()
         leaders = [found for broker in self.alive if (found := self._ask(wire.quorum_leader, broker))]
         if leaders:
@@ -140,19 +140,19 @@ class Cluster:
         return led["b"] if led and self._nodes.runs(led["b"]) else None
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """The id of a partition's leader; None if it has none, or no living broker knows the partition."""
+        """Return the id of a partition's leader; None if it has none, or no living broker knows the partition."""
         found = self.partitions(topic).get(f"{topic}-{partition}")
         return found.leader if found and found.leader >= 0 else None
 
     def isr(self, topic: str, partition: int = 0) -> list[int]:
-        """The ids of a partition's in-sync replicas."""
+        """Return the ids of a partition's in-sync replicas."""
         found = self.partitions(topic).get(f"{topic}-{partition}")
         return found.isr if found else []
 
     def partitions(self, *topics: str) -> dict[str, wire.Partition]:
-        """Leader, epoch, replicas and ISR by "topic-partition", as the best informed of the living brokers knows them.
+        """Return leader, epoch, replicas and ISR by "topic-partition", from the best informed of the living brokers.
 
-        All are asked, because one that is cut off would swear to what was true before.
+        All are asked, because one that is cut off would answer what was true before.
         """
         self._check()
         best: dict[str, tuple[tuple[int, bool], wire.Partition]] = {}
@@ -165,14 +165,14 @@ class Cluster:
 
     @property
     def trace(self) -> Trace:
-        """The merged stream of events so far. Where brokers write none, the first look at it starts to poll them."""
+        """Return the merged stream of events so far. Where brokers write none, the first call starts to poll them."""
         if not self._engine.traces and self._poller is None:
             self._poller = Poller(self, self._writer)
         self._writer.flush()
         return Trace(self.plan.trace)
 
     def pid(self, node: int) -> int:
-        """The process id of a node's last start."""
+        """Return the process id of a node's last start."""
         return self._child(node).pid
 
     def log(self, node: int, lines: int = 20) -> str:
@@ -187,7 +187,7 @@ class Cluster:
             self._child(node).kill()
 
     def stop(self, node: int) -> None:
-        """SIGTERM: a controlled shutdown; returns when the process has ended."""
+        """SIGTERM: a controlled shutdown; return when the process has ended."""
         with self._fault("stop", node):
             child = self._child(node)
             if child.paused:
@@ -196,7 +196,7 @@ class Cluster:
                 raise NotReady(f"node {node} did not stop within {STOP_WITHIN:.0f} s:\n{child.last_lines()}")
 
     def pause(self, node: int) -> None:
-        """SIGSTOP: it keeps its connections and its memory, and does nothing."""
+        """SIGSTOP: the process keeps its connections and its memory, and does nothing."""
         with self._fault("pause", node):
             self._nodes.running(self._node(node).id).pause()
 
@@ -206,7 +206,7 @@ class Cluster:
             self._nodes.running(self._node(node).id).resume()
 
     def restart(self, *nodes: int) -> None:
-        """Start nodes that ended, together (running ones are stopped first); returns when all are registered and unfenced.
+        """Start nodes that ended, together (running ones are stopped first); return when all are registered and unfenced.
 
         A quorum that lost its majority comes back only if enough of its voters start together.
         """
@@ -229,7 +229,7 @@ class Cluster:
             data.mkdir(mode=0o700)
 
     def mend(self) -> None:
-        """Undo what was broken: heal all faults, resume what is paused, restart what ended."""
+        """Undo all faults: heal, resume what is paused, restart what ended."""
         if self._engine.link_faults:
             self.heal()
         for node, child in list(self._nodes.children.items()):
@@ -238,7 +238,7 @@ class Cluster:
         self.restart(*(node for node, child in self._nodes.children.items() if not child.alive))
 
     def add_broker(self, rack: str | None = None) -> int:
-        """One more broker, which does not vote; returns its id when it is ready."""
+        """Add a broker, which does not vote; return its id when it is ready."""
         with self._nodes.lock:
             node = self.plan.add_broker(rack)
             with self._fault("add_broker", node.id):
@@ -276,13 +276,13 @@ class Cluster:
         self._inner("fill_disk", self._faults.disk, self._node(broker).id, free)
 
     def jump_clock(self, broker: int, seconds: float) -> None:
-        """Move a broker's wall clock; what it measures durations with goes on undisturbed."""
+        """Move a broker's wall clock; its monotonic clock goes on undisturbed."""
         self._inner("jump_clock", self._faults.clock, self._node(broker).id, seconds)
 
     # --- time ---------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Seconds since the cluster was made."""
+        """Return the seconds since the cluster was made."""
         return self._clock.now()
 
     def sleep(self, seconds: float) -> None:
@@ -313,7 +313,7 @@ class Cluster:
         `tp` chooses a partition ("flights-0"); `theme` "auto", "light" or "dark"; `size` "page" or "projector". Where no
         widgets run it is a still picture (minikafka/lab/view).
         """
-        from importlib import import_module  # the picture is a floor above: no cluster needs it to run
+        from importlib import import_module  # the picture is a floor above: a cluster runs without it
         return import_module("minikafka.lab.view").view_of(self, tp, theme=theme, controls=controls, size=size)
 
     # --- the end ------------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ class Cluster:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if kind is None:
             self.close()
-        else:  # the error on its way matters more than what close() would add
+        else:  # the error being raised matters more than what close() would add
             self._end()
 
     def __repr__(self) -> str:
@@ -363,14 +363,14 @@ class Cluster:
             self._lock_file = None
 
     def _tell_views(self) -> None:
-        """Views take the last events while the trace is still there (none are loaded: there are none)."""
+        """Let views take the last events while the trace is still there (without pictures no view is loaded)."""
         if (views := sys.modules.get("minikafka.lab.view.registry")) is not None:
             views.cluster_closed(self)
 
     # --- inside -------------------------------------------------------------------------------------------------
 
     def _await_ready(self, brokers: list[Node]) -> None:
-        """Wait until these brokers serve, and every running broker counts them among the living (I-CLUSTER-1)."""
+        """Wait until these brokers serve, and every running broker counts them as unfenced (I-CLUSTER-1)."""
         wanted = {node.id for node in brokers if node.broker}
         try:
             self._clock.wait(lambda: self._is_ready(wanted), READY_WITHIN)
@@ -388,7 +388,7 @@ class Cluster:
         return not asked or bool(self._ask(wire.controller_leads, asked[0]))
 
     def _ask(self, question: Callable[..., Any], broker: int, *args: Any) -> Any:
-        """The answer of one broker, None if there is none."""
+        """Return the answer of one broker, None if there is none."""
         try:
             return question(self.address(broker), *args)
         except OSError:
@@ -404,14 +404,14 @@ class Cluster:
 
     @contextmanager
     def _fault(self, name: str, *args: Any) -> Iterator[None]:
-        """Around a fault: nobody else starts or ends a process meanwhile, and the trace is told that it happened."""
+        """Around a fault: let no other call start or end a process meanwhile, and tell the trace that it happened."""
         self._check()
         with self._nodes.lock:
             yield
             self._writer("fault", fault=name, args=args)
 
     def _check(self) -> None:
-        """Raise for a closed cluster, a death that nobody asked for, an error of a fault set by `at`."""
+        """Raise for a closed cluster, a death that no call asked for, an error of a fault set by `at`."""
         if self._closed:
             raise ClusterError("this cluster is closed")
         if deaths := self._nodes.deaths():

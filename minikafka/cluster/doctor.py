@@ -1,6 +1,6 @@
 """`python -m minikafka doctor`: what this machine has, what is missing, and the remedy for each.
 
-Owns the list of looks. A look returns its findings; "needed" ones that fail make the exit status 1.
+Owns the list of checks. A check returns its findings; "needed" ones that fail make the exit status 1.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """Everything worth knowing, in the order of the report."""
+    """Return all findings, in the order of the report."""
     looks: tuple[Callable[[], Iterator[Finding]], ...] = (_python, _packages, _java, _jars, _machine, _ports)
     return [finding for look in looks for finding in look()]
 
 
 def report() -> int:
-    """Print the findings; exit status 1 if something needed is missing."""
+    """Print the findings; return 1 if something needed is missing."""
     found = findings()
     width = max(len(f.what) for f in found)
     for f in found:

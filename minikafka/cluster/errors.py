@@ -16,4 +16,4 @@ class NotSupported(ClusterError):
 
 
 class NotReady(ClusterError, TimeoutError):
-    """The cluster, or something waited for, did not come about in time."""
+    """The cluster did not become ready in time, or a condition did not become true."""

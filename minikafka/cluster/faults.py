@@ -1,4 +1,4 @@
-"""The faults that stand at the moment, in the words our brokers understand on their standard input.
+"""The standing faults of a cluster, in the words our brokers understand on their standard input.
 
 Owns the book of standing faults; the cluster tells each broker its page, and tells it again after a restart.
 
@@ -39,7 +39,7 @@ class Page:
     clock_jump_ms: int = 0
 
     def commands(self) -> list[dict[str, Any]]:
-        """All that stands, as commands; nothing for what does not differ from a healthy broker."""
+        """Return all standing faults as commands; none where nothing differs from a healthy broker."""
         told = [self.link_command(peer) for peer in self.links]
         if self.hold_follower or self.follower_rate:
             told.append(self.follower_command())

@@ -19,7 +19,7 @@ LOCK = "owner.lock"
 
 
 def temporary_folder() -> tuple[Path, int]:
-    """A new folder and the file descriptor that marks it as ours until it is closed. Sweeps what dead owners left."""
+    """Return a new folder and the file descriptor that marks it as ours until it is closed. Sweep folders of dead owners."""
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     beside = folder / "owner"
@@ -35,7 +35,7 @@ def sweep() -> list[Path]:
     for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:  # gone meanwhile, or somebody else's
+        except OSError:  # gone meanwhile, or another user's
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

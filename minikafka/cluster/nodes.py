@@ -1,10 +1,10 @@
-"""The processes of a cluster's nodes: started under the faults that stand, told of new ones, ended.
+"""The processes of a cluster's nodes: started under the standing faults, told of new ones, ended.
 
-Owns: a handle for every node that was ever started, the thread that starts them, the book of standing faults, and which
-deaths were reported.
+Owns: a handle for every node that was ever started, the thread that starts them, the book of standing faults, and the
+list of reported deaths.
 
 Invariants
-    I-NODES-1  A death that nobody asked for is reported once, with the end of the node's log.
+    I-NODES-1  A death that no call asked for is reported once, with the end of the node's log.
     I-NODES-2  When a fault has been told, it is there: nodes that are not paused have heard of it.
 """
 
@@ -29,7 +29,7 @@ HEARD_WITHIN = 10.0  # seconds that a busy node has to hear of a fault; after th
 
 
 class Nodes:
-    """Of one cluster; `lock` is held while any of them is started or ended."""
+    """The nodes of one cluster; `lock` is held while any of them is started or ended."""
 
     def __init__(self, plan: Plan, engine: Engine, say: Callable[..., None]) -> None:
         self.plan, self.engine, self._say = plan, engine, say
@@ -65,7 +65,7 @@ class Nodes:
                 child.tell(told)
 
     def tell(self, commands: Iterable[tuple[int, dict[str, Any]]]) -> None:
-        """Tell those nodes that run, and wait until they say in the trace that they have heard it (I-NODES-2)."""
+        """Send commands to the running nodes, and wait until they confirm them in the trace (I-NODES-2)."""
         trace = Trace(self.plan.trace)
         trace.skip()
         unheard: Counter[int] = Counter()
@@ -79,7 +79,7 @@ class Nodes:
             time.sleep(0.001)
 
     def deaths(self) -> list[str]:
-        """What is to be said of nodes that ended since the last time, though nobody asked them to."""
+        """Return lines about nodes that ended since the last call, though no call asked them to."""
         with self.lock:
             new = [n for n, child in self.children.items() if child.died and n not in self._reported]
             self._reported.update(new)

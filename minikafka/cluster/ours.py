@@ -42,6 +42,6 @@ class Ours:
 
 
 def _trace_file(plan: Plan, node: Node) -> Path:
-    """A file of its own for every start, so that an event torn by kill -9 is the last of its file."""
+    """Return a file of its own for every start, so that an event torn by kill -9 is the last of its file."""
     starts = len(list(plan.trace.glob(f"node-{node.id}.*.trace")))
     return plan.trace / f"node-{node.id}.{starts + 1:04}.trace"

@@ -1,4 +1,4 @@
-"""The plan of a cluster: who its nodes are, where they listen, where they keep their files.
+"""The plan of a cluster: its nodes, their ports and their folders.
 
 Owns the folder of a cluster and `cluster.json` in it, so that ports and ids survive restarts and a later process can
 open the same data again.
@@ -95,7 +95,7 @@ class Plan:
         self.save()
 
     def add_broker(self, rack: str | None = None) -> Node:
-        """One more broker, that does not vote: the voters of a cluster are fixed."""
+        """Add a broker that does not vote: the voters of a cluster are fixed."""
         (node,) = _nodes(self.folder, [(max(n.id for n in self.brokers) + 1, True, False)])
         node.rack = rack
         self.nodes[node.id] = node
@@ -108,7 +108,7 @@ class Plan:
 
 
 def new_plan(folder: Path, engine: str, brokers: int, controllers: int | None, config: dict[str, str]) -> Plan:
-    """A plan for a new cluster in an empty folder. `controllers` None means combined mode."""
+    """Return a plan for a new cluster in an empty folder. `controllers` None means combined mode."""
     voters = VOTERS_WHEN_COMBINED.get(brokers, 5)
     wanted = [(number, True, controllers is None and number <= voters) for number in range(1, brokers + 1)]
     wanted += [(FIRST_CONTROLLER + number, False, True) for number in range(controllers or 0)]
@@ -120,7 +120,7 @@ def new_plan(folder: Path, engine: str, brokers: int, controllers: int | None, c
 
 
 def open_plan(folder: Path, engine: str, config: dict[str, str]) -> Plan | None:
-    """The plan that an earlier cluster left in `folder`, with today's configuration; None if the folder is new."""
+    """Return the plan that an earlier cluster left in `folder`, with today's configuration; None if the folder is new."""
     file = folder / "cluster.json"
     if not file.exists():
         return None
@@ -132,7 +132,7 @@ def open_plan(folder: Path, engine: str, config: dict[str, str]) -> Plan | None:
 
 
 def random_id() -> str:
-    """A random UUID in Kafka's spelling (22 letters of URL-safe base64), without a dash in front as in Kafka."""
+    """Return a random UUID in Kafka's spelling (22 letters of URL-safe base64), without a dash in front as in Kafka."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
@@ -149,7 +149,7 @@ def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` ports on loopback that nobody uses, below the range of outgoing connections (I-PLAN-1)."""
+    """Return `count` free ports on loopback, below the range of outgoing connections (I-PLAN-1)."""
     below = min(_first_outgoing_port(), 32768)
     candidates = random.sample(range(max(1024, below - 16000), below), 16 * count)
     held: list[socket.socket] = []

@@ -1,6 +1,6 @@
-"""What can be seen of brokers that write no trace: their metadata, asked for again and again, told when it changes.
+"""Events of brokers that write no trace: their metadata is polled, and each change becomes an event.
 
-Owns the polling thread of a cluster of Apache's brokers or of somebody else's.
+Owns the polling thread of a cluster of Apache's brokers, or of a cluster that is run elsewhere.
 
 Events, each with the broker it is about as `b` and `polled` true: broker{id, state}, raft{role, epoch, leader},
 role{tp, role, epoch, leader, isr, replicas}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Fewer than our own brokers write, and
@@ -30,7 +30,7 @@ class Polled(Protocol):
 
 
 class Poller:
-    """Runs until closed; the first round is over when the constructor returns."""
+    """A poller that runs until it is closed; the first round is over when the constructor returns."""
 
     def __init__(self, cluster: Polled, say: TraceWriter) -> None:
         self._cluster, self._write = cluster, say

@@ -1,7 +1,7 @@
-"""A Kafka that somebody else runs, behind the interface of a cluster: the way off one machine.
+"""A Kafka cluster that is run elsewhere, behind the interface of a cluster: for more than one machine.
 
-Owns nothing but the addresses; whoever runs it stops and starts it. Faults, logs and folders belong to clusters of our
-own and raise NotSupported here.
+Owns only the addresses; its operator stops and starts it. Faults, logs and folders belong to clusters of our own and
+raise NotSupported here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .plan import Node, Plan
 
 
 class _Elsewhere:
-    """Stands where a cluster of our own has its engine."""
+    """The engine of a cluster that is run elsewhere: it can start no process."""
 
     name = "remote"
     link_faults = False
@@ -30,7 +30,7 @@ class _Elsewhere:
 
 
 class RemoteCluster(Cluster):
-    """Made by `Cluster.connect(bootstrap)`. Plaintext only; bring your own clients where a cluster asks for more."""
+    """A cluster made by `Cluster.connect(bootstrap)`. Plaintext only; other listeners need clients of your own."""
 
     def __init__(self, bootstrap: str) -> None:
         self._engine = _Elsewhere()
@@ -51,7 +51,7 @@ class RemoteCluster(Cluster):
 
     @property
     def alive(self) -> list[int]:
-        """The brokers that the cluster itself counts among the living."""
+        """The brokers that the cluster's own metadata counts as unfenced."""
         self._addresses |= (known := _discover(",".join(self._addresses.values())))
         return sorted(known)
 
@@ -66,7 +66,7 @@ class RemoteCluster(Cluster):
 
 
 def _discover(addresses: str) -> dict[int, str]:
-    """Ask one address after the other which brokers there are. Raises NotReady if none answers."""
+    """Ask one address after another for the brokers. Raises NotReady if none answers."""
     failures = []
     for address in addresses.split(","):
         try:

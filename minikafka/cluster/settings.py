@@ -1,4 +1,4 @@
-"""What a cluster is asked for: the engine by name, the preset, settings as Kafka writes them.
+"""The settings of a cluster: the engine by name, the preset, and configuration as Kafka writes it.
 
 Owns the presets and the few settings that a small cluster needs. Everything else is Kafka's own default.
 """
@@ -24,7 +24,7 @@ PRESETS: dict[str | None, dict[str, str]] = {
 
 
 def make_engine(name: str) -> Engine:
-    """The engine of that name. Raises ValueError for an unknown one."""
+    """Return the engine of that name. Raises ValueError for an unknown one."""
     if name == "minikafka":
         from .ours import Ours
         return Ours()
@@ -35,7 +35,7 @@ def make_engine(name: str) -> Engine:
 
 
 def preset_values(preset: str | None) -> dict[str, str]:
-    """A preset's settings, printed when it changes anything. Raises ValueError for an unknown one."""
+    """Return a preset's settings, printed when it changes anything. Raises ValueError for an unknown one."""
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}: there is {', '.join(repr(p) for p in PRESETS if p)}")
     if preset:
@@ -44,7 +44,7 @@ def preset_values(preset: str | None) -> dict[str, str]:
 
 
 def as_text(config: dict[str, Any]) -> dict[str, str]:
-    """Settings as Kafka writes them: true and false in lower case, lists with commas."""
+    """Return settings as Kafka writes them: true and false in lower case, lists with commas."""
     def text(value: Any) -> str:
         if isinstance(value, bool):
             return str(value).lower()
@@ -53,7 +53,7 @@ def as_text(config: dict[str, Any]) -> dict[str, str]:
 
 
 def internal_topics(brokers: int) -> dict[str, str]:
-    """Settings for the internal topics of a cluster of fewer than three brokers."""
+    """Return settings for the internal topics of a cluster of fewer than three brokers."""
     if brokers >= 3:
         return {}
     return {**dict.fromkeys(REPLICATION_OF_INTERNAL_TOPICS, str(brokers)), "transaction.state.log.min.isr": "1"}

@@ -1,4 +1,4 @@
-"""The merged stream of events of a cluster: what its brokers wrote, and what the cluster and watched clients add.
+"""The merged events of a cluster: those that its brokers wrote, and those that the cluster and watched clients add.
 
 Each process appends to a file of its own; layout and fields are in `broker/server/trace.py` (uint32 length, JSON; t: monotonic
 seconds, w: wall milliseconds, b: broker, i: incarnation, n: sequence, k: kind). The clock of t is the machine's, so events of
@@ -50,12 +50,12 @@ class Trace:
         return iter(self.events())
 
     def events(self, *kinds: str) -> list[Event]:
-        """All events so far, only of the given kinds if any are given."""
+        """Return all events so far, only of the given kinds if any are given."""
         found = [event for file in self._files() for event in _read_from(file, 0)[0]]
         return sorted((e for e in found if not kinds or e["k"] in kinds), key=order)
 
     def new(self) -> list[Event]:
-        """What came since the last call. One that arrives late may be older than some already returned."""
+        """Return the events since the last call. One that arrives late may be older than some already returned."""
         found: list[Event] = []
         with self._lock:
             for file in self._files():
@@ -69,7 +69,7 @@ class Trace:
             self._read = {file: file.stat().st_size for file in self._files()}
 
     def last(self, kind: str, **fields: Any) -> Event | None:
-        """The latest event of a kind whose fields have these values."""
+        """Return the latest event of a kind whose fields have these values."""
         matching = (e for e in reversed(self.events(kind)) if all(e.get(k) == v for k, v in fields.items()))
         return next(matching, None)
 
@@ -113,7 +113,7 @@ class TraceWriter:
 
 
 def order(event: Event) -> tuple[float, int, str, int]:
-    """By this events are merged."""
+    """Return the key by which events are merged."""
     return event["t"], event["b"], event["i"], event["n"]
 
 
@@ -123,7 +123,7 @@ def encode(event: Event) -> bytes:
 
 
 def _read_from(file: Path, position: int) -> tuple[list[Event], int]:
-    """The whole events from a position on, and the position after them."""
+    """Return the whole events from a position on, and the position after them."""
     try:
         with file.open("rb") as opened:
             opened.seek(position)

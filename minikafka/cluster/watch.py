@@ -1,4 +1,4 @@
-"""Watched clients: what a broker cannot know (sent, acknowledged, position) reaches the trace from the client itself.
+"""Watched clients: events that a broker cannot know (sent, acknowledged, position) reach the trace from the client itself.
 
 `watch(client)` returns the very client it was given, with a few of its methods followed: a kafka-python, confluent-kafka
 or aiokafka producer or consumer stays unmodified in what it does and sends. A Spark query is watched by the folder of its
@@ -32,9 +32,9 @@ NEVER_SENT = frozenset({-152, -184})  # librdkafka: _PURGE_QUEUE, _QUEUE_FULL
 
 
 def watch(client: Any, say: Say, name: str | None = None) -> Any:
-    """Follow a client's methods; `say(kind, **fields)` gets the events. Returns a client with the same methods.
+    """Follow a client's methods; `say(kind, **fields)` gets the events. Return a client with the same methods.
 
-    Raises TypeError for what is no client of the three libraries.
+    Raises TypeError for an object that is no client of the three libraries.
     """
     library, kind = type(client).__module__.split(".")[0], type(client).__name__
     family = "producer" if "Producer" in kind else "consumer" if "Consumer" in kind else None
@@ -46,7 +46,7 @@ def watch(client: Any, say: Say, name: str | None = None) -> Any:
 
 
 class _Follower:
-    """Replaces methods of one client by ones that tell what happened."""
+    """Replaces methods of one client by methods that tell what happened."""
 
     def __init__(self, client: Any, say: Say, name: str, family: str) -> None:
         self.client, self.name = client, name
@@ -64,7 +64,7 @@ class _Follower:
         setattr(self.watched, method, functools.wraps(original)(wrapper(original)))
 
     def handed_out(self, records: Iterable[Any]) -> None:
-        """Positions after these records of kafka-python or aiokafka: one event per partition."""
+        """Tell the positions after these records of kafka-python or aiokafka: one event per partition."""
         self.handed((f"{record.topic}-{record.partition}", record.offset) for record in records)
 
     def handed(self, places: Iterable[tuple[str, int]]) -> None:
@@ -75,7 +75,7 @@ class _Follower:
             self.say("position", tp=tp, position=found[-1] + 1, first=found[0], records=len(found), **self.membership())
 
     def look_at_assignment(self) -> None:
-        """Tell what is read from now on, if that has changed."""
+        """Tell which partitions are read from now on, if that has changed."""
         held = sorted(f"{tp.topic}-{tp.partition}" for tp in self.client.assignment())
         if held != self._held:
             self._held = held
@@ -91,7 +91,7 @@ class _Follower:
                      group=self.membership()["group"])
 
     def failed(self, record: int, topic: str, error: str, code: int | None) -> None:
-        """A send has failed; `code`: the error's number, None where the library gives none."""
+        """Tell that a send has failed; `code`: the error's number, None where the library gives none."""
         certain = code in NEVER_SENT or code is not None and code > 0 and code not in IN_DOUBT
         self.say("failed", topic=topic, error=error, record=record, certain=certain)
 

@@ -30,7 +30,7 @@ QUORUM_TOPIC = "__cluster_metadata"
 
 
 class Unanswered(OSError):
-    """Nobody answered in time, or the answer was cut short."""
+    """No answer came in time, or the answer was cut short."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ class Connection:
 
 
 def live_brokers(address: str, timeout: float = 2.0) -> dict[int, str]:
-    """The brokers that the broker at `address` knows as registered and unfenced, with their addresses."""
+    """Return the brokers that the broker at `address` knows as registered and unfenced, with their addresses."""
     with Connection(address, timeout) as broker:
         answer = broker.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
     return {node.node_id: f"{node.host}:{node.port}" for node in answer.brokers}
 
 
 def partitions(address: str, topics: list[str] | None = None, timeout: float = 2.0) -> dict[str, Partition]:
-    """Leaders and in-sync replicas by "topic-partition", of the named topics or of all."""
+    """Return leaders and in-sync replicas by "topic-partition", of the named topics or of all."""
     wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
     with Connection(address, timeout) as broker:
         answer = broker.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), MetadataResponse)
@@ -108,7 +108,7 @@ def partitions(address: str, topics: list[str] | None = None, timeout: float = 2
 
 
 def end_offsets(address: str, tps: list[tuple[str, int]], timeout: float = 2.0) -> dict[str, int]:
-    """High watermarks by "topic-partition", as the broker at `address` tells them of those it leads."""
+    """Return high watermarks by "topic-partition", as the broker at `address` tells them of those it leads."""
     topics: dict[str, list[int]] = {}
     for topic, index in tps:
         topics.setdefault(topic, []).append(index)
@@ -124,9 +124,9 @@ def end_offsets(address: str, tps: list[tuple[str, int]], timeout: float = 2.0) 
 
 
 def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:
-    """(id, epoch) of the leading controller as the broker at `address` knows it.
+    """Return (id, epoch) of the leading controller as the broker at `address` knows it.
 
-    None where nobody leads or the broker does not serve DescribeQuorum.
+    None where none leads or the broker does not serve DescribeQuorum.
     """
     Topic = DescribeQuorumRequest.TopicData
     question = DescribeQuorumRequest(
@@ -142,7 +142,7 @@ def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:
 
 
 def controller_leads(address: str, timeout: float = 5.0) -> bool:
-    """Whether a controller answers: the broker at `address` must have it validate the creation of a topic."""
+    """Return whether a controller answers: the broker at `address` must have it validate the creation of a topic."""
     topic = CreateTopicsRequest.CreatableTopic(
         name=PROBE_TOPIC, num_partitions=1, replication_factor=1, assignments=[], configs=[])
     question = CreateTopicsRequest(topics=[topic], timeout_ms=int(timeout * 1000), validate_only=True)

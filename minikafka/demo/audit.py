@@ -1,6 +1,6 @@
 """The log, read once more from its first to its last offset by a consumer that belongs to no group.
 
-Owns: what is really in the topic, independent of producer, group and Spark.
+Owns: the figures of the topic's log itself, independent of producer, group and Spark.
 """
 import json
 import time

@@ -27,7 +27,7 @@ class Member:
     _read_to: int = 0
 
     def lines(self) -> Iterator[Any]:
-        """What it wrote since the last call; a line cut off by its death stays unread."""
+        """Return what it wrote since the last call; a line cut off by its death stays unread."""
         if not self.file.exists():
             return
         with self.file.open("rb") as source:
@@ -92,7 +92,7 @@ class Group:
         member.last_seq[key] = seq
 
     def kill(self, number: int) -> list[int]:
-        """kill -9 of a member; returns the partitions it had, which the group gives to others when it notices."""
+        """kill -9 of a member; return the partitions it had, which the group gives to others when it notices."""
         member = self.members[number]
         member.process.kill()
         member.process.wait()
@@ -100,7 +100,7 @@ class Group:
         return member.assigned
 
     def replace(self) -> None:
-        """A new member in the place of those that live, as a supervisor does with what makes no progress any more."""
+        """Replace the living members by new ones, as a supervisor does with processes that make no progress any more."""
         for number, member in enumerate(self.members):
             if member.process.poll() is None:
                 self.kill(number)

@@ -63,7 +63,7 @@ def main(bootstrap: str, topic: str, group: str, path: str) -> None:
 
 
 def commit(consumer: KafkaConsumer) -> bool:
-    """Commit the position; False if that failed: then somebody will read these records again, and nothing is lost."""
+    """Commit the position; return False if that failed: some records will then be read again, and nothing is lost."""
     try:
         consumer.commit()
         return True

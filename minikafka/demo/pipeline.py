@@ -81,7 +81,7 @@ class Demo:
             stack.enter_context(tempfile.TemporaryDirectory(prefix="minikafka-demo-", ignore_cleanup_errors=True))
         )
         self.threads = stack.enter_context(ThreadPoolExecutor(2))
-        # somebody else's cluster may have a topic of that name
+        # a cluster that is run elsewhere may have a topic of that name
         stamp = f"-{int(time.time())}" if options.bootstrap else ""
         self.topic, self.results = f"flights{stamp}", f"flight-delays{stamp}"
 
@@ -92,7 +92,7 @@ class Demo:
         return self.cluster.wait(condition, timeout=seconds)
 
     def run(self) -> Figures:
-        """All steps; returns what was counted."""
+        """Run all steps; return the figures."""
         spark = self.threads.submit(self._start_spark)               # a JVM takes its time: meanwhile the brokers start
         data = self.threads.submit(lambda: list(flights(self.options.flights)))
         self._start_cluster()
@@ -145,7 +145,7 @@ class Demo:
         from pyspark import SparkContext
 
         from ..spark import kafka_format, python_format, spark_session
-        ours = SparkContext._active_spark_context is None            # in a test the session belongs to somebody else
+        ours = SparkContext._active_spark_context is None            # in a test the session belongs to the test
         spark = spark_session(self.options.master, connector=self.options.source != "minikafka")
         if ours:
             self.stack.callback(spark.stop)
@@ -202,7 +202,7 @@ class Demo:
         return producer
 
     def _worth_killing(self, events: list[Flight], done: "Future[None]") -> bool:
-        """A tenth is read, and the member has records that it has not committed: its heir will read them again."""
+        """Return whether a tenth is read, and the member has records that it has not committed: those will be read again."""
         return len(self.group.read) >= len(events) // 10 and (self.group.members[1].uncommitted > 0 or done.done())
 
     def _kill_leader(self) -> list[int]:
@@ -228,9 +228,9 @@ class Demo:
         return True
 
     def _look_after_group(self, producer: FlightProducer) -> None:
-        """Replace members that stand still, as a supervisor would; what must be equal must still be equal.
+        """Replace members that stand still, as a supervisor would; the figures that must agree must still agree.
 
-        kafka-python's consumer was seen to read nothing any more after a broker's death (Apache's, in one demo of thirty).
+        kafka-python's consumer was seen to stop reading after a broker's death (of Apache's, in one demo of thirty).
         """
         now = time.monotonic()
         if len(self.group.read) > self.read:
@@ -241,7 +241,7 @@ class Demo:
             self.read_at = now
 
     def _read_everything(self, producer: FlightProducer) -> None:
-        """Wait until the group has everything; the dead member's heir starts at the last commit."""
+        """Wait until the group has read everything; the dead member's partitions are read again from the last commit."""
         def complete() -> bool:
             self.group.update()
             self._look_after_group(producer)
@@ -286,7 +286,7 @@ class _Bars:
 def figures(
     events: Sequence[Flight], producer: FlightProducer, log: LogAudit, group: Group, spark: SparkFigures
 ) -> Figures:
-    """Put together what each counted; pure."""
+    """Put together the figures of all parts; pure."""
     expected = Counter((int(f.scheduled.timestamp()) // 3600 * 3600, f.origin) for f in events)
     return Figures(
         sent=producer.sent,

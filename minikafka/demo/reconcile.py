@@ -1,6 +1,6 @@
 """Do the figures agree? Pure: numbers in, verdict out.
 
-Each figure was counted by somebody else: `sent` and `acknowledged` by the producer, `in_log` by a fresh consumer,
+Each figure was counted by another part: `sent` and `acknowledged` by the producer, `in_log` by a fresh consumer,
 `distinct_read` from what the group's members wrote down, `spark_rows` by Spark from distinct (partition, offset).
 
 Invariants

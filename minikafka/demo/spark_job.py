@@ -1,6 +1,6 @@
 """The Spark part: two streaming queries over the topic.
 
-rows    every record's partition, offset, key and number, to Parquet: what Spark got, before any watermark.
+rows    every record's partition, offset, key and number, to Parquet: all that Spark read, before any watermark.
 delays  flights per airport of origin and hour of planned departure, mean delay; 60 minutes of watermark; joined with
         the table of airports; to Parquet and back to a topic.
 
@@ -98,7 +98,7 @@ class SparkJob:
         return writer.option("checkpointLocation", f"{self.folder}/checkpoints/{name}").start()
 
     def rows(self) -> int:
-        """Rows that the query `rows` has taken in so far; raises what made a query fail."""
+        """Return how many rows the query `rows` has taken in so far; raise the error that made a query fail."""
         self._raise_failure()
         return sum({p.batchId: p.numInputRows for p in self.queries[0].recentProgress}.values()) if self.queries else 0
 

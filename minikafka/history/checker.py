@@ -57,7 +57,7 @@ def check(history: Iterable[Event]) -> Report:
 
 
 def _judge(story: Story, name: str, find: Check) -> Verdict:
-    """Run one check; what an excuse covers is set apart."""
+    """Run one check; findings that a fact excuses are set apart."""
     shown: list[Evidence] = []
     count, excused, reason = 0, 0, ""
     for evidence in find(story):
@@ -81,7 +81,7 @@ def _not_looked_for(lost: Verdict, unknown: int) -> None:
 
 
 def _doubt(verdict: Verdict, reason: str) -> None:
-    """What seemed fine is unknown; what is violated stays so."""
+    """Make a verdict that seemed fine unknown; a violated one stays violated."""
     if verdict.valid is not False:
         verdict.valid, verdict.reason = None, "; ".join(filter(None, [verdict.reason, reason]))
 

@@ -24,7 +24,7 @@ Key = tuple[str, TP]  # group and partition
 
 
 class Commit(NamedTuple):
-    """One commit of one partition: it took effect between `at` and `end`; if not `sure`: perhaps, perhaps later."""
+    """One commit of one partition: it took effect between `at` and `end`; if not `sure`, perhaps never, perhaps later."""
 
     offset: int
     at: int
@@ -34,7 +34,7 @@ class Commit(NamedTuple):
 
 
 def lost_commit(story: Story) -> Iterator[Evidence]:
-    """The offset of a partition is a register: what was written last is read, or something written meanwhile."""
+    """Judge a partition's offset as a register: a read returns the last write, or one made meanwhile."""
     registers = {key: _Register(commits) for key, commits in commits_of(story).items()}
     for key, told, op in _asked(story):
         register = registers.get(key)
@@ -45,7 +45,7 @@ def lost_commit(story: Story) -> Iterator[Evidence]:
 
 
 def phantom_commit(story: Story) -> Iterator[Evidence]:
-    """Only for groups whose commits are part of the history."""
+    """Judge only groups whose commits are part of the history."""
     commits = commits_of(story)
     for key, told, op in _asked(story):
         known = commits.get(key)
@@ -68,7 +68,7 @@ class _Register:
             self.latest.append(max([commit, *self.latest[-1:]], key=lambda c: c.at))
 
     def newer_than(self, told: int, asked: Op) -> Commit | None:
-        """A commit that began after every commit of `told` had ended, and ended before the question."""
+        """Return a commit that began after every commit of `told` had ended, and ended before the question."""
         before = bisect_left(self.ends, asked.at)
         if before == 0:
             return None
@@ -80,7 +80,7 @@ class _Register:
 
 
 def commits_of(story: Story) -> dict[Key, list[Commit]]:
-    """All commits that may have happened; those within a transaction happen with its commit."""
+    """Return all commits that may have happened; those within a transaction happen with its commit."""
     found: dict[Key, list[Commit]] = defaultdict(list)
     gone = story.topics("delete-topic")
     for op in story.of["commit"]:
@@ -105,7 +105,7 @@ def _asked(story: Story) -> Iterator[tuple[Key, int, Op]]:
 
 
 def zombie_commit(story: Story) -> Iterator[Evidence]:
-    """Judged where assignments are part of the history."""
+    """Judge where assignments are part of the history."""
     assigned: dict[Key, dict[str, Op]] = defaultdict(dict)  # the last assignment to each member
     committed: dict[Key, Op] = {}  # the last acknowledged commit
     moments = [(op.at, 1, op) for op in story.of["commit"] if op.ok]
@@ -127,13 +127,13 @@ def zombie_commit(story: Story) -> Iterator[Evidence]:
 
 
 def _taken(assigned: dict[str, Op], op: Op, other: Op) -> bool:
-    """Was the partition last given to `other`'s member, after it was given to `op`'s?"""
+    """Return whether the partition was last given to `other`'s member, after it was given to `op`'s."""
     mine, theirs = assigned.get(op.process), assigned.get(other.process)
     return mine is not None and theirs is not None and mine.end < theirs.end < other.at and op.process != other.process
 
 
 def group_skip(story: Story) -> Iterator[Evidence]:
-    """From the first record that the group was given on. Groups that seek are left out."""
+    """Judge from the first record that the group was given on. Groups that seek are left out."""
     seekers = {op.process for op in story.of["seek"]}
     left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
     given: dict[Key, set[int]] = defaultdict(set)
@@ -159,7 +159,7 @@ def group_skip(story: Story) -> Iterator[Evidence]:
 
 
 def two_owners(story: Story) -> Iterator[Evidence]:
-    """Judged where assignments tell their generation. Who gave a partition up may have a successor in the same one: a
+    """Judge where assignments tell their generation. A member that gave a partition up may have a successor in the same one: a
     static member that comes back gets its predecessor's share without a rebalance (KIP-345). So does the younger of two
     of one name (`instance`): the elder is fenced, and learns of it later."""
     owner: dict[tuple[str, int, TP], Op] = {}

@@ -1,4 +1,4 @@
-"""A history: what clients asked for and what they were told, in the order in which it happened.
+"""A history: the requests of clients and the answers to them, in the order in which they happened.
 
 A list of plain dicts, so that it can be printed, filtered, saved as JSON lines and read years later:
 
@@ -6,8 +6,8 @@ A list of plain dicts, so that it can be printed, filtered, saved as JSON lines 
     {"t": 3.3, "op": 17, "process": "producer-1", "type": "ok", "f": "send", "partition": 0, "offset": 40}
 
 Each operation has one `invoke` and at most one end: `ok` (it happened), `fail` (it certainly did not, nor will it) or
-`info` (nobody knows: a timeout, a lost connection, NOT_ENOUGH_REPLICAS_AFTER_APPEND; an operation without an end is the
-same). What has no duration (assign, revoke, seek, facts) is a single `ok` without an `invoke`.
+`info` (unknown: a timeout, a lost connection, NOT_ENOUGH_REPLICAS_AFTER_APPEND; an operation without an end is the
+same). An event without duration (assign, revoke, seek, facts) is a single `ok` without an `invoke`.
 
     send         topic, partition?, key?, value (a string of its own for every send), acks (-1 for all), idempotent?
                  (told or not: as acks=all is), txn?, source? ([topic, partition, offset] of the record that a
@@ -46,7 +46,7 @@ Event = dict[str, Any]
 
 
 class History:
-    """Events as they are recorded; `now` is the clock of whoever records (without one, `t` counts the events)."""
+    """Events as they are recorded; `now` is the clock of the recorder (without one, `t` counts the events)."""
 
     def __init__(self, now: Callable[[], float] | None = None, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = list(events)
@@ -64,19 +64,19 @@ class History:
         return self.record(process, "invoke", f, op=next(self._numbers), **fields)
 
     def ok(self, invoked: Event, **fields: Any) -> Event:
-        """It happened."""
+        """End an operation that happened."""
         return self._end("ok", invoked, fields)
 
     def fail(self, invoked: Event, **fields: Any) -> Event:
-        """It did not happen, and will not: no attempt can have reached a log."""
+        """End an operation that did not happen, and will not: no attempt can have reached a log."""
         return self._end("fail", invoked, fields)
 
     def info(self, invoked: Event, **fields: Any) -> Event:
-        """Whether it happened, or will, is unknown."""
+        """End an operation of which it is unknown whether it happened, or will."""
         return self._end("info", invoked, fields)
 
     def fact(self, f: str, **fields: Any) -> Event:
-        """Something that excuses what would otherwise be a loss (see the module's list)."""
+        """Record a fact that excuses what would otherwise be a loss (see the module's list)."""
         return self.record("world", "ok", f, **fields)
 
     def _end(self, type: str, invoked: Event, fields: Event) -> Event:
@@ -92,13 +92,13 @@ class History:
         return isinstance(other, History) and self.events == other.events
 
     def save(self, path: str | Path) -> None:
-        """One line of JSON an event."""
+        """Write one line of JSON for each event."""
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(event, separators=(",", ":")) + "\n" for event in self.events)
 
     @classmethod
     def load(cls, path: str | Path) -> History:
-        """What `save` wrote. Raises ValueError, naming the line, for what is no event."""
+        """Return the history that `save` wrote. Raises ValueError, naming the line, for what is no event."""
         events = []
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):

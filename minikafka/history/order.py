@@ -16,7 +16,7 @@ from .story import TP, Op, Story
 
 
 def nonmonotonic_send(story: Story) -> Iterator[Evidence]:
-    """By process and partition."""
+    """Judge by process and partition."""
     by_sender: dict[tuple[str, TP], list[Op]] = defaultdict(list)
     gone = story.topics("delete-topic")
     for send in story.sends:
@@ -27,7 +27,7 @@ def nonmonotonic_send(story: Story) -> Iterator[Evidence]:
 
 
 def _out_of_order(sends: list[Op]) -> Iterator[Evidence]:
-    """`sends` in the order of their invokes; one binds a later one if it was idempotent or had its answer."""
+    """Yield pairs out of order. `sends` are in the order of invokes; one binds a later one if idempotent or answered before."""
     answered = sorted(sends, key=lambda send: send.end)
     done, highest = 0, None
     for send in sends:
@@ -46,7 +46,7 @@ def _higher(one: Op | None, other: Op) -> Op:
 
 
 def int_send_skip(story: Story) -> Iterator[Evidence]:
-    """Within one transaction."""
+    """Judge within one transaction."""
     for txn in story.txns:
         last: dict[TP, Op] = {}
         for send in txn.sends:

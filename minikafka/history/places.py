@@ -2,7 +2,7 @@
 
 inconsistent-offsets  two values at one offset of one partition, by what readers got and producers were told.
 duplicate             one value at two positions, though its producer was idempotent.
-unexpected            read, and nobody sent it.
+unexpected            read, and no producer sent it.
 misplaced             read from another topic or partition than it was sent to.
 aborted-read          read, though refused for certain, or (by a read_committed reader) of an aborted transaction.
 What Jepsen does differently: unexpected is a name of its queue checker; misplaced is ours.
@@ -18,7 +18,7 @@ from .story import COMMITTED, TP, Op, Story
 
 
 def inconsistent_offsets(story: Story) -> Iterator[Evidence]:
-    """Two values, one offset."""
+    """Find two values at one offset."""
     told: dict[tuple[TP, int], Op] = {}
     gone = story.topics("delete-topic")
     for send in story.sends:
@@ -40,7 +40,7 @@ def inconsistent_offsets(story: Story) -> Iterator[Evidence]:
 
 
 def duplicate(story: Story) -> Iterator[Evidence]:
-    """One value, two positions."""
+    """Find one value at two positions."""
     first: dict[str, tuple[TP, int]] = {}
     for send in story.sends:
         if send.ok and send.get("value") is not None and send.offset >= 0:
@@ -58,7 +58,7 @@ def duplicate(story: Story) -> Iterator[Evidence]:
 
 
 def unexpected(story: Story) -> Iterator[Evidence]:
-    """Values from nowhere, in topics whose senders are part of the history."""
+    """Find values that no producer sent, in topics whose producers are part of the history."""
     topics = {send.get("topic") for send in story.sends}
     for tp, offset, values in _positions(story):
         for value, op in values.items():
@@ -68,7 +68,7 @@ def unexpected(story: Story) -> Iterator[Evidence]:
 
 
 def misplaced(story: Story) -> Iterator[Evidence]:
-    """Values from elsewhere."""
+    """Find values read from another place than they were sent to."""
     for tp, offset, send, op in _read_sends(story):
         if send.get("topic") != tp[0] or send.get("partition") not in (None, tp[1]):
             yield Evidence(f"{tell.reader(op)} read at {tell.place(tp, offset)} what {tell.send(send)}", tp,
@@ -76,7 +76,7 @@ def misplaced(story: Story) -> Iterator[Evidence]:
 
 
 def aborted_read(story: Story) -> Iterator[Evidence]:
-    """Values that must not be there, or not for this reader."""
+    """Find values that must not be there, or not for this consumer."""
     for tp, offset, send, op in _read_sends(story):
         if send.outcome == "fail":
             yield Evidence(f"{tell.reader(op)} read at {tell.place(tp, offset)} what {tell.send(send)}", tp,
@@ -89,7 +89,7 @@ def aborted_read(story: Story) -> Iterator[Evidence]:
 
 
 def committed_reads(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
-    """(tp, offset, send, reader): what read_committed readers got, once per reader, if its send is known."""
+    """Yield (tp, offset, send, reader): what read_committed consumers got, once per reader, if its send is known."""
     for op in story.reads:
         if story.isolation(op) == COMMITTED:
             for topic, partition, offset, value in op.fields["records"]:
@@ -99,7 +99,7 @@ def committed_reads(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
 
 
 def _read_sends(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
-    """(tp, offset, send, first reader) of all values read whose send is known."""
+    """Yield (tp, offset, send, first reader) of all values read whose send is known."""
     for tp, offset, values in _positions(story):
         for value, op in values.items():
             send = story.sent.get(value) if value is not None else None

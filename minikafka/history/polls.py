@@ -1,6 +1,6 @@
 """The order in which one reader was given records, within one poll (int-) and from poll to poll.
 
-poll-skip, int-poll-skip                    it went past an offset at which somebody with its isolation found a record.
+poll-skip, int-poll-skip                    it went past an offset at which a reader of its isolation found a record.
 nonmonotonic-poll, int-nonmonotonic-poll    it was given the same offset again, or an earlier one.
 A seek, and an assignment or revocation of the partition, is a new start. Topics that are compacted or deleted are left
 out: there records vanish.
@@ -18,7 +18,7 @@ from .story import TP, Op, Story
 
 
 class Step(NamedTuple):
-    """A reader went from one record of a partition to the next; `inside` one poll, or from `before` to `op`."""
+    """A reader's step from one record of a partition to the next; `inside` one poll, or from `before` to `op`."""
 
     tp: TP
     last: int
@@ -32,27 +32,27 @@ class Step(NamedTuple):
 
 
 def poll_skip(story: Story) -> Iterator[Evidence]:
-    """From one poll to the next."""
+    """Judge from one poll to the next."""
     return (_skipped(story, step, over) for step, over in _skips(story) if not step.inside)
 
 
 def int_poll_skip(story: Story) -> Iterator[Evidence]:
-    """Within one poll."""
+    """Judge within one poll."""
     return (_skipped(story, step, over) for step, over in _skips(story) if step.inside)
 
 
 def nonmonotonic_poll(story: Story) -> Iterator[Evidence]:
-    """From one poll to the next."""
+    """Judge from one poll to the next."""
     return (_back(step) for step in steps(story) if step.offset <= step.last and not step.inside)
 
 
 def int_nonmonotonic_poll(story: Story) -> Iterator[Evidence]:
-    """Within one poll."""
+    """Judge within one poll."""
     return (_back(step) for step in steps(story) if step.offset <= step.last and step.inside)
 
 
 def steps(story: Story) -> Iterator[Step]:
-    """Only those that are no plain step to the next offset."""
+    """Yield the steps that do not go to the very next offset."""
     where: dict[str, dict[TP, tuple[int, Op]]] = {}
     for op in story.ops:
         at = where.setdefault(op.process, {})
@@ -80,7 +80,7 @@ def _steps_of(op: Op, at: dict[TP, tuple[int, Op]]) -> Iterator[Step]:
 
 
 def _skips(story: Story) -> Iterator[tuple[Step, int]]:
-    """Steps over an offset that holds a record, with that offset."""
+    """Yield steps over an offset that holds a record, with that offset."""
     left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
     sorted_offsets: dict[tuple[TP, str], list[int]] = {}
     for step in steps(story):

@@ -1,4 +1,4 @@
-"""What a checker says: one three-valued verdict per anomaly, with the operations that show it.
+"""The report of a checker: one three-valued verdict per anomaly, with the operations that show it.
 
 Owns: the merging of verdicts (False beats None beats True, as Jepsen merges them) and how they are printed.
 Invariants: I-VERD-1 False is said only with evidence; None only with a reason.
@@ -67,7 +67,7 @@ class Report:
         return iter(self.verdicts)
 
     def json(self) -> dict[str, Any]:
-        """For machines: counts, and verdicts with the text of their evidence."""
+        """Return counts, and verdicts with the text of their evidence, as plain data."""
         return {"valid": self.valid, "counts": self.counts, "verdicts": [
             {"name": v.name, "valid": v.valid, "count": v.count, "reason": v.reason,
              "evidence": [evidence.text for evidence in v.evidence]} for v in self.verdicts]}

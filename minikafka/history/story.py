@@ -41,12 +41,12 @@ class Op:
 
     @property
     def idempotent(self) -> bool:
-        """Of a send: told, or as clients do it by default."""
+        """Whether a send was idempotent: as told, or as clients do it by default."""
         return bool(self.get("idempotent", self.get("acks", -1) in (-1, "all")))
 
     @property
     def offset(self) -> int:
-        """Of a send that was acknowledged: where, -1 if the client does not know."""
+        """The offset of an acknowledged send, -1 if the client does not know it."""
         offset = self.fields.get("offset")
         return -1 if offset is None else int(offset)
 
@@ -77,7 +77,7 @@ class Txn:
 
     @property
     def groups(self) -> set[str]:
-        """Those for which it commits offsets."""
+        """The groups for which it commits offsets."""
         return {commit.get("group") for commit in self.commits}
 
     @property
@@ -92,7 +92,7 @@ class Txn:
 
 
 def pair(events: Iterable[Event]) -> list[Op]:
-    """Operations in the order of their invokes. An end without an invoke stands for itself."""
+    """Return operations in the order of their invokes. An end without an invoke stands for itself."""
     ops: list[Op] = []
     by_number: dict[tuple[str, int], Op] = {}
     by_name: dict[tuple[Any, ...], deque[Op]] = defaultdict(deque)
@@ -124,7 +124,7 @@ def pair(events: Iterable[Event]) -> list[Op]:
 
 
 def _first_or_last(waiting: deque[Op] | None, f: str) -> Op | None:
-    """Commits may be under way together and end in order; of the others an older one was given up."""
+    """Choose the invoke of an end: commits may be in flight together and end in order; of others an older one was given up."""
     if not waiting:
         return None
     return waiting.popleft() if f == "commit" else waiting.pop()
@@ -143,7 +143,7 @@ class Story:
         for op in self.ops:
             self.of[op.f].append(op)
         self.sent: dict[str, Op] = {}  # value -> its send
-        self.reused: set[str] = set()  # values that were sent more than once: nothing can be said of them
+        self.reused: set[str] = set()  # values that were sent more than once: they cannot be judged
         self.txns: list[Txn] = []
         self.txn_of: dict[Op, Txn] = {}
         self.seen: dict[TP, dict[int, dict[str | None, Op]]] = defaultdict(dict)
@@ -162,7 +162,7 @@ class Story:
 
     @property
     def acked(self) -> Iterator[Op]:
-        """Sends that were acknowledged and, if in a transaction, committed: what must be there."""
+        """Return sends that were acknowledged and, if in a transaction, committed: their records must be there."""
         for op in self.of["send"]:
             if op.ok and op.get("acks", -1) != 0 and op.tp is not None and op.get("value") is not None:
                 txn = self.txn_of.get(op)
@@ -170,13 +170,13 @@ class Story:
                     yield op
 
     def promised(self, send: Op) -> int:
-        """The moment from which an acknowledged record must be there for everybody."""
+        """Return the moment from which an acknowledged record must be there for every reader."""
         txn = self.txn_of.get(send)
         return send.end if txn is None or txn.committed_by is None else max(send.end, txn.committed_by)
 
     @property
     def reads(self) -> Iterator[Op]:
-        """Everything that returned records."""
+        """Return everything that returned records."""
         for op in self.ops:
             if op.f in ("poll", "final") and op.get("records"):
                 yield op
@@ -185,11 +185,11 @@ class Story:
         return str(op.get("isolation") or "read_uncommitted")
 
     def known(self, tp: TP, isolation: str) -> Iterable[int]:
-        """Offsets at which a reader of this isolation must find a record, as somebody like it did."""
+        """Return offsets at which a reader of this isolation must find a record, because such a reader did."""
         return (self.seen_committed if isolation == COMMITTED else self.seen).get(tp, {})
 
     def _transactions(self) -> None:
-        """A name that begins again begins another transaction."""
+        """Collect the transactions; a name that begins again begins another transaction."""
         current: dict[str, Txn] = {}
         for op in self.ops:
             name = op.get("txn")
@@ -229,7 +229,7 @@ class Story:
     # --- what excuses -------------------------------------------------------------------------------------------
 
     def excuse(self, tp: TP | None) -> str | None:
-        """Why records of this partition may be lost, None if they may not."""
+        """Return why records of this partition may be lost, None if they may not."""
         for fact in self.of["elect-unclean"]:
             if fact.get("topic") in (None, tp and tp[0]) and fact.get("partition") in (None, tp and tp[1]):
                 return "an unclean election was allowed"
@@ -240,7 +240,7 @@ class Story:
         return None
 
     def forgotten(self, anomaly: str, events: list[Event]) -> str | None:
-        """Why a coordinator may have forgotten something of the groups or transactional ids of these events, so that
+        """Return why a coordinator may have forgotten something about the groups or transactional ids of these events, so that
         they show such an anomaly; None if it may not."""
         facts = [fact for fact in self.of["may-lose"] if anomaly in (fact.get("anomalies") or ())]
         if not facts:
@@ -250,7 +250,7 @@ class Story:
                      if {("group", fact.get("group")), ("producer", fact.get("producer"))} & concerned), None)
 
     def _concerned(self, events: list[Event]) -> set[tuple[str, str]]:
-        """The groups and transactional ids that an anomaly with these events is about: theirs, those for which they
+        """Return the groups and transactional ids that an anomaly with these events is about: theirs, those for which they
         commit, and those that commit for them."""
         names = {event["txn"] for event in events if event.get("txn") is not None}
         groups = {event["group"] for event in events if event.get("group") is not None}
@@ -259,10 +259,10 @@ class Story:
         return {("group", group) for group in groups} | {("producer", txn.id) for txn in txns if txn.id is not None}
 
     def deleted_below(self, tp: TP) -> int:
-        """Offsets below this were deleted on demand."""
+        """Return the offset below which records were deleted on demand."""
         facts = (f for f in self.of["delete-records"] if (f.get("topic"), f.get("partition")) == tp)
         return max((f.get("offset") or 0 for f in facts if f.outcome != "fail"), default=0)
 
     def topics(self, fact: str) -> set[str]:
-        """Topics of which a fact is told."""
+        """Return the topics about which a fact was told."""
         return {f.get("topic") for f in self.of[fact] if f.outcome != "fail"}

@@ -6,17 +6,17 @@ from .story import TP, Op
 
 
 def at(op: Op) -> str:
-    """When it ended, in seconds of the history's clock."""
+    """Return when it ended, in seconds of the history's clock."""
     return f"t={op.events[-1].get('t', 0):.3f}"
 
 
 def place(tp: TP | None, offset: int | None = None) -> str:
-    """topic-0@17."""
+    """Return topic-0@17."""
     return (f"{tp[0]}-{tp[1]}" if tp else "?") + ("" if offset is None else f"@{offset}")
 
 
 def send(op: Op) -> str:
-    """Who sent what, and what it was told."""
+    """Return the sender, the value and the answer."""
     told = {"ok": f"acked at {op.get('offset')}", "fail": "refused", "info": "unknown"}[op.outcome]
     acks = op.get("acks", -1)
     how = f", acks={acks}" if acks not in (-1, "all") else ""
@@ -24,5 +24,5 @@ def send(op: Op) -> str:
 
 
 def reader(op: Op) -> str:
-    """Who read."""
+    """Return the reader."""
     return f"{op.process}{'' if op.f == 'poll' else ' (final)'} {at(op)}"

@@ -1,6 +1,6 @@
 """Transactions: all or nothing, and nothing before its time.
 
-precommitted-read  a read_committed reader had a record before anybody asked to commit its transaction.
+precommitted-read  a read_committed reader had a record before its producer asked to commit its transaction.
 torn-txn           of one transaction some records are there for read_committed readers and others are not.
 repeated-copy      one record copied twice by committed transactions (exactly once: read, process, write).
 missing-copy       a transaction committed an offset past a record of which there is no copy.
@@ -19,7 +19,7 @@ from .story import COMMITTED, TP, Op, Story, Txn
 
 
 def precommitted_read(story: Story) -> Iterator[Evidence]:
-    """Read before its time."""
+    """Find records read before their time."""
     for tp, offset, send, op in committed_reads(story):
         txn = story.txn_of.get(send)
         if txn is None or txn.outcome == "aborted":
@@ -32,7 +32,7 @@ def precommitted_read(story: Story) -> Iterator[Evidence]:
 
 
 def torn_txn(story: Story) -> Iterator[Evidence]:
-    """Judged by complete read_committed reads after the end of the transaction."""
+    """Judge by complete read_committed reads after the end of the transaction."""
     there = _final_values(story)
     for txn in story.txns:
         judged = [send for send in txn.sends if send.ok and _judged(story, there, txn, send)]
@@ -50,7 +50,7 @@ def _judged(story: Story, there: dict[TP, set[str | None]], txn: Txn, send: Op) 
 
 
 def _final_values(story: Story) -> dict[TP, set[str | None]]:
-    """Partitions that a read_committed reader read as a whole, and what it found."""
+    """Yield partitions that a read_committed reader read as a whole, and the values it found."""
     left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
     return {tp: {record[3] for final in finals for record in final.get("records") or ()}
             for tp, finals in story.finals.items()
@@ -59,7 +59,7 @@ def _final_values(story: Story) -> dict[TP, set[str | None]]:
 
 
 def repeated_copy(story: Story) -> Iterator[Evidence]:
-    """By source record and target topic. Where records of the source were lost, another may have come in one's place."""
+    """Judge by source record and target topic. Where source records were lost, another may have come in one's place."""
     for (topic, partition, offset, target), copies in _copies(story).items():
         if len(copies) > 1:
             source = topic, partition
@@ -70,7 +70,7 @@ def repeated_copy(story: Story) -> Iterator[Evidence]:
 
 
 def missing_copy(story: Story) -> Iterator[Evidence]:
-    """Records below the offset that a committed transaction moved its group to, from the first copied one on."""
+    """Find records below the offset that a committed transaction moved its group to, from the first copied one on."""
     copies = _copies(story)
     first: dict[tuple[str, int, str], int] = {}  # by source partition and target
     for topic, partition, offset, target in copies:
@@ -83,7 +83,7 @@ def missing_copy(story: Story) -> Iterator[Evidence]:
 
 
 def _copied_to(story: Story) -> dict[tuple[TP, str], tuple[int, Op]]:
-    """By source partition and target: how far committed transactions moved their groups, and by which commit."""
+    """Return by source partition and target how far committed transactions moved their groups, and the commit."""
     reached: dict[tuple[TP, str], tuple[int, Op]] = {}
     for txn in story.txns:
         targets = {send.get("topic") for send in txn.sends if send.get("source") is not None}
@@ -97,7 +97,7 @@ def _copied_to(story: Story) -> dict[tuple[TP, str], tuple[int, Op]]:
 
 
 def _copies(story: Story) -> dict[tuple[str, int, int, str], list[Op]]:
-    """By source record and target: the copies that count, committed or seen by read_committed readers."""
+    """Return by source record and target the copies that count, committed or seen by read_committed readers."""
     seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets
             for value in story.seen[tp][offset]}
     found: dict[tuple[str, int, int, str], list[Op]] = defaultdict(list)

@@ -1,8 +1,8 @@
-"""What became of acknowledged writes.
+"""The fate of acknowledged writes.
 
-lost-write   acknowledged, and the whole partition read after healing has it not, or a reader went past its offset.
-unseen       acknowledged, and the reader of the whole partition got stuck before it (if nobody tried: unknown).
-What Jepsen does differently: it has no complete read at the end, so its lost-write needs somebody who read further, and
+lost-write   acknowledged, and not in the whole partition read after healing, or a reader went past its offset.
+unseen       acknowledged, and the reader of the whole partition got stuck before it (without such a reader: unknown).
+What Jepsen does differently: it has no complete read at the end, so its lost-write needs a reader that read further, and
 a record that was read once counts as kept; with a `final` it must still be there.
 """
 
@@ -19,7 +19,7 @@ from .story import TP, Op, Story
 
 
 class Missing(NamedTuple):
-    """An acknowledged send that is not there; `by` is the reader that shows it."""
+    """An acknowledged send whose record is not there; `by` is the reader that shows it."""
 
     send: Op
     fate: str  # lost, unseen, unknown
@@ -27,7 +27,7 @@ class Missing(NamedTuple):
 
 
 def lost_write(story: Story, missing: Iterable[Missing]) -> Iterator[Evidence]:
-    """Acknowledged, and gone."""
+    """Find sends that were acknowledged and are gone."""
     for send, fate, by in missing:
         if fate == "lost" and by is not None:
             before = story.seen.get(send.tp, {}).get(send.offset, {}).get(send.get("value"))
@@ -37,14 +37,14 @@ def lost_write(story: Story, missing: Iterable[Missing]) -> Iterator[Evidence]:
 
 
 def unseen(story: Story, missing: Iterable[Missing]) -> Iterator[Evidence]:
-    """Acknowledged, and nobody who tried could read so far."""
+    """Find acknowledged sends that no reader of the whole partition could reach."""
     for send, fate, by in missing:
         if fate == "unseen" and by is not None:
             yield Evidence(f"{tell.send(send)}: {tell.reader(by)} did not get there", send.tp, send.events)
 
 
 def find_missing(story: Story) -> list[Missing]:
-    """All acknowledged sends that are not where they should be."""
+    """Return all acknowledged sends whose records are not where they should be."""
     passed, explained = gaps(story), explanation(story)
     values: dict[Op, set[str | None]] = {}
     for finals in story.finals.values():
@@ -60,7 +60,7 @@ def find_missing(story: Story) -> list[Missing]:
 
 def _fate(story: Story, send: Op, values: dict[Op, set[str | None]],
           passed: dict[TP, list[tuple[int, int, Op]]]) -> Missing | None:
-    """None if it is there."""
+    """Return why a send is missing, None if its record is there."""
     value, last = send.get("value"), None
     held, since = False, story.promised(send)
     for final in story.finals.get(send.tp, ()):
@@ -80,13 +80,13 @@ def _fate(story: Story, send: Op, values: dict[Op, set[str | None]],
 
 
 def _got_past(final: Op, offset: int) -> bool:
-    """Did a reader that stopped early nevertheless get past this offset?"""
+    """Return whether a reader that stopped early nevertheless got past this offset."""
     records = final.get("records")
     return bool(records) and 0 <= offset < records[-1][2]
 
 
 def gaps(story: Story) -> dict[TP, list[tuple[int, int, Op]]]:
-    """Where a reader, within one read, went from one offset to a later one and got nothing in between; sorted."""
+    """Return where a reader, within one read, went from one offset to a later one and got nothing in between; sorted."""
     found: dict[TP, list[tuple[int, int, Op]]] = defaultdict(list)
     for op in story.reads:
         last: dict[TP, int] = {}
@@ -101,7 +101,7 @@ def gaps(story: Story) -> dict[TP, list[tuple[int, int, Op]]]:
 
 
 def _passed_over(passed: list[tuple[int, int, Op]], offset: int) -> Op | None:
-    """The reader that went from before the offset to behind it."""
+    """Return the reader that went from before the offset to behind it."""
     for before, after, reader in passed[:bisect_left(passed, offset, key=lambda gap: gap[0])]:
         if before < offset < after:
             return reader
@@ -109,7 +109,7 @@ def _passed_over(passed: list[tuple[int, int, Op]], offset: int) -> Op | None:
 
 
 def explanation(story: Story) -> Callable[[Op], bool]:
-    """Says of a send whether its record may be gone: deleted on demand, by age, with its topic, or compacted away."""
+    """Return a function that says why a send's record may be gone: deleted on demand, by age, with its topic, or compacted."""
     deleted, aged, compacted = story.topics("delete-topic"), story.topics("retention"), story.topics("compacts")
     starts = {tp: max(final.get("start") or 0 for final in finals) for tp, finals in story.finals.items()}
     newest: dict[tuple[TP | None, str | None], int] = {}  # by partition and key: the last record that may be there

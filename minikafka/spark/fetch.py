@@ -99,7 +99,7 @@ class RangeReader:
                 yield self._batch(wanted)
 
     def _after_gap(self, consumer: KafkaConsumer, tp: TopicPartition, position: int) -> int:
-        """The broker says that `position` does not exist: where to go on."""
+        """Return where to go on: the broker says that `position` does not exist."""
         if self.fail_on_data_loss:
             raise KafkaDataLoss(f"Could not read records in offset [{position}, {self.range.end}) for topic partition "
                                 f"{tp.topic}-{tp.partition} (no consumer group is used).")

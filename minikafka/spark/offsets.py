@@ -1,4 +1,4 @@
-"""What the driver asks of Kafka: which partitions there are, where they begin and end; what a micro-batch reads.
+"""The driver's requests to Kafka: partitions, where they begin and end; and the offsets that a micro-batch reads.
 
 Owns: KafkaOffsets (the questions, with retries) and the arithmetic on offsets (pure functions).
 
@@ -105,7 +105,7 @@ class KafkaOffsets:
         return self._list({tp: EARLIEST for tp in partitions if tp in exist})
 
     def resolve(self, limit: Limit, starting: bool) -> Offsets:
-        """Offsets for what the options say, as of now."""
+        """Return offsets for what the options say, as of now."""
         partitions = self.partitions()
         if isinstance(limit, Everywhere):
             return self._list(dict.fromkeys(partitions, limit.offset))
@@ -136,7 +136,7 @@ class KafkaOffsets:
         return {(tp.topic, tp.partition): found.offset for tp, found in answer.items()}
 
     def _ask(self, question: Callable[[], T]) -> T:
-        """Retriable errors until API_TIMEOUT_S; an unknown topic only `fetchOffset.numRetries` times: it may be new."""
+        """Retry retriable errors until API_TIMEOUT_S; an unknown topic only `fetchOffset.numRetries` times: it may be new."""
         deadline, attempt = time.monotonic() + API_TIMEOUT_S, 0
         while True:
             attempt += 1
@@ -159,7 +159,7 @@ def _must_match(given: Offsets, partitions: list[Key]) -> None:
 
 
 def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
-    """`end`, cut so that about `limit` records lie between (I-SPARK-3). A partition without a start is not cut."""
+    """Return `end`, cut so that about `limit` records lie between (I-SPARK-3). A partition without a start is not cut."""
     waiting = {tp: end[tp] - start[tp] for tp in end if tp in start and end[tp] > start[tp]}
     total = sum(waiting.values())
     return {
@@ -168,7 +168,7 @@ def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
 
 
 def batch_ranges(start: Offsets, end: Offsets) -> list[Range]:
-    """The ranges of a batch query, whose offsets were just resolved."""
+    """Return the ranges of a batch query, whose offsets were just resolved."""
     for tp in sorted(end):
         if start[tp] > end[tp]:
             raise KafkaIllegalState(
@@ -179,7 +179,7 @@ def batch_ranges(start: Offsets, end: Offsets) -> list[Range]:
 
 
 def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: Callable[[str], None]) -> list[Range]:
-    """The ranges of a micro-batch; what looks like lost data goes to `report` (I-SPARK-4)."""
+    """Return the ranges of a micro-batch; what looks like lost data goes to `report` (I-SPARK-4)."""
     added, gone = sorted(end.keys() - start.keys()), sorted(start.keys() - end.keys())
     if deleted := [tp for tp in added if tp not in first_of_new]:
         report(f"Cannot find initial offsets for partitions {_set(deleted)}. They may have been deleted.")
@@ -196,7 +196,7 @@ def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: C
 
 
 def split(ranges: list[Range], min_partitions: int | None) -> list[Range]:
-    """At least about `min_partitions` ranges: long ones are cut into equal parts, in proportion to their length."""
+    """Return at least about `min_partitions` ranges: long ones are cut into equal parts, in proportion to their length."""
     total = sum(r.end - r.start for r in ranges)
     if min_partitions is None or min_partitions <= len(ranges) or not total:
         return ranges

@@ -32,7 +32,7 @@ NOT_USED = ("group.id",)
 
 
 def refuse(text: str) -> IllegalArgumentException:
-    """The exception for a wrong option, as the connector raises it."""
+    """Return the exception for a wrong option, as the connector raises it."""
     return IllegalArgumentException(message=text)
 
 
@@ -76,7 +76,7 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> "SourceOptions":
-        """Checks what batch and streaming share; raises IllegalArgumentException."""
+        """Check what batch and streaming share; raises IllegalArgumentException."""
         for name in UNSUPPORTED:
             if name in options:
                 raise refuse(f"Option '{name}' is not supported by the Python source; the official connector has it")
@@ -97,7 +97,7 @@ class SourceOptions:
         )
 
     def check_batch(self) -> None:
-        """What a batch query cannot ask for."""
+        """Raise for what a batch query cannot ask for."""
         if self.starting == Everywhere(LATEST):
             raise refuse("starting offset can't be latest for batch queries on Kafka")
         if self.ending == Everywhere(EARLIEST):
@@ -112,7 +112,7 @@ class SourceOptions:
                                  f"for topic {tp[0]} partition {tp[1]}.")
 
     def check_stream(self) -> None:
-        """What a streaming query cannot ask for."""
+        """Raise for what a streaming query cannot ask for."""
         if isinstance(self.ending, AtTimes):
             raise refuse("ending timestamp not valid in streaming queries")
         if self.ending is not None:
@@ -120,7 +120,7 @@ class SourceOptions:
 
 
 def client_config(options: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The `kafka.*` options as arguments of a kafka-python client whose DEFAULT_CONFIG is `known`.
+    """Return the `kafka.*` options as arguments of a kafka-python client whose DEFAULT_CONFIG is `known`.
 
     A name that only the other of the two clients has is left out; one that neither has is refused.
     """
@@ -143,12 +143,12 @@ def client_config(options: Mapping[str, str], known: Mapping[str, Any]) -> dict[
 
 
 def tp_name(tp: Key) -> str:
-    """topic-partition, as Kafka prints it."""
+    """Return topic-partition, as Kafka prints it."""
     return f"{tp[0]}-{tp[1]}"
 
 
 def offsets_to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """The connector's form, also in the checkpoint: {"topic": {"0": 23}}."""
+    """Return offsets in the connector's form, also in the checkpoint: {"topic": {"0": 23}}."""
     out: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         out.setdefault(topic, {})[str(partition)] = offset
@@ -156,7 +156,7 @@ def offsets_to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
 
 
 def offsets_from_json(value: Mapping[str, Mapping[str, int]]) -> Offsets:
-    """The way back; ValueError or AttributeError if it has another form."""
+    """Return the offsets of that JSON; ValueError or AttributeError if it has another form."""
     return {(topic, int(partition)): int(offset)
             for topic, partitions in value.items() for partition, offset in partitions.items()}
 
@@ -188,7 +188,7 @@ def _wanted(strategy: str, value: str) -> tuple[Key, ...] | tuple[str, ...] | st
 
 
 def _limit(options: Mapping[str, str], side: str) -> Limit | None:
-    """startingTimestamp before startingOffsetsByTimestamp before startingOffsets, as the connector prefers them."""
+    """Choose startingTimestamp before startingOffsetsByTimestamp before startingOffsets, as the connector does."""
     latest_if_none = options.get("startingOffsetsByTimestampStrategy", "error").lower() == "latest"
     if f"{side}Timestamp" in options:
         return AtTimes(_whole(options, f"{side}Timestamp", 0), latest_if_none)

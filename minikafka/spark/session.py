@@ -88,7 +88,7 @@ def _connector(wanted: bool) -> dict[str, str]:
 
 
 def _local() -> dict[str, str]:
-    """Settings for one machine; the environment is what the JVM and its Python workers inherit."""
+    """Return settings for one machine; the environment is what the JVM and its Python workers inherit."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable       # I-SPARK-13
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return SMALL

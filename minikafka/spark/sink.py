@@ -33,7 +33,7 @@ DEFAULTS = {"linger_ms": 20, "batch_size": 128 << 10, "max_request_size": 8 << 2
 
 
 class Written(WriterCommitMessage):
-    """How many records a task wrote."""
+    """The number of records that a task wrote."""
 
     def __init__(self, records: int) -> None:
         self.records = records
@@ -47,7 +47,7 @@ class Writer:
 
     @classmethod
     def make(cls, options: Mapping[str, str], schema: StructType) -> "Writer":
-        """Checks the columns on the driver; AnalysisException with the connector's words."""
+        """Check the columns on the driver; AnalysisException with the connector's words."""
         topic = options["topic"].strip() if "topic" in options else None
         columns = {field.name: field.dataType for field in schema}
         if topic is None and "topic" not in columns:
