@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from random import Random
 
 from minikafka import Cluster
+from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from minikafka.cluster.errors import NotReady
 from minikafka.history import History
 
 PATIENCE = 60.0  # seconds until a mended cluster serves again
-COORDINATORS = ("__consumer_offsets", "__transaction_state")
+COORDINATORS = (OFFSETS_TOPIC, TRANSACTION_TOPIC)
 
 ANYWHERE = {"kill_one": 9, "kill_and_chase": 6, "kill_again": 4, "kill_all": 2, "pause_one": 2, "pause_and_kill": 2,
             "stop_one": 1}  # rounds, and how often one is chosen

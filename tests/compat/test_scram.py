@@ -1,4 +1,4 @@
-"""What is kept of a password (broker/compat/scram.py)."""
+"""The keys that are kept of a password (broker/compat/scram.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A controller core with a log that commits at once: what the tests of its decisions have in common."""
+"""A controller whose log commits at once: the kit of the tests of its decisions."""
 
 from __future__ import annotations
 

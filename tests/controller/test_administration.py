@@ -1,4 +1,4 @@
-"""What administrators ask of the controller: configurations, elections, reassignments, more partitions, farewells."""
+"""What administrators request of the controller: configurations, elections, reassignments, partitions, unregistering."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def state(w: World) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "")])
 def test_a_new_minimum_clears_the_eligible_leaders(kind, name):
-    """Fails if who was eligible under the old min.insync.replicas may lead under the new (I-CFG-6, KIP-966)."""
+    """Fails if a replica that was eligible under the old min.insync.replicas may lead under the new (I-CFG-6, KIP-966)."""
     w = World(config={"min.insync.replicas": "2"})
     w.create("t", [1, 2])
     w.silence(2)
@@ -108,7 +108,7 @@ def test_the_preferred_leader_is_asked_back():
 
 
 def test_an_unclean_election_is_for_the_leaderless_only():
-    """Fails if a living leader is put aside, or nobody is elected without the topic's setting (I-ELECT-5)."""
+    """Fails if a living leader is put aside, or no replica is elected without the topic's setting (I-ELECT-5)."""
     w = World(config={"min.insync.replicas": "1"})
     w.create("t", [1, 2])
     w.alter([1])
@@ -166,7 +166,7 @@ def test_what_needs_no_copy_is_done_at_once(replicas, after):
 
 
 def test_cancelling_brings_the_old_replicas_back():
-    """Fails if replicas of an unfinished reassignment stay, or what was removed stays away (I-MOVE-2)."""
+    """Fails if replicas of an unfinished reassignment stay, or replicas that were being removed stay away (I-MOVE-2)."""
     w = World(brokers=4)
     w.create("t", [1, 2])
     assert move(w, None) is Err.NO_REASSIGNMENT_IN_PROGRESS
@@ -239,7 +239,7 @@ def test_new_partitions_follow_the_old_ones():
 
 
 def test_an_unregistered_broker_is_gone_from_everywhere():
-    """Fails if it stays in an ISR, an ELR or the sessions; or if anybody can be unregistered twice."""
+    """Fails if it stays in an ISR, an ELR or the sessions; or if a broker can be unregistered twice."""
     w = World(config={"min.insync.replicas": "2"})
     w.create("t", [1, 2])
     w.silence(2)

@@ -1,4 +1,4 @@
-"""The controller's decisions (broker/controller/controller.py and what it is made of)."""
+"""The controller's decisions (broker/controller/controller.py and the files that it uses)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def quotas(**limits: float) -> ClientQuotas:
 
 
 def test_a_first_use_is_counted_over_ten_seconds():
-    """Fails if the window begins with what there is of it: 20,000 bytes in no time are 2,000 a second, not without end."""
+    """Fails if the window begins short: 20,000 bytes at once are 2,000 a second over ten seconds, not an endless rate."""
     rate = Rate(TEN, 0.0)
     rate.add(20_000, 5.0)
     assert rate.wait_ms(2000, 5.0) == 0
@@ -70,7 +70,7 @@ def test_a_fetch_that_alone_is_too_large_is_cut():
 
 
 def test_without_a_limit_nothing_is_remembered():
-    """Fails if somebody without a quota is counted, or waits; so does a limit that is no number."""
+    """Fails if a client without a quota is counted, or waits; so does a limit that is no number."""
     q = quotas(producer_byte_rate=float("nan"))
     assert q.produced("d", 10**9, 0.0) == q.fetched("c", 10**9, 0.0) == 0
     assert q.produced("c", 10**9, 0.0) == 0

@@ -78,7 +78,7 @@ def sent(request: ApiMessage, version: int) -> int:
 
 
 def test_a_producer_gets_its_limit_and_not_a_byte_more() -> None:
-    """Fails if whoever sends as fast as it is listened to gets another rate: what the window takes at once, then the
+    """Fails if a client that sends as fast as the broker reads gets another rate: what the window takes at once, then the
     limit. It sends as fast as it can for ten minutes."""
     async def story(w: Limited) -> None:
         leader = await w.begin(producer_byte_rate=LIMIT)

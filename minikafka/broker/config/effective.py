@@ -234,8 +234,8 @@ def validate_broker_configs(configs: Mapping[str, str], present: Callable[[str],
 
 
 def _check_step(name: str, value: int, present: int) -> None:
-    """Raise ConfigError if a pool of threads would more than double or halve. There are no such pools here; but a client
-    that alters these configurations gets Kafka's refusal, and tools rely on it."""
+    """Raise ConfigError if a pool of threads would more than double or halve. There are no such pools here; the rule
+    stays because a client that alters these configurations must get Kafka's refusal."""
     if present // 2 <= value <= 2 * present:
         return
     limit = "be at least half" if value < present else "not be greater than double"

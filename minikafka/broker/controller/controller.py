@@ -137,7 +137,8 @@ class Controller:
                                  f"{high}, inclusive.")
 
     def heartbeat(self, heard: Heartbeat, next_offset: int, now: float) -> tuple[Records, HeartbeatVerdict]:
-        """Return what a heartbeat changes: the broker is fenced or unfenced, its leaders move away, or it may exit."""
+        """Return the records and the verdict of a heartbeat: it may fence or unfence the broker, move its leaders away, or
+        let it exit."""
         broker = self.check_epoch(heard.broker, heard.broker_epoch)
         caught_up = heard.metadata_offset >= broker.registration_offset
         before = self.heartbeats.sessions[broker.id].state

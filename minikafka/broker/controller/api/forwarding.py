@@ -56,5 +56,5 @@ async def forward(ctx: Context, channel: Channel, request: Any, version: int | N
         return None
     if ctx.listener == CLIENTS:
         ctx.throttle_ms = answer.throttle_time_ms
-        answer._version = None          # it goes out in the client's version, not in the one we asked with
+        answer._version = None          # it goes out in the client's version, not in that between brokers
     return answer
