@@ -1,0 +1,14 @@
+"""Kafka's wire protocol: frames, requests, responses, error codes, and the binary form of records in internal topics.
+
+In reading order:
+
+    errors.py          the error codes with Kafka's texts; KafkaError and ProtocolError
+    codec.py           a frame: size, header, body; the table of all APIs
+    reader.py          bytes to a message, as strict as Kafka
+    apis.py            the APIs that kafka-python has no schema for, from schemas/*.json
+    record_codec.py    dataclasses as Kafka's records: metadata, groups, transactions
+
+The schemas of the other APIs are kafka-python's (`kafka.protocol`). Importing any of them runs `kafka/__init__`, which loads its
+clients, with sockets and threads. So this package is the one door: of the pure modules only those here import `kafka`; the pure
+rooms get the classes that they need from apis.py. (A room's api/ is not pure, and imports kafka-python's classes itself.)
+"""

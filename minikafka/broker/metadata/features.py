@@ -1,6 +1,6 @@
-"""The features of the cluster (KIP-584): versioned switches that all its nodes must support before one is raised.
+"""The features of the cluster (KIP-584): each has a level, which is raised only when all nodes support the new level.
 
-Owns: SUPPORTED, by name the lowest and the highest level that this code can run at. Source: MetadataVersion, Feature.
+Owns: SUPPORTED, the lowest and the highest level of each feature that this code supports. Source: MetadataVersion, Feature.
 """
 
 from __future__ import annotations

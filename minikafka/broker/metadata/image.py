@@ -1,36 +1,31 @@
-"""The metadata image: what the cluster looks like after a prefix of `__cluster_metadata`.
+"""The metadata image: the state of the cluster after a prefix of `__cluster_metadata`.
 
-Every broker replays the committed records into one image; the active controller replays its own uncommitted ones into
-a copy. Brokers and partitions are frozen values that are replaced, never changed: whoever holds one has a snapshot.
+Every broker replays the committed records into one image; the active controller replays its own records, also those that are
+not committed yet, into a copy.
 
+Owns: the state, and what changed in it since the last look. Its values are those of registrations.py.
 Invariants
   I-IMG-1  equal record sequences give equal images: apply() looks at nothing but the image and the record.
   I-IMG-2  the partition epoch grows by one with every change of a partition; the leader epoch grows by one whenever a
            PartitionChangeRecord names a leader, even the same one (rule 28).
   I-IMG-3  a topic's name and id point at each other; removing it removes its configuration.
 
-What Kafka does differently: immutable images with deltas and publishers; here one mutable image and a set of touched
-keys that is taken with take_changes(). Source: MetadataImage, MetadataDelta, PartitionRegistration; KIP-500, KIP-966.
+What Kafka does differently: immutable images with deltas and publishers; here one mutable image and a set of changed keys
+that is taken with take_changes(). Source: MetadataImage, MetadataDelta; KIP-500, KIP-966.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from minikafka.broker.metadata.records import (
     BROKER_RESOURCE,
-    NO_LEADER,
-    NO_LEADER_CHANGE,
     RECOVERED,
-    RECOVERING,
-    RECOVERY_NO_CHANGE,
     TOPIC_RESOURCE,
     UNFENCE,
     ZERO_UUID,
-    BrokerEndpoint,
-    BrokerFeature,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ClientQuotaRecord,
@@ -50,117 +45,9 @@ from minikafka.broker.metadata.records import (
     UserScramCredentialRecord,
     Uuid,
 )
+from minikafka.broker.metadata.registrations import Broker, Changes, Partition, Topic
 
-INTERNAL_LISTENER = "INTERNAL"
 QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]      # (type, name) by type; the name None is the default
-
-
-@dataclass(frozen=True)
-class Broker:
-    """One registered broker. `epoch` is the metadata offset of its registration (rule 29)."""
-
-    id: int
-    epoch: int
-    incarnation: Uuid
-    end_points: tuple[BrokerEndpoint, ...]
-    rack: str | None = None
-    fenced: bool = True
-    in_controlled_shutdown: bool = False
-    features: tuple[BrokerFeature, ...] = ()
-    log_dirs: tuple[Uuid, ...] = ()
-    registration_offset: int = -1
-
-    @property
-    def active(self) -> bool:
-        """May lead and be in an ISR: neither fenced nor shutting down."""
-        return not self.fenced and not self.in_controlled_shutdown
-
-    def to_record(self) -> RegisterBrokerRecord:
-        """The record that registers this broker as it is now."""
-        return RegisterBrokerRecord(
-            self.id, False, self.incarnation, self.epoch, self.end_points, self.features, self.rack, self.fenced,
-            self.in_controlled_shutdown, self.log_dirs)
-
-    def endpoint(self, listener: str) -> BrokerEndpoint | None:
-        """The address of the listener of that name, None if the broker has none."""
-        return next((e for e in self.end_points if e.name == listener), None)
-
-    def _client_endpoint(self) -> BrokerEndpoint:
-        return next((e for e in self.end_points if e.name != INTERNAL_LISTENER), self.end_points[0])
-
-    host = property(lambda self: self._client_endpoint().host)
-    port = property(lambda self: self._client_endpoint().port)
-    internal_host = property(lambda self: (self.endpoint(INTERNAL_LISTENER) or self._client_endpoint()).host)
-    internal_port = property(lambda self: (self.endpoint(INTERNAL_LISTENER) or self._client_endpoint()).port)
-
-
-@dataclass(frozen=True)
-class Partition:
-    """The controller's view of one partition: assignment, ISR, leader, epochs, eligible leaders."""
-
-    topic: str
-    topic_id: Uuid
-    index: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int = NO_LEADER
-    leader_epoch: int = 0
-    partition_epoch: int = 0
-    recovering: bool = False
-    elr: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
-    adding: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
-
-    @property
-    def preferred_leader(self) -> int:
-        """The first replica of the assignment."""
-        return self.replicas[0]
-
-    def to_record(self) -> PartitionRecord:
-        """The record that makes this partition as it is now."""
-        return PartitionRecord(
-            self.index, self.topic_id, self.replicas, self.isr, self.removing, self.adding, self.leader,
-            RECOVERING if self.recovering else RECOVERED, self.leader_epoch, self.partition_epoch,
-            eligible_leader_replicas=self.elr or None, last_known_elr=self.last_known_elr or None)
-
-    def merge(self, change: PartitionChangeRecord) -> Partition:
-        """This partition after `change`: partition epoch + 1, leader epoch + 1 if the record names a leader."""
-        lists = {"isr": change.isr, "replicas": change.replicas, "removing": change.removing_replicas,
-                 "adding": change.adding_replicas, "elr": change.eligible_leader_replicas,
-                 "last_known_elr": change.last_known_elr}
-        values: dict[str, Any] = {name: value for name, value in lists.items() if value is not None}
-        if change.leader != NO_LEADER_CHANGE:
-            values.update(leader=change.leader, leader_epoch=self.leader_epoch + 1)
-        if change.leader_recovery_state != RECOVERY_NO_CHANGE:
-            values["recovering"] = change.leader_recovery_state != RECOVERED
-        return replace(self, partition_epoch=self.partition_epoch + 1, **values)
-
-
-@dataclass
-class Topic:
-    """A topic and its partitions by index."""
-
-    name: str
-    id: Uuid
-    partitions: dict[int, Partition] = field(default_factory=dict)
-
-
-@dataclass
-class Changes:
-    """What apply() touched since the last take_changes(). Dicts are used as ordered sets."""
-
-    topics: dict[str, None] = field(default_factory=dict)                       # created or with changed partitions
-    partitions: dict[tuple[str, int], None] = field(default_factory=dict)       # created or changed
-    deleted: dict[Uuid, Topic] = field(default_factory=dict)                    # as they were before
-    brokers: dict[int, None] = field(default_factory=dict)                      # registered, fenced, unfenced, gone
-    configs: dict[tuple[int, str], None] = field(default_factory=dict)          # (resource type, resource name)
-    features: bool = False
-    quotas: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.topics or self.partitions or self.deleted or self.brokers or self.configs or self.features
-                    or self.quotas)
 
 
 class MetadataImage:
@@ -183,40 +70,40 @@ class MetadataImage:
     # --- questions ---------------------------------------------------------------------------------------------
 
     def topic_by_id(self, topic_id: Uuid | None) -> Topic | None:
-        """The topic with this id, None if there is none (a null id included)."""
+        """Return the topic with this id, None if there is none; None also for a null id."""
         name = self._names.get(topic_id)
         return self.topics[name] if name is not None else None
 
     def partition(self, topic: str, index: int) -> Partition | None:
-        """One partition, None if topic or index is unknown."""
+        """Return one partition, None if topic or index is unknown."""
         found = self.topics.get(topic)
         return found.partitions.get(index) if found else None
 
     def partitions(self) -> Iterator[Partition]:
-        """Every partition, in the order of creation."""
+        """Yield every partition, in the order of creation."""
         for topic in self.topics.values():
             yield from topic.partitions.values()
 
     def is_active(self, broker_id: int) -> bool:
-        """Registered, unfenced and not shutting down."""
+        """Whether the broker is registered, unfenced and not shutting down."""
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.active
 
     def new_directory(self, broker_id: int) -> Uuid:
-        """The log directory of a new replica on this broker; zero lets the broker decide (KIP-858)."""
+        """Return the log directory of a new replica on this broker; the zero id lets the broker decide (KIP-858)."""
         broker = self.brokers.get(broker_id)
         return broker.log_dirs[0] if broker is not None and len(broker.log_dirs) == 1 else ZERO_UUID
 
     def alive_brokers(self) -> list[Broker]:
-        """Unfenced brokers by id: those a client is told about."""
+        """Return the unfenced brokers in the order of their ids: those that clients learn of."""
         return [self.brokers[i] for i in sorted(self.brokers) if not self.brokers[i].fenced]
 
     def topic_configs(self, topic: str) -> dict[str, str]:
-        """The dynamic configuration of a topic: only what was set on it."""
+        """Return the dynamic configuration of a topic: only the settings made for this topic."""
         return self.configs.get((TOPIC_RESOURCE, topic), {})
 
     def broker_configs(self, broker_id: int | None) -> dict[str, str]:
-        """The dynamic configuration of a broker, or with None the cluster-wide default."""
+        """Return the dynamic configuration of a broker; for None the cluster-wide default."""
         return self.configs.get((BROKER_RESOURCE, "" if broker_id is None else str(broker_id)), {})
 
     # --- replay ------------------------------------------------------------------------------------------------
@@ -235,12 +122,12 @@ class MetadataImage:
             self._APPLY[type(record)](self, record)
 
     def take_changes(self) -> Changes:
-        """What was touched since the last call; the next call starts from nothing."""
+        """Return what changed since the last call; the next call starts with no changes."""
         taken, self._changes = self._changes, Changes()
         return taken
 
     def to_records(self) -> list[MetadataRecord]:
-        """Records that make an empty image equal to this one: what a snapshot holds (KIP-630)."""
+        """Return records that make an empty image equal to this one: the content of a snapshot (KIP-630)."""
         records: list[MetadataRecord] = [FeatureLevelRecord(name, level) for name, level in self.features.items()]
         records += [broker.to_record() for broker in self.brokers.values()]
         for topic in self.topics.values():
@@ -257,7 +144,7 @@ class MetadataImage:
         return records
 
     def load(self, records: list[MetadataRecord], last_offset: int, epoch: int) -> None:
-        """Become what a snapshot says; only what differs from before counts as touched."""
+        """Replace the state by that of a snapshot; only what differs from before counts as changed."""
         new = MetadataImage(self.cluster_id)
         for record in records:
             new.apply(record)
@@ -279,7 +166,7 @@ class MetadataImage:
         changes.quotas |= self.client_quotas != new.client_quotas
 
     def copy(self) -> MetadataImage:
-        """An independent image with the same content (brokers and partitions are shared: they are frozen)."""
+        """Return an independent image with the same content (brokers and partitions are shared: they are frozen)."""
         twin = MetadataImage(self.cluster_id)
         twin.offset, twin.epoch, twin.next_producer_id = self.offset, self.epoch, self.next_producer_id
         twin.brokers, twin.features, twin._names = dict(self.brokers), dict(self.features), dict(self._names)
@@ -396,10 +283,10 @@ class MetadataImage:
 
 
 def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
-    """Whom a quota is for, in whatever order that was said; of a type that is named twice the last name counts."""
+    """Return the entity of a quota from its (type, name) parts in any order; of a type that comes twice the last name counts."""
     return tuple(sorted(dict(parts).items()))
 
 
 def _differing(old: dict[Any, Any], new: dict[Any, Any]) -> dict[Any, None]:
-    """The keys with another value, or in one of the two only."""
+    """Return the keys whose values differ, or which are in one of the two dicts only."""
     return {key: None for key in [*old, *(key for key in new if key not in old)] if old.get(key) != new.get(key)}

@@ -1,4 +1,4 @@
-"""The records of `__cluster_metadata`: everything the controller ever decided, in Kafka's names, keys and fields.
+"""The records of `__cluster_metadata`: the decisions of the controller, with Kafka's names, keys and fields.
 
 Owns: one frozen dataclass per record type (values are tuples, never lists, so that a record can be shared).
 Sentinels of PartitionChangeRecord: None = list unchanged, leader NO_LEADER_CHANGE = unchanged, recovery -1 = unchanged.
@@ -67,7 +67,7 @@ class BrokerFeature:
 
 @record(key=0, version=3)
 class RegisterBrokerRecord:
-    """A new incarnation of a broker (or an amended one), born fenced."""
+    """A broker has registered: a new incarnation, fenced, or the same one with changed fields."""
 
     broker_id: int = wire(INT32)
     is_migrating_zk_broker: bool = wire(BOOL)
@@ -83,7 +83,7 @@ class RegisterBrokerRecord:
 
 @record(key=1, version=0)
 class UnregisterBrokerRecord:
-    """The broker with this epoch is gone for good."""
+    """The registration with this epoch is removed."""
 
     broker_id: int = wire(INT32)
     broker_epoch: int = wire(INT64)
@@ -91,7 +91,7 @@ class UnregisterBrokerRecord:
 
 @record(key=2, version=0)
 class TopicRecord:
-    """A topic is born; its ConfigRecords and PartitionRecords follow in the same batch."""
+    """A topic is created; its ConfigRecords and PartitionRecords follow in the same batch."""
 
     name: str = wire(STRING)
     topic_id: Uuid = wire(UUID)
@@ -99,7 +99,7 @@ class TopicRecord:
 
 @record(key=3, version=2)
 class PartitionRecord:
-    """A partition is born with replicas, ISR and leader."""
+    """A partition is created, with replicas, ISR and leader."""
 
     partition_id: int = wire(INT32)
     topic_id: Uuid = wire(UUID)
@@ -128,7 +128,7 @@ class ConfigRecord:
 
 @record(key=5, version=2)
 class PartitionChangeRecord:
-    """What changed in one partition; whatever is left at its default did not."""
+    """A partition has changed: fields at their default have not."""
 
     partition_id: int = wire(INT32)
     topic_id: Uuid = wire(UUID)
@@ -145,14 +145,14 @@ class PartitionChangeRecord:
 
 @record(key=9, version=0)
 class RemoveTopicRecord:
-    """The topic, its partitions and its configuration are gone."""
+    """A topic is deleted, with its partitions and its configuration."""
 
     topic_id: Uuid = wire(UUID)
 
 
 @record(key=11, version=0)
 class UserScramCredentialRecord:
-    """What a server must know of a user's password to check it (SCRAM): never the password."""
+    """What a server must know to check a user's password (SCRAM); the password cannot be computed from it."""
 
     name: str = wire(STRING)
     mechanism: int = wire(INT8)
@@ -172,7 +172,7 @@ class FeatureLevelRecord:
 
 @dataclass(frozen=True)
 class QuotaEntityData:
-    """One part of whom a quota is for: `user`, `client-id` or `ip`, and the name; None is the default of its type."""
+    """One part of a quota's entity: its type, `user`, `client-id` or `ip`, and its name; None is the default of the type."""
 
     entity_type: str = wire(STRING)
     entity_name: str | None = wire(STRING)
@@ -190,7 +190,7 @@ class ClientQuotaRecord:
 
 @record(key=15, version=0)
 class ProducerIdsRecord:
-    """A block of producer ids was handed out; `next_producer_id` is the first of the next block."""
+    """A broker got a block of producer ids; `next_producer_id` is the first id of the next block."""
 
     broker_id: int = wire(INT32)
     broker_epoch: int = wire(INT64)
@@ -210,12 +210,12 @@ class BrokerRegistrationChangeRecord:
 
 @record(key=20, version=0)
 class NoOpRecord:
-    """Nothing happened; shows that the quorum still commits."""
+    """Changes nothing; that it is committed shows that the quorum still commits."""
 
 
 @record(key=22, version=0)
 class RemoveUserScramCredentialRecord:
-    """A user has no password for this mechanism any more."""
+    """A user's credential for this mechanism is removed."""
 
     name: str = wire(STRING)
     mechanism: int = wire(INT8)
@@ -223,7 +223,7 @@ class RemoveUserScramCredentialRecord:
 
 @record(key=28, version=0)
 class ClearElrRecord:
-    """No partition of the topic (of any topic, if the name is empty) has eligible leaders outside its ISR any more."""
+    """The eligible leaders outside the ISR (ELR) of the topic's partitions are cleared; of all topics if the name is empty."""
 
     topic_name: str = wire(STRING, default="")
 

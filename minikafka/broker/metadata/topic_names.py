@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which topics belong to the cluster itself.
+"""Which names a topic may have, and which topics are internal.
 
 Owns: the rules of names; the texts are Kafka's.
 Invariants: I-NAME-1 a name that passed check_name() is a safe file name: ASCII letters, digits, '.', '_', '-', and
@@ -19,7 +19,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 
 def check_name(name: str) -> None:
-    """Raise INVALID_TOPIC_EXCEPTION with Kafka's text if `name` is no name for a topic."""
+    """Raise INVALID_TOPIC_EXCEPTION, with Kafka's text, if no topic may have this name."""
     if name == "":
         reason = "the empty string is not allowed"
     elif name in (".", ".."):
@@ -34,7 +34,8 @@ def check_name(name: str) -> None:
 
 
 def colliding(name: str, existing: dict[str, object]) -> str | None:
-    """A topic that differs from `name` only in '.' for '_': their metrics would have one name."""
+    """Return an existing topic that differs from `name` only in '.' for '_', else None: the metrics of both would have one
+    name."""
     if "." not in name and "_" not in name:
         return None
     unified = name.replace(".", "_")

@@ -116,7 +116,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class AppendSnapshot:
-    """Write a piece of a snapshot that is not complete yet; position 0 begins it anew."""
+    """Write a piece of a snapshot that is not complete yet; position 0 starts it."""
 
     snapshot: SnapshotId
     position: int
@@ -125,7 +125,7 @@ class AppendSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LoadSnapshot:
-    """The snapshot is complete: make it durable, begin the log anew at its end, and take the state from it."""
+    """The snapshot is complete: make it durable, replace the log by an empty one at its end, and load the state from it."""
 
     snapshot: SnapshotId
 

@@ -1,0 +1,20 @@
+"""The server: how bytes become requests and responses, and the one door to the world (clock, disk, network, random numbers).
+
+In reading order:
+
+    the world        env.py            Env: all that a broker may use of the machine; the simulator has another one
+                     live.py           the real one: sockets, files, threads, and faults on command
+                     links.py          connections that can be cut or slowed
+    a request        listeners.py      addresses and ports, and which of them may be reached from other machines
+                     server.py         one listener: its connections and their limits
+                     connection.py     one connection: frames in, one request at a time, responses out in order
+                     registry.py       the table of handlers: `@handles(Request, needs=(Part, ...))`
+                     api_versions.py   ApiVersions, the first request of every client
+    a node           node.py           Node: what every part of a broker knows
+                     peer.py           Peers: connections to the other nodes
+                     trace.py          the events that a broker records about itself; log_lines.py: its log, one line an entry
+
+It promises that responses leave in the order of the requests (I-CONN-1), that no request can take the broker down (I-CONN-3),
+that memory has a bound (I-SRV-2), and that what is served is what is advertised (I-API-1). It knows the image and the settings
+(metadata/, config/, quotas/), and no other room.
+"""

@@ -1,13 +1,12 @@
-"""ApiVersions: the first request of every client, the one that may be of any version (KIP-35, KIP-511, KIP-584).
+"""ApiVersions: the first request of every client; it may have any version (KIP-35, KIP-511, KIP-584).
 
-Invariants: I-API-1 (api.py). I-API-2 an unknown version is answered as version 0 with ApiVersions' own range only.
-What Kafka does differently: it also lists the features of protocols that we do not serve yet.
+Invariants: I-API-1 (registry.py). I-API-2 an unknown version is answered as version 0, with ApiVersions' own range only.
+What Kafka does differently: it also lists the features of APIs that we do not serve.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
@@ -19,8 +18,8 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 @handles(ApiVersionsRequest, on=(CLIENTS, INTERNAL))
-def api_versions(ctx: Context, request: Any) -> ApiVersionsResponse:
-    """The table of `ctx.listener` and the cluster's features; `request` is None for a version we do not know."""
+def api_versions(ctx: Context, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
+    """Answer with the table of `ctx.listener` and the cluster's features; `request` is None for an unknown version."""
     if request is None:
         return _answer(0, Err.UNSUPPORTED_VERSION, [_row(ApiVersionsRequest.API_KEY, ctx.listener)])
     if ctx.version >= 3 and not _valid_software(request):
@@ -32,7 +31,7 @@ def api_versions(ctx: Context, request: Any) -> ApiVersionsResponse:
     return answer
 
 
-def _valid_software(request: Any) -> bool:
+def _valid_software(request: ApiVersionsRequest) -> bool:
     names = (request.client_software_name, request.client_software_version)
     return all(_SOFTWARE.fullmatch(name) for name in names)
 
@@ -48,7 +47,7 @@ def _answer(version: int, error: Err, rows: list[tuple[int, int, int]]) -> ApiVe
 
 
 def _add_features(answer: ApiVersionsResponse, ctx: Context) -> None:
-    """Tags of the answer; version 3 cannot carry a supported range that starts at 0 (KAFKA-17011)."""
+    """Set the features, which are tags of the answer; version 3 cannot carry a supported range that starts at 0 (KAFKA-17011)."""
     image = ctx.node.image
     answer.supported_features = [
         ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=low, max_version=high, version=answer.version)

@@ -1,15 +1,15 @@
 """One connection: bytes in, frames out of them, one request at a time to its handler, answers in order.
 
 Kafka mutes a connection while a request of it is being served, so answers leave in the order of the requests and a
-client cannot pile up work; so do we. A frame that makes no sense closes the connection without a byte, after everything
-good before it was answered (K1).
+client cannot pile up work; so do we. A frame that cannot be parsed closes the connection without a byte, after the valid
+requests before it were answered (K1).
 
 Owns: one socket, what was received and not served yet, and the request being served.
 Invariants: I-CONN-1 answers leave in the order of the requests; at most one request is being served.
-            I-CONN-2 memory grows with the bytes received, never with a length somebody claims; who sends requests
-              and reads no answers is not read from either.
+            I-CONN-2 memory grows with the bytes received, never with a length that a frame claims; a client that sends
+              requests and reads no answers is not read from either.
             I-CONN-3 no request, however bad, takes the broker down or stops another connection.
-            I-CONN-4 half a frame, an unread answer and silence each end after their time.
+            I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
 What Kafka does differently: network threads and a request queue; it knows the last of the three deadlines only.
 Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
 """
@@ -33,9 +33,9 @@ log = logging.getLogger("minikafka.server")
 
 _SIZE = struct.Struct(">i")
 HALF_FRAME_S = 30.0  # from a frame's first byte to its last
-UNREAD_S = 60.0  # without a single byte of an answer being taken
-READ_AHEAD = 1 << 20  # bytes taken from a client that is ahead of what we serve it
-TURN = 16  # frames served in a row before other connections get theirs
+UNREAD_S = 60.0  # in which the client reads not one byte of its answers
+READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
+TURN = 16  # frames served in a row before other connections have their turn
 
 
 class Connection(asyncio.Protocol):
@@ -47,11 +47,11 @@ class Connection(asyncio.Protocol):
         self.host = "unknown"
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
-        self.pending: Any = None  # what the busy one awaits
-        self.resting = False  # it had its turn, others come first; or more than its quota, and has to wait
+        self.pending: Any = None  # the awaitable of the handler that `busy` runs
+        self.muted = False  # no request is served: its turn is over, or a quota makes it wait
         self.write_paused = self.read_paused = False
-        self.ended = False  # the peer has sent all it will send
-        self.closed = False  # we have nothing more to say
+        self.ended = False  # the peer has closed its half: no more requests
+        self.closed = False  # we serve no more requests
         self.active_at = self.read_at = self.env.now()
         self.half_since: float | None = None  # when the frame that is still incomplete began
         self.unread = 0  # bytes of answers not taken yet, at the last look
@@ -72,16 +72,16 @@ class Connection(asyncio.Protocol):
         self.buffer += data
         self._pump()
         if len(self.buffer) > READ_AHEAD:
-            self.server.relieve()
+            self.server.shed_load()
 
     def eof_received(self) -> bool:
         self.ended = True
         self._pump()
-        return True  # keep our half open: a request that came whole still gets its answer
+        return True  # keep our half open: a complete request still gets its answer
 
     def pause_writing(self) -> None:
         self.write_paused = True
-        self.server.relieve()
+        self.server.shed_load()
 
     def resume_writing(self) -> None:
         self.write_paused = False
@@ -91,22 +91,22 @@ class Connection(asyncio.Protocol):
         self.closed = True
         self.server.connections.pop(self, None)
         self.buffer.clear()
-        if self.resting:
-            self.alarm.cancel()  # it would keep us in memory for as long as a quota says
+        if self.muted:
+            self.unmute_timer.cancel()  # the timer would keep this object in memory for as long as the quota says
         if self.busy is not None:
             self.busy.cancel()
-            if inspect.iscoroutine(self.pending):  # of a task that has not even begun it would be left over
+            if inspect.iscoroutine(self.pending):  # a task that has not begun would never close it
                 self.busy.add_done_callback(lambda _: self.pending.close())
 
     # --- deadlines and limits --------------------------------------------------------------------------------------
 
     @property
     def held(self) -> int:
-        """Bytes of memory this connection costs: requests not served yet and answers not taken yet."""
+        """Bytes of memory that this connection costs: requests not served yet, and answers not read yet."""
         return len(self.buffer) + int(self.transport.get_write_buffer_size())
 
     def check_deadlines(self, now: float) -> None:
-        """Called once a second."""
+        """Close the connection if one of its deadlines has passed. Called once a second."""
         unread = int(self.transport.get_write_buffer_size())
         if unread < self.unread:
             self.active_at = now
@@ -123,14 +123,14 @@ class Connection(asyncio.Protocol):
             self._hang_up(f"idle for {self.server.idle_s:.0f} s")
 
     def close(self) -> None:
-        """No more requests; what was answered still leaves."""
+        """Serve no more requests, and close when the answers written so far have left."""
         self.closed = True
         self.half_since = None
         self.buffer.clear()
         self.transport.close()
 
     def abort(self, reason: str) -> None:
-        """At once, unread answers are dropped."""
+        """Close at once; unread answers are dropped."""
         log.info("dropping the connection of %s: %s", self.host, reason)
         self.close()
         self.server.connections.pop(self, None)
@@ -143,51 +143,52 @@ class Connection(asyncio.Protocol):
     # --- frames ----------------------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        """Serve whole frames until one has to wait, the turn is over, the buffer is empty, or the peer must go."""
+        """Serve whole frames until one has to wait, the turn is over, the buffer is empty, or the connection closes."""
         try:
             for _ in range(TURN):
-                if self._held_up or (frame := self._next_frame()) is None:
+                if self._must_wait or (frame := self._next_frame()) is None:
                     break
                 self._serve(frame)
             else:
-                if not self.resting:
-                    self._rest()
+                if not self.muted:
+                    self._mute()
         except Exception as error:
             self._failed(error)
-        self._look_ahead()
+        self._after_turn()
 
     @property
-    def _held_up(self) -> bool:
-        """Requests have to wait: for the one before them, for other connections, or for their reader."""
-        return self.busy is not None or self.resting or self.write_paused or self.closed
+    def _must_wait(self) -> bool:
+        """Whether requests must wait: for the one before, for other connections or a quota, or until answers are read."""
+        return self.busy is not None or self.muted or self.write_paused or self.closed
 
-    def _rest(self, seconds: float = 0.0) -> None:
-        self.resting = True
-        self.alarm = self.env.later(seconds, self._continue)
+    def _mute(self, seconds: float = 0.0) -> None:
+        self.muted = True
+        self.unmute_timer = self.env.later(seconds, self._unmute)
 
-    def _continue(self) -> None:
-        self.resting = False
+    def _unmute(self) -> None:
+        self.muted = False
         self._pump()
 
-    def _look_ahead(self) -> None:
-        """After each turn: stop reading from who is too far ahead, time the rest of a frame, end what is over."""
+    def _after_turn(self) -> None:
+        """After each turn: stop reading from a client that is too far ahead, time half a frame, close what has ended."""
         if self.closed:
             return
-        all_answered = self.busy is None and not self.buffer  # even where a quota still has the connection wait
-        if self.ended and (all_answered or not self._held_up):
+        all_answered = self.busy is None and not self.buffer  # also while a quota mutes the connection
+        if self.ended and (all_answered or not self._must_wait):
             self.close()
             return
-        if self._held_up:
+        if self._must_wait:
             self.half_since = None
         elif self.buffer and self.half_since is None:
             self.half_since = self.env.now()
-        ahead = self._held_up and len(self.buffer) > READ_AHEAD
+        ahead = self._must_wait and len(self.buffer) > READ_AHEAD
         if ahead != self.read_paused:
             self.read_paused = ahead
             self.transport.pause_reading() if ahead else self.transport.resume_reading()
 
     def _failed(self, error: Exception) -> None:
-        """What Kafka hangs up on is an everyday matter; anything else is a bug of ours, but this connection's only."""
+        """Close the connection of a request that failed. Any error but the two on which Kafka hangs up too is a bug of ours; it
+        ends this connection only (I-CONN-3)."""
         if isinstance(error, ProtocolError | CloseConnection):
             self._hang_up(error)
         else:
@@ -256,7 +257,7 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, header: Header, context: Context, answer: Any) -> None:
         if context.throttle_ms:
-            self._rest(context.throttle_ms / 1000)
+            self._mute(context.throttle_ms / 1000)
         if answer is None or self.closed:
             return
         version = header.version if answer._version is None else answer._version

@@ -1,8 +1,8 @@
-"""The world as a broker may touch it: clock, tasks, network, disk, randomness, trace, and nothing else.
+"""Env: all that a broker may use of its machine: clock, tasks, network, disk, random numbers, trace.
 
 The same broker code runs on real sockets (`live.py`) and in the seeded simulator (`minikafka/sim`): both hand it an
-`Env`. What only needs an event loop (tasks, timers, futures) is written once here, because the simulator's loop is an
-asyncio event loop too; what touches the machine is left to the two worlds.
+`Env`. Tasks, timers and futures need an event loop only and are written once here, because the simulator's loop is an
+asyncio event loop too; the methods that touch the machine are left to the two subclasses.
 
 Owns: the interfaces Fs, File, Env; the strong references to running tasks.
 Invariants: I-ENV-1 no other module of broker/ reads a clock, opens a file or socket, draws a random number
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Faults(Protocol):
-    """Faults that only the code itself can let happen (the rest is done inside Env)."""
+    """Faults that need help from the broker's code; all other faults happen inside Env."""
 
     async def follower_gate(self, size: int) -> None:
         """Awaited by the replica fetcher before it uses an answer with `size` bytes of records."""
@@ -79,7 +79,7 @@ class Env:
         return self.loop.create_future()
 
     def spawn(self, coro: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-        """Run `coro`; the task is kept alive here, and its unexpected death is the broker's (I-ENV-2)."""
+        """Run `coro` as a task, and keep a reference to it. An unexpected exception in it takes the broker down (I-ENV-2)."""
         task = self.loop.create_task(coro, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._reap)
@@ -91,7 +91,7 @@ class Env:
             self.crash(error)
 
     def crash(self, error: BaseException) -> None:
-        """Something that must not happen happened: the process ends as soon as the loop looks."""
+        """Report an error that must not happen: the process ends because of it."""
         if not self.crashed.done():
             self.crashed.set_exception(error)
 
@@ -102,7 +102,7 @@ class Env:
     # --- chance -------------------------------------------------------------------------------------------------
 
     def rng(self, name: str) -> random.Random:
-        """A stream of its own per name, so that one draw more in one place changes no other."""
+        """Return the random numbers of that name. Each name has its own, so that one more draw in one place changes no other."""
         if name not in self._rngs:
             self._rngs[name] = random.Random(f"{self.seed}:{name}")
         return self._rngs[name]
@@ -113,11 +113,12 @@ class Env:
     # --- the machine --------------------------------------------------------------------------------------------
 
     def lock(self) -> AbstractContextManager[object]:
-        """Around what two calls of `blocking`, or one and the loop, must not do at once. Here none ever runs beside."""
+        """Return a lock around what two calls of `blocking`, or one call and the loop, must not do at the same time. Here it
+        does nothing, because nothing runs in parallel unless a subclass has threads."""
         return nullcontext()
 
     def disk_space(self, path: str) -> tuple[int, int]:
-        """(total, usable) bytes of the volume that holds `path`."""
+        """Return the (total, usable) bytes of the volume that holds `path`."""
         raise NotImplementedError
 
     async def blocking(self, fn: Callable[..., T], *args: object) -> T:
@@ -127,7 +128,7 @@ class Env:
     async def listen(
         self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str
     ) -> Callable[[], None]:
-        """Accept connections; `link` is "clients" or "internal". Returns the function that stops accepting."""
+        """Accept connections, through the link of that name (links.py). Return the function that stops accepting."""
         raise NotImplementedError
 
     async def connect(

@@ -1,9 +1,9 @@
 """Links that can be cut or slowed from inside a broker, without root and without a proxy.
 
 Every connection runs through a `Wire`, which passes bytes on untouched while its `Link` is clear. A cut link holds the
-bytes of either direction (a stream that lost some would be corrupt); when it heals they flow on, unless somebody gave up
-and closed the connection in between. Between two brokers each connection is opened by one of them, and that end does
-the holding for both directions; so a cut needs to be told to both brokers, each for the connections it opened.
+bytes of either direction, because a stream that lost some would be corrupt; when the link heals the bytes flow on, unless one
+end has closed the connection meanwhile. Of a connection between two brokers the end that opened it holds the bytes of both
+directions; so both brokers must be told of a cut, each for the connections that it opened.
 
 Invariants: I-LINK-1 bytes of one direction are delivered in order and exactly once, whatever the link does.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class Link:
-    """The state of the path to one peer (or to all clients): which directions hold, and how slow it is."""
+    """The state of the path to one peer, or to all clients: which directions are cut, and how slow it is."""
 
     def __init__(self) -> None:
         self.inbound_cut = False
@@ -54,7 +54,7 @@ class _Lane:
         self.release()
 
     def release(self) -> None:
-        """Move on whatever the link lets through now."""
+        """Deliver what the link lets through now."""
         if self.busy or not self.queue or getattr(self.link, self.cut):
             return
         size = len(self.queue[0]) if self.queue[0] is not None else 0
@@ -73,7 +73,7 @@ class _Lane:
 
 
 class Wire(asyncio.Protocol):
-    """Stands between a real transport and our protocol; looks like a transport to the latter."""
+    """Stands between a real transport and our protocol, and is the transport for our protocol."""
 
     def __init__(self, inner: Any, link: Link, loop: asyncio.AbstractEventLoop) -> None:
         self.inner, self.link = inner, link
@@ -108,7 +108,7 @@ class Wire(asyncio.Protocol):
         self.outbound.push(data)
 
     def close(self) -> None:
-        """Close after what was written has left."""
+        """Close when everything that was written has left."""
         if self.outbound.queue:
             self.outbound.push(None)
         else:

@@ -1,12 +1,12 @@
-"""Where a broker may be reached from: this machine only, unless it was told otherwise in so many words.
+"""From where a broker can be reached: from this machine only, unless `minikafka.allow.remote` is set.
 
-There is no authentication here: whoever reaches a listener may read, write and delete everything, and on INTERNAL
-pretend to be a broker. Kafka listens on all addresses by default; that is no default for a classroom's network.
+There is no authentication here: any client that reaches a listener may read, write and delete everything, and on INTERNAL
+pretend to be a broker. Kafka listens on all addresses by default, which would be dangerous in a classroom's network.
 
 Owns: the rules about `listeners`, their security protocols and `advertised.listeners`.
 Invariants
   I-EXP-1  without `minikafka.allow.remote` no socket is bound to anything but loopback.
-  I-EXP-2  a listener that is to be encrypted or to ask who is there is never opened in the clear.
+  I-EXP-2  a listener that is configured for encryption or authentication is never opened without them.
 What Kafka does differently: listeners have any names; here INTERNAL is for the other nodes, PLAINTEXT for clients.
 Source: kafka.server.KafkaConfig.validateValues (the refusal of 0.0.0.0); the rest is ours.
 """
@@ -37,12 +37,12 @@ def parse_listeners(texts: list[str]) -> Addresses:
 
 
 def advertised(config: Mapping[str, Any]) -> Addresses:
-    """What clients and brokers are told: `advertised.listeners` where it is set, else `listeners`."""
+    """Return the addresses that clients and brokers learn: `advertised.listeners` where it is set, else `listeners`."""
     return parse_listeners(config["listeners"]) | parse_listeners(config["advertised.listeners"] or [])
 
 
 def check_listeners(config: Mapping[str, Any]) -> None:
-    """ConfigError if a listener is missing, or is to speak what we do not."""
+    """Raise ConfigError if a listener is missing, or has a security protocol other than PLAINTEXT."""
     needed = {"INTERNAL"} | ({"PLAINTEXT"} if "broker" in config["process.roles"] else set())
     names = parse_listeners(config["listeners"])
     if missing := needed - names.keys():
@@ -55,7 +55,7 @@ def check_listeners(config: Mapping[str, Any]) -> None:
 
 
 def check_exposure(config: Mapping[str, Any]) -> list[str]:
-    """Warnings to be logged; ConfigError if the broker must not start like this."""
+    """Return warnings for the log; raise ConfigError if the broker must not start with these listeners."""
     for host, _ in advertised(config).values():
         if host in (WILDCARD, ""):
             raise plain(f"advertised.listeners cannot use the nonroutable meta-address {WILDCARD}. "

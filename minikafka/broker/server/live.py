@@ -1,9 +1,9 @@
-"""The real world: sockets, files, clocks and threads of this machine, and the faults a running broker can be told.
+"""The real Env: sockets, files, clocks and threads of this machine, and faults on command.
 
 Owns: LiveFs (unbuffered files, byte budget), LiveEnv (asyncio or uvloop), the commands on standard input.
 Invariants: I-LIVE-1 a write that returned has reached the kernel: kill -9 loses none of it.
-            I-LIVE-2 when the process that started us goes, we go: standard input ends, a thread of our own sees it even
-              if the loop hangs (and the parent-death signal reaches us when we are stopped).
+            I-LIVE-2 when the process that started us ends, we end: standard input ends, and a thread of its own notices even
+              if the loop hangs; the parent-death signal ends us also when we are stopped (SIGSTOP).
             I-LIVE-3 jump_clock moves the wall clock only.
 """
 
@@ -72,7 +72,7 @@ class LiveFile:
 
 
 class Budget:
-    """How many more bytes the disk takes; None for all there is. The full disk of `fill_disk`."""
+    """How many more bytes the disk takes; None for no limit but its own. It is how `fill_disk` fills the disk."""
 
     left: int | None = None
 
@@ -156,7 +156,7 @@ class LiveFs:
 
 
 class LiveFaults:
-    """The faults of a running broker, as the cluster tells them on standard input (one JSON object per line)."""
+    """The faults of a running broker, which the cluster commands on standard input (one JSON object per line)."""
 
     def __init__(self, env: LiveEnv) -> None:
         self.env = env
@@ -170,7 +170,7 @@ class LiveFaults:
         return self.links.setdefault(peer, Link())
 
     def apply(self, command: dict[str, Any]) -> None:
-        """Carry out one command; unknown ones are an error of the caller, said loudly."""
+        """Carry out one command; an unknown one raises AttributeError, because the caller is at fault."""
         self.env.trace("fault", **command)
         kind = command["fault"]
         getattr(self, f"_do_{kind}")(**{k: v for k, v in command.items() if k != "fault"})
@@ -247,11 +247,11 @@ class LiveEnv(Env):
 
 
 def _no_trace(kind: str, **fields: object) -> None:
-    """The trace when it is off."""
+    """Stands for the trace when it is off."""
 
 
 def append_only(path: str) -> Callable[[bytes], None]:
-    """A writer that appends whole events with one system call each."""
+    """Return a function that appends its argument to the file with one system call."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     return lambda data: _write_all(fd, data)
 
@@ -262,7 +262,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def obey_standard_input(env: LiveEnv) -> None:
-    """Read fault commands until standard input ends, then leave at once (I-LIVE-2)."""
+    """Read fault commands until standard input ends, then end the process at once (I-LIVE-2)."""
 
     def read() -> None:
         for line in sys.stdin:
@@ -274,7 +274,7 @@ def obey_standard_input(env: LiveEnv) -> None:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill us when the thread that started us ends: reaches us even while we are stopped."""
+    """Ask the kernel to kill us when the thread that started us ends; this works also while we are stopped (SIGSTOP)."""
     pr_set_pdeathsig = 1
     if ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")

@@ -1,4 +1,4 @@
-"""Log entries that stay one line, whatever a client put into its names.
+"""Log entries that stay one line each, whatever names a client sends.
 
 Invariants: I-LINE-1 text from outside cannot begin a new line, move a terminal's cursor, or fill the disk with one entry.
 """
@@ -12,7 +12,7 @@ LONGEST = 1000  # characters of one message
 
 
 def escaped(text: str) -> str:
-    """`text` with control characters spelled out as in Python, and cut if it is long."""
+    """Return `text` with control characters escaped as in Python, cut after LONGEST characters."""
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]} ... ({len(text)} characters)"
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""What every part of a broker may know: which node this is, its world, its settings, the metadata it has, its peers.
+"""What every part of a broker knows: its node's id, its Env, the settings, the metadata, the quotas, the other nodes.
 
 A part gets this and, by its constructor, the other parts that it works with; no part can look up the rest of the broker.
 

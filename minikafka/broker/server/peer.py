@@ -1,6 +1,6 @@
-"""Requests from one broker to another's internal listener.
+"""Requests of this node to the internal listeners of the other nodes.
 
-Owns: at most one connection, opened on demand, and the answers that are still owed on it.
+Owns: one connection for each Peer, opened on demand, and the requests on it that wait for their answers.
 Invariants: I-PEER-1 every request ends: with its answer, with TimeoutError, or with ConnectionError.
             I-PEER-2 after a timeout the connection is closed, so that a late answer cannot meet a new request.
 """
@@ -32,7 +32,7 @@ class Peers:
         self._shared: dict[tuple[int, str], Peer] = {}
 
     def shared(self, node_id: int, use: str = "broker") -> Peer:
-        """The shared connection to a node, for short requests; `use` names one that only some parts share."""
+        """Return the shared connection to a node, for short requests. Parts that give another `use` share another one."""
         address = self.address(node_id)
         known = self._shared.get((node_id, use))
         if known is None or (known.host, known.port) != address:
@@ -40,13 +40,13 @@ class Peers:
         return known
 
     def private(self, node_id: int, client_id: str | None) -> Peer:
-        """A new connection that its caller keeps: for long polls, or for requests in the names of clients."""
+        """Return a new connection that the caller keeps: for long polls, or for requests in the name of clients."""
         host, port = self.address(node_id)
         return Peer(self.env, node_id, host, port, client_id)
 
     def address(self, node_id: int) -> tuple[str, int]:
-        """Host and port of a node's internal listener. Voters are configured, brokers are registered. ConnectionError if
-        the node is neither."""
+        """Return host and port of a node's internal listener. Voters are configured, brokers are registered; raise
+        ConnectionError if the node is neither."""
         if node_id in self.voters:
             return self.voters[node_id]
         broker = self.image.brokers.get(node_id)
@@ -56,7 +56,7 @@ class Peers:
 
 
 class Peer:
-    """The node `node_id`; answers come in the order of the requests, so long polls want a Peer of their own."""
+    """A connection to the node `node_id`. Answers come in the order of the requests, so a long poll needs a Peer of its own."""
 
     def __init__(self, env: Env, node_id: int, host: str, port: int, client_id: str | None) -> None:
         self.env, self.node_id, self.host, self.port, self.client_id = env, node_id, host, port, client_id
@@ -64,8 +64,8 @@ class Peer:
         self._connecting = asyncio.Lock()
 
     async def request(self, message: ApiMessage, version: int, timeout: float, client_id: str | None = None) -> Any:
-        """Send `message` and wait for its answer; raises ConnectionError or TimeoutError (`timeout` in seconds). It is
-        sent in our name, or in that of the client `client_id`."""
+        """Send `message`, in our name or in that of the client `client_id`, and return its answer. Raises ConnectionError, or
+        TimeoutError after `timeout` seconds."""
         async with self._connecting:
             if self._session is None or self._session.lost:
                 self._session = await self._connect(timeout)
@@ -94,7 +94,7 @@ class Peer:
         return session
 
     async def _open(self) -> _Session | OSError:
-        """Connect; an error is returned, because a task's exception would be the broker's death."""
+        """Connect, or return the error: raised in a task, it would take the broker down (I-ENV-2)."""
         session = _Session(self.env, self.node_id)
         try:
             await self.env.connect(self.host, self.port, lambda: session, self.node_id)
@@ -118,7 +118,7 @@ class _Session(asyncio.Protocol):
         self._correlation = 0
 
     def send(self, message: ApiMessage, version: int, client_id: str | None, timeout: float) -> asyncio.Future[Any]:
-        if self.lost:  # between its making and the step of whoever asked for it; uvloop would raise RuntimeError
+        if self.lost:  # since it was opened, before its first request; uvloop's write would raise RuntimeError
             raise ConnectionError(f"node {self.node_id} closed the connection")
         self._correlation += 1
         answer = self.env.future()
@@ -145,7 +145,7 @@ class _Session(asyncio.Protocol):
             if not answer.done():
                 answer.set_exception(ConnectionError(f"node {self.node_id} closed the connection"))
 
-    # --- what the transport tells us -------------------------------------------------------------------------------
+    # --- called by the transport -----------------------------------------------------------------------------------
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -175,7 +175,7 @@ class _Session(asyncio.Protocol):
             return
         answer, cls, version, timer = self._owed[correlation]
         message = decode_response(cls, version, frame)
-        del self._owed[correlation]  # only now: what cannot be read is still owed (I-PEER-1)
+        del self._owed[correlation]  # not before: a request whose answer cannot be decoded must still end (I-PEER-1)
         timer.cancel()
         if not answer.done():
             answer.set_result(message)

@@ -1,8 +1,8 @@
-"""Which request goes to which function: the table that handlers register themselves in.
+"""Which request is served by which function: the table in which handlers register themselves.
 
 A handler says which parts of a broker it needs; each broker binds the table to its own parts when it is made.
 
-Owns: HANDLERS, one table per listener. What is in the clients' table is advertised by ApiVersions, nothing else is.
+Owns: HANDLERS, one table per listener. ApiVersions advertises what is in the listener's table, and nothing else.
 Invariants: I-API-1 what is advertised is served, what is not served is not advertised.
 """
 
@@ -20,12 +20,12 @@ CLIENTS, INTERNAL = "clients", "internal"
 
 
 class CloseConnection(Exception):
-    """Raised by a handler where Kafka hangs up instead of answering; the text goes to our log."""
+    """Raised by a handler where Kafka closes the connection instead of answering; the text goes to our log."""
 
 
 @dataclass(slots=True)
 class Context:
-    """What a handler may know about the request besides its body."""
+    """What a handler knows about the request besides its body."""
 
     node: Node
     api_key: int
@@ -33,9 +33,9 @@ class Context:
     client_id: str | None
     listener: str
     host: str  # the peer's IP address
-    connection: int  # a number unique in this broker's life, for fetch sessions and the log
+    connection: int  # its number, unique in this broker's life: for fetch sessions and the log
     size: int = 0  # bytes of the request, header included
-    throttle_ms: int = 0  # set by the handler: for how long its sender is not listened to after the answer
+    throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
     broker: Any = None
 
 
@@ -44,7 +44,7 @@ Handler = Callable[..., Answer | Awaitable[Answer]]  # (context, request, one in
 
 
 class Served(NamedTuple):
-    """A handler and the versions it serves; `advertised_min` is below `min` only for Produce (KAFKA-18659)."""
+    """A handler and the versions that it serves; `advertised_min` is below `min` only for Produce (KAFKA-18659)."""
 
     handler: Handler
     min: int
@@ -64,8 +64,8 @@ def handles(
     advertised_min: int | None = None,
     needs: tuple[type, ...] = (),
 ) -> Callable[[Handler], Handler]:
-    """Register the decorated function for `request` on the listeners `on`; versions default to the schema's. It is called
-    with the context, the request, and the broker's own instance of each class in `needs`."""
+    """Register the decorated function for `request` on the listeners `on`; versions default to the schema's. The function is
+    called with the context, the request, and the broker's own instance of each class in `needs`."""
     low, high = versions or request.valid_versions
 
     def register(handler: Handler) -> Handler:
@@ -79,7 +79,7 @@ def handles(
 
 
 def bound(listener: str, parts: Mapping[type, Any]) -> dict[int, Served]:
-    """The table of a listener for one broker, by API key: each handler with the parts that it needs. KeyError where the
+    """Return the table of a listener for one broker, by API key: each handler with the parts that it needs. KeyError if the
     broker has no such part."""
     return {key: served._replace(parts=tuple(parts[kind] for kind in served.needs))
             for key, served in HANDLERS[listener].items()}

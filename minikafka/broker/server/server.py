@@ -3,11 +3,11 @@
 Owns: the connections of one listener and the limits on them; each connection is `connection.py`'s.
 Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats.
             I-SRV-2 requests and answers in memory stay below `queued.max.request.bytes`; the connection that holds
-              the most goes first.
+              the most is closed first.
 What Kafka does differently: `max.connections`, `max.connections.per.ip` and `queued.max.request.bytes` are unlimited there
 unless configured; here 2000 connections (or what the limit of open files leaves) and 512 MiB are the most. At
-`max.connections` Kafka makes newcomers wait, at its memory limit it stops reading; neither ends by itself if the holders
-do not move, so we refuse and close.
+`max.connections` Kafka makes new connections wait, at its memory limit it stops reading. Neither ends by itself while the
+clients that hold connections or memory do nothing, so we refuse and close.
 Source: kafka.network.SocketServer, ConnectionQuotas.
 """
 
@@ -60,7 +60,7 @@ class Server:
         return int(self.node.setting("max.connections.per.ip"))
 
     def admit(self, connection: Connection) -> bool:
-        """Count a new connection in, unless a limit says no."""
+        """Accept a new connection and give it its number; return False if a limit forbids it."""
         host = connection.host
         if len(self.connections) >= self.max_connections:
             log.info("Rejected connection from %s, there are already %d connections.", host, self.max_connections)
@@ -74,11 +74,11 @@ class Server:
         self.connections[connection] = None
         return True
 
-    def relieve(self) -> None:
-        """Some connection holds much: drop those that hold the most until all together fit (I-SRV-2)."""
+    def shed_load(self) -> None:
+        """Drop the connections that hold the most memory until all together fit (I-SRV-2)."""
         while sum(c.held for c in self.connections) > self.max_bytes:
-            greediest = max(self.connections, key=lambda c: c.held)
-            greediest.abort(f"it holds {greediest.held} bytes, and all connections more than {self.max_bytes}")
+            largest = max(self.connections, key=lambda c: c.held)
+            largest.abort(f"it holds {largest.held} bytes, and all connections more than {self.max_bytes}")
 
     def _sweep(self) -> None:
         now = self.node.env.now()

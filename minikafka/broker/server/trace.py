@@ -1,17 +1,17 @@
-"""The stream of events of one broker: all that a picture, a check or an invariant may know about it.
+"""The trace: the events of one broker, from which pictures, checks and invariants learn what it did.
 
 Layout of the file: uint32 (big endian) length, then one JSON object: t (monotonic seconds), w (wall milliseconds),
 b (broker id), i (incarnation), n (sequence), k (kind) and the fields of the kind. One write call per event, so that a
 killed broker leaves whole events and at most one torn tail.
 
-Kinds, each told on change only (tp is "flights-0"; the metadata log is `__cluster_metadata-0` and told like any other):
+Kinds, each written on change only (tp is "flights-0"; the metadata log is `__cluster_metadata-0` and has the same kinds):
 
     start{roles, listeners, voters, config}  stop  crash{error}                    a process; config: times in milliseconds
     raft{role, epoch, leader}                                                      this node in the metadata quorum
     broker{id, state}                                                              registered, fenced, unfenced, stopping, ...
     partition{tp, leader, epoch, partition_epoch, isr, replicas, elr}              what the active controller has committed
     role{tp, role, epoch, leader, isr, hw}                                         this replica; of leaders also replicas,
-    settings{tp, min_isr, unclean}                                                 min_isr and unclean, told again on change
+    settings{tp, min_isr, unclean}                                                 min_isr and unclean, again when they change
     isr{tp, isr, leader_epoch, partition_epoch, why}                               the leader's committed ISR
     behind{tp, epoch, follower, behind, check_in, every}                           the leader's stopwatch (follower_lag_trace.py)
     recover{tp, start, leo, epochs, truncated_bytes}                               a log as it was opened: [[epoch, start]]
@@ -20,7 +20,7 @@ Kinds, each told on change only (tp is "flights-0"; the metadata log is `__clust
     compact{tp, clean, before, after}
     group{group, state, generation, members}  commit{group, tp, offset}            of a coordinator; a stable group also has
                                                                                    names and assignment by member id
-    transaction{id, state, ...}  fault{fault, ...}                                 a fault as the broker was told to have it
+    transaction{id, state, ...}  fault{fault, ...}                                 a fault on command
 
 What the cluster and watched clients add (b = 0) is listed in cluster/trace.py and cluster/watch.py.
 

@@ -1,4 +1,4 @@
-"""DescribeCluster: who is in the cluster.
+"""DescribeCluster: the brokers of the cluster, its id, and a broker for administrative requests.
 
 Invariants: I-META-1 (metadata.py): controller_id is a live broker, never the quorum's leader as such.
 What Kafka does differently: nothing that a client sees; without an authorizer everything is allowed.
@@ -21,25 +21,25 @@ Row = DescribeClusterResponse.DescribeClusterBroker
 
 
 def any_live_broker(ctx: Context, alive: list[Broker]) -> int:
-    """The `controller_id` for clients: they send to it what every broker forwards; -1 without live brokers."""
-    return ctx.broker.env.rng("controller_id").choice(alive).id if alive else -1
+    """Return the `controller_id` for clients: a live broker, as each forwards to the controller; -1 if none lives."""
+    return ctx.node.env.rng("controller_id").choice(alive).id if alive else -1
 
 
 @handles(DescribeClusterRequest)
-def describe_cluster(ctx: Context, request: Any) -> DescribeClusterResponse:
-    """The brokers, the cluster id, a broker to send administration to."""
+def describe_cluster(ctx: Context, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    """Answer with the live brokers, and from version 2 on with the fenced ones if the client wants them."""
     endpoint_type = request.endpoint_type if ctx.version >= 1 else BROKERS
     if endpoint_type == CONTROLLERS:
         return _refusal(Err.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of type BROKER, but we "
                         "wanted an endpoint of type CONTROLLER")
     if endpoint_type != BROKERS:
         return _refusal(Err.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
-    image = ctx.broker.image
+    image = ctx.node.image
     alive = image.alive_brokers()
     fenced = ctx.version >= 2 and request.include_fenced_brokers
     listed = [image.brokers[b] for b in sorted(image.brokers)] if fenced else alive
     return DescribeClusterResponse(
-        throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=BROKERS, cluster_id=ctx.broker.cluster_id,
+        throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=BROKERS, cluster_id=ctx.node.cluster_id,
         controller_id=any_live_broker(ctx, alive), brokers=[_row(broker) for broker in listed],
         authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None)
 

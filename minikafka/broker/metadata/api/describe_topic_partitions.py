@@ -1,6 +1,7 @@
 """DescribeTopicPartitions: topics in the order of their names, page by page, with eligible leaders (KIP-966).
 
-A page ends after so many partitions; `next_cursor` says where the next one begins, and is sent back to get it.
+A page ends after so many partitions; `next_cursor` says where the next page begins, and the client sends it back to get
+that page.
 
 Invariants: I-PAGE-1 pages together give every partition once. I-META-2 (metadata.py) holds here too.
 What Kafka does differently: nothing that a client without an authorizer sees.
@@ -26,16 +27,16 @@ OPERATIONS, NO_OPERATIONS = sum(1 << operation for operation in TOPIC_OPERATIONS
 
 
 @handles(DescribeTopicPartitionsRequest)
-def describe_topic_partitions(ctx: Context, request: Any) -> DescribeTopicPartitionsResponse:
-    """One page of the topics asked for, or of all if none is named."""
-    names = sorted({topic.name for topic in request.topics} or ctx.broker.image.topics)
+def describe_topic_partitions(ctx: Context, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """Answer with one page of the topics that the request names, or of all topics if it names none."""
+    names = sorted({topic.name for topic in request.topics} or ctx.node.image.topics)
     if (error := _malformed(request, names)) is not Err.NONE:
         return _answer([_failure(topic.name, error, NO_OPERATIONS) for topic in request.topics])
-    limit = max(1, min(ctx.broker.config["max.request.partition.size.limit"], request.response_partition_limit))
-    return _page(ctx.broker.image, names, request.cursor, limit)
+    limit = max(1, min(ctx.node.config["max.request.partition.size.limit"], request.response_partition_limit))
+    return _page(ctx.node.image, names, request.cursor, limit)
 
 
-def _malformed(request: Any, names: list[str]) -> Err:
+def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err:
     if request.cursor is not None:
         missing = request.topics and request.cursor.topic_name not in names
         if missing or request.cursor.partition_index < 0:
@@ -43,7 +44,9 @@ def _malformed(request: Any, names: list[str]) -> Err:
     return Err.UNKNOWN_SERVER_ERROR if "" in names else Err.NONE
 
 
-def _page(image: MetadataImage, names: list[str], cursor: Any, limit: int) -> DescribeTopicPartitionsResponse:
+def _page(
+    image: MetadataImage, names: list[str], cursor: DescribeTopicPartitionsRequest.Cursor | None, limit: int
+) -> DescribeTopicPartitionsResponse:
     rows: list[Any] = []
     for name in names:
         if cursor is not None and name < cursor.topic_name:
@@ -88,7 +91,7 @@ def _partition(image: MetadataImage, p: Partition) -> Any:
     def alive(replica: int) -> bool:
         return replica in image.brokers and not image.brokers[replica].fenced
 
-    # All lists are given, even empty ones: Java's client does not survive the nulls that the schema allows.
+    # Empty lists are sent as such: the schema allows nulls in their place, but the Java client crashes on them.
     return PartitionRow(
         error_code=0, partition_index=p.index, leader_id=p.leader if alive(p.leader) else -1,
         leader_epoch=p.leader_epoch, replica_nodes=list(p.replicas), isr_nodes=list(p.isr),

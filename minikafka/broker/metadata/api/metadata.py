@@ -1,13 +1,14 @@
-"""Metadata: which topics and partitions there are, who leads them, where the brokers are.
+"""Metadata: the topics and partitions with their leaders, and the addresses of the brokers.
 
-Versions differ in what an empty list means (0: all topics; later: none, null is all), in auto creation (always up to
-3), in topic ids (answered from 10, asked by from 12) and in offline replicas (5) and epochs (7).
+Versions differ: an empty list of topics means all of them in version 0, later none (there null means all); up to version 3
+missing topics are always created automatically; offline replicas are in the response from version 5 on, leader epochs from 7,
+topic ids from 10; a request may name a topic by its id from version 12 on.
 
 Invariants
   I-META-1  controller_id is a live broker chosen at random: every broker forwards what is for the controller.
-  I-META-2  the answer is this broker's replayed image at one moment; nothing is asked of anyone for it.
-  I-META-3  a topic that is missing and may be created is answered UNKNOWN_TOPIC_OR_PARTITION now; its creation is on
-            its way when the client asks again.
+  I-META-2  the response is this broker's replayed image at one moment; no other node is asked for it.
+  I-META-3  a missing topic that may be created gets UNKNOWN_TOPIC_OR_PARTITION; its creation is requested before the
+            response leaves, so that the client finds the topic when it asks again.
 
 What Kafka does differently: nothing that a client without an authorizer sees; topics are listed here in the order of
 creation. Source: KafkaApis.handleTopicMetadataRequest, KRaftMetadataCache, AutoTopicCreationManager; KIP-516, KIP-590.
@@ -19,6 +20,7 @@ from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
+from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.metadata.api.describe_cluster import CLUSTER_OPERATIONS, any_live_broker
 from minikafka.broker.metadata.image import MetadataImage, Partition, Topic
 from minikafka.broker.metadata.records import Uuid
@@ -32,21 +34,21 @@ PartitionRow = TopicRow.MetadataResponsePartition
 BrokerRow = MetadataResponse.MetadataResponseBroker
 
 
-@handles(MetadataRequest)
-def metadata(ctx: Context, request: Any) -> MetadataResponse:
-    """The topics asked for, and every live broker."""
+@handles(MetadataRequest, needs=(TopicCreator,))
+def metadata(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> MetadataResponse:
+    """Answer with the topics that the request names, and every live broker; have missing topics created."""
     if (error := _malformed(ctx.version, request.topics or [])) is not None:
         rows = [_missing(t.name or "", error, t.topic_id, internal=False) for t in request.topics]
         return _answer(ctx, [], -1, None, rows, error_code=int(error))
-    rows = _topics(ctx, request)
+    rows = _topics(ctx, request, creator)
     if request.include_topic_authorized_operations and ctx.version >= 8:
         for row in (row for row in rows if row.error_code != Err.UNKNOWN_TOPIC_ID):
             row.authorized_operations = TOPIC_OPERATIONS
-    alive = ctx.broker.image.alive_brokers()
+    alive = ctx.node.image.alive_brokers()
     brokers = [BrokerRow(node_id=b.id, host=b.host, port=b.port, rack=b.rack) for b in alive]
     wanted = request.include_cluster_authorized_operations and 8 <= ctx.version <= 10
     operations = CLUSTER_OPERATIONS if wanted else None
-    return _answer(ctx, brokers, any_live_broker(ctx, alive), ctx.broker.cluster_id, rows, operations)
+    return _answer(ctx, brokers, any_live_broker(ctx, alive), ctx.node.cluster_id, rows, operations)
 
 
 def _answer(ctx: Context, brokers: list[Any], controller: int, cluster_id: str | None, topics: list[Any],
@@ -56,7 +58,8 @@ def _answer(ctx: Context, brokers: list[Any], controller: int, cluster_id: str |
 
 
 def _malformed(version: int, topics: list[Any]) -> Err | None:
-    """Topics have names and no ids up to version 11; later it is ids alone, if there is one, and otherwise names."""
+    """Return the error of the list of topics, or None. Up to version 11 each topic has a name and no id; later, if any topic has
+    an id, the ids count, and otherwise each topic has a name."""
     if version in (10, 11) and any(t.topic_id is not None or t.name is None for t in topics):
         return Err.INVALID_REQUEST
     if version >= 12 and any(t.name is None for t in topics) and all(t.topic_id is None for t in topics):
@@ -67,8 +70,8 @@ def _malformed(version: int, topics: list[Any]) -> Err | None:
 # --- which topics ----------------------------------------------------------------------------------------------
 
 
-def _topics(ctx: Context, request: Any) -> list[Any]:
-    image, version = ctx.broker.image, ctx.version
+def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> list[Any]:
+    image, version = ctx.node.image, ctx.version
     if request.topics is None or (version == 0 and not request.topics):
         return [describe(image, topic, version) for topic in image.topics.values()]
     ids = dict.fromkeys(t.topic_id for t in request.topics if version >= 12 and t.topic_id is not None)
@@ -77,10 +80,10 @@ def _topics(ctx: Context, request: Any) -> list[Any]:
     names = list(dict.fromkeys(t.name for t in request.topics))
     found = [describe(image, image.topics[name], version) for name in names if name in image.topics]
     absent = [name for name in names if name not in image.topics]
-    if ctx.broker.config["auto.create.topics.enable"] and (version < 4 or request.allow_auto_topic_creation):
+    if ctx.node.config["auto.create.topics.enable"] and (version < 4 or request.allow_auto_topic_creation):
         legal = [name for name in absent if _why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION]
-        ctx.broker.topic_creator.create(legal)
-        absent.sort(key=legal.__contains__)             # what cannot be created comes first
+        creator.create(legal)
+        absent.sort(key=legal.__contains__)             # illegal names come first
     return found + [_missing(name, _why_missing(name)) for name in absent]
 
 
@@ -108,7 +111,7 @@ def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, interna
 
 
 def describe(image: MetadataImage, topic: Topic, version: int) -> Any:
-    """A topic as a client of this version sees it."""
+    """Return the row of one topic for a client of this version."""
     partitions = [_partition(image, topic.partitions[index], version) for index in sorted(topic.partitions)]
     return TopicRow(error_code=0, name=topic.name, topic_id=topic.id, is_internal=topic.name in INTERNAL_TOPICS,
                     partitions=partitions, authorized_operations=None)
@@ -117,7 +120,7 @@ def describe(image: MetadataImage, topic: Topic, version: int) -> Any:
 def _partition(image: MetadataImage, p: Partition, version: int) -> Any:
     offline = [r for r in p.replicas if not _alive(image, r)]
     replicas, isr, error = list(p.replicas), list(p.isr), Err.NONE
-    if version == 0:        # clients of that age cannot bear a replica that is not among the brokers
+    if version == 0:        # these clients fail on a replica that is not among the brokers
         replicas, isr = [r for r in replicas if _alive(image, r)], [r for r in isr if _alive(image, r)]
         if len(replicas) < len(p.replicas) or len(isr) < len(p.isr):
             error = Err.REPLICA_NOT_AVAILABLE

@@ -1,23 +1,24 @@
-"""The folder `__cluster_metadata-0`: the quorum's log and its election state, as the Raft core and its shell use them.
+"""The folder `__cluster_metadata-0`: the log and the election state of the quorum.
 
     00000000000000000000.log ...     the log, in the files of any partition
     quorum-state                     epoch, leader and vote (JSON, Kafka's fields)
-    ...-NNNNNNNNNN.checkpoint        snapshots (metadata_snapshots.py); the log begins at the end of the oldest
+    ...-NNNNNNNNNN.checkpoint        snapshots (snapshot_files.py); the log begins at the end of the oldest
 
-Owns: these files; how metadata records are put into batches and taken out again. A batch of records is one decision of
-the controller; a control batch holds the LeaderChange that opens an epoch.
-Invariants: I-MLOG-1 `persist` and `flush` return when the disk has it; an election state that cannot be read stops the node, for
-              to forget a vote is worse than not to start (A10).
+Owns: these files, and the form of metadata records in batches. A batch of records is one decision of the controller; a
+control batch holds the LeaderChange that opens an epoch.
+Invariants: I-MLOG-1 `persist` and `flush` return when the data is on disk. An election state that cannot be read stops the
+              node: if it forgot its vote, it could vote twice in an epoch (A10).
             I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
-            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is begun anew at its end; also by the
-              next start, if the process died before it came to that.
-            I-MLOG-4 what could not be flushed is cut off before the node dies of it: the kernel takes it for written, so a
-              restart would find it, build on it, and lose both with the power. (Kafka's controller leaves it there.)
-            I-MLOG-5 no batch is applied, or sent to anybody, that does not match its checksum: the node ends, loudly.
-            I-MLOG-6 recovery takes nothing from a voter that it had on disk: where a bit has flipped below what once
-              was flushed, it does not start, for who forgets what it acknowledged can undo what the quorum decided.
-              (Kafka's recovery ends the log there as it does at a torn write; so does an observer's, here too.)
-Told to the trace as any partition's log is: recover, append, truncate, log_start of `__cluster_metadata-0`.
+            I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is replaced by an empty one at the
+              snapshot's end; if the process died before that, the next start does it.
+            I-MLOG-4 records that could not be flushed are cut off before the node ends with the error: the kernel takes them
+              for written, so a restart would find them and build on them, and a power failure would lose both. (Kafka's
+              controller leaves them there.)
+            I-MLOG-5 a batch that does not match its checksum is neither applied nor sent: the node ends with an error.
+            I-MLOG-6 a voter never forgets a record that was on its disk: if a bit has flipped below the flushed offset, the
+              node does not start, because a voter that forgets what it acknowledged can undo what the quorum decided.
+              (Kafka's recovery cuts the log there as at a torn write; so does an observer's, here too.)
+The trace gets the same events as of any partition's log: recover, append, truncate, log_start of `__cluster_metadata-0`.
 Source: kafka.raft.KafkaMetadataLog, org.apache.kafka.raft.FileQuorumStateStore.
 """
 
@@ -56,7 +57,7 @@ class Decision(NamedTuple):
 
 
 class MetadataLog:
-    """Also the core's view of the log (raft_messages.LogView)."""
+    """The log on disk; it is also the core's view of the log (effects.LogView)."""
 
     def __init__(self, env: Env, metadata_dir: str, is_voter: bool = True) -> None:
         """Open and recover the folder in `metadata_dir`, or begin it. Raises LogDirError."""
@@ -79,8 +80,8 @@ class MetadataLog:
             self.begin_at(latest)
 
     def _require_whole(self, fs: Fs) -> None:
-        """I-MLOG-6. A start, a roll and a stop leave a snapshot of the log's producers (there are none) at the offset up
-        to which all was flushed then."""
+        """Raise LogDirError if a batch below the flushed offset is damaged (I-MLOG-6). That offset is known because a start, a
+        roll and a stop leave a snapshot of the log's producers (which has none in it) at the offset flushed by then."""
         names = fs.listdir(self._folder)
         flushed = max((int(name[:20]) for name in names if name.endswith(producers.SUFFIX)), default=0)
         damaged = first_damage(fs, self._folder)
@@ -97,7 +98,7 @@ class MetadataLog:
     # --- the election state ---------------------------------------------------------------------------------------------------
 
     def read_election_state(self) -> ElectionState:
-        """What this node last promised; raises ValueError if the file is damaged."""
+        """Return the epoch, leader and vote on disk; raises ValueError if the file is damaged."""
         exists = self._env.fs.exists(self._election_state_path)
         return wire.decode_election_state(self._env.fs.read(self._election_state_path)) if exists else ElectionState()
 
@@ -136,18 +137,18 @@ class MetadataLog:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     async def flush(self) -> int:
-        """Make the log durable; returns the offset up to which it is."""
+        """Make the log durable; return the offset up to which it is."""
         flush = self.log.start_flush()
         await self._env.blocking(flush.sync)
         if flush.error is not None:
-            with contextlib.suppress(KafkaError):  # the cut itself need not reach the disk: no restart reads beyond it
+            with contextlib.suppress(KafkaError):  # it need not reach the disk: a restart does not read beyond the cut
                 self.log.truncate(self._durable)
         self.log.finish_flush(flush)
         self._durable = flush.end_offset
         return flush.end_offset
 
     def to_batch(self, records: list[Any]) -> bytes:
-        """The metadata records of one decision as one batch."""
+        """Return the metadata records of one decision as one batch."""
         return batches.build([(None, encode(record)) for record in records], timestamp_ms=self._env.wall_ms())
 
     def append(self, batch: bytes, epoch: int) -> None:
@@ -176,7 +177,7 @@ class MetadataLog:
     # --- shortening ------------------------------------------------------------------------------------------------
 
     def begin_at(self, snapshot: SnapshotId) -> None:
-        """The log is this snapshot and nothing more."""
+        """Replace the log by an empty one that begins at the end of `snapshot`, and delete the other snapshots."""
         for id in self.snapshots.ids:
             if id != snapshot:
                 self.snapshots.remove(id)
@@ -187,7 +188,8 @@ class MetadataLog:
         self._env.trace("truncate", tp=FOLDER, to=snapshot.end_offset, records=0, **{"from": end})
 
     def delete_prefix(self, max_bytes: int, max_age_ms: int) -> None:
-        """Delete snapshots that are too many or too old, and the log below the oldest that is left."""
+        """Delete the oldest snapshots while they and the log have more than `max_bytes`, or while they are too old; then delete
+        the log below the oldest snapshot that is left."""
         now_ms = self._env.wall_ms()
         while len(self.snapshots.ids) > 1 and self._may_go(self.snapshots.ids[0], max_bytes, max_age_ms, now_ms):
             self.snapshots.remove(self.snapshots.ids[0])
@@ -195,8 +197,8 @@ class MetadataLog:
         if start > self.log.start_offset:
             self._env.trace("log_start", tp=FOLDER, start=start)
         self.log.advance_start(start)
-        if self._durable == self.log.end_offset:  # a roll leaves a mark that says so (I-MLOG-6)
-            self.log.roll(now_ms)  # so that the next one can delete the file of what it covers
+        if self._durable == self.log.end_offset:  # a roll marks its offset as flushed (I-MLOG-6)
+            self.log.roll(now_ms)  # so that the next snapshot can delete this file
         self.log.delete_old_segments(now_ms, start)
 
     def _may_go(self, oldest: SnapshotId, max_bytes: int, max_age_ms: int, now_ms: int) -> bool:
@@ -204,9 +206,10 @@ class MetadataLog:
         return too_large or 0 <= max_age_ms < now_ms - self.snapshots.last_time(oldest)
 
     def _settle(self) -> None:
-        """The log has become shorter, or may have as a process died. Its marks beyond the end are gone for good: a power
-        failure must not bring one back that says too much (I-MLOG-6). Of an epoch in which it begins, and has no record of
-        any more, the oldest snapshot knows; if it has more, that may be what the snapshot was to replace (I-MLOG-3)."""
+        """Complete a cut of the log, also one during which the process died. The marks of flushed offsets beyond the log's end
+        are removed for good: a power failure must not bring back one that is too high (I-MLOG-6). If the log is empty, its
+        last epoch is that of the oldest snapshot; if it is not, its records may be those that the snapshot was to replace
+        (I-MLOG-3)."""
         self._env.fs.sync_dir(self._folder)
         oldest = self.snapshots.oldest
         if oldest is not None and self.end_offset == oldest.end_offset and self.log.epochs.latest < oldest.epoch:
@@ -215,14 +218,14 @@ class MetadataLog:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def read(self, offset: int) -> bytes:
-        """Whole batches from `offset` on, for a follower: as many as one answer holds."""
+        """Return whole batches from `offset` on, for a follower: as many as one response holds."""
         data = self.log.read(offset, wire.MAX_BYTES, self.log.end_offset)
         for _ in self._checked(data):
             pass
         return data
 
     def decisions(self, start: int, end: int) -> Iterator[Decision]:
-        """Each batch in [start, end)."""
+        """Yield each batch in [start, end)."""
         while start < end:
             for header, batch in self._checked(self.log.read(start, READ_BYTES, end)):
                 values = [] if header.is_control else batches.records(batch)
@@ -231,7 +234,7 @@ class MetadataLog:
                 start = header.next_offset
 
     def _checked(self, data: bytes) -> Iterator[tuple[batches.Header, memoryview]]:
-        """I-MLOG-5."""
+        """Yield each (header, batch) of `data`; raise LogDirError if one does not match its checksum (I-MLOG-5)."""
         try:
             yield from batches.checked(data)
         except MalformedRecord as error:
@@ -239,7 +242,8 @@ class MetadataLog:
 
 
 def first_damage(fs: Fs, folder: str) -> int | None:
-    """The offset of the first damaged batch that a sound one follows; what is torn at the end is a write that failed."""
+    """Return the offset of the first damaged batch that a sound one follows; None if there is none. Damage at the very end
+    is a write that a crash tore."""
     damaged = None
     for name in sorted(name for name in fs.listdir(folder) if name.endswith(".log")):
         file = fs.open(f"{folder}/{name}", create=False)

@@ -1,17 +1,17 @@
 """The snapshots of the metadata log: the files `NNNNNNNNNNNNNNNNNNNN-EEEEEEEEEE.checkpoint` (end offset, epoch).
 
-A file is a sequence of record batches, as in a log, with offsets of its own from 0 on: a control batch with the header
-(the time of the last record that is in it), batches of metadata records that rebuild the image, and a control batch
-with the footer, without which the snapshot is not complete. Kafka's tools read it.
+A file is a sequence of record batches, as in a log, with offsets from 0 on: a control batch with the header (the time of
+the last record that the snapshot stands for), batches of metadata records that rebuild the image, and a control batch with
+the footer, without which the snapshot is not complete. Kafka's tools can read the file.
 
-Owns: these files, and which of them are kept.
+Owns: these files, and which of them exist.
 Invariants: I-SNAP-1 a file under its final name is complete and on disk; pieces that a leader sends are gathered in
-              `...checkpoint.part`, of which nothing is left after a restart.
-            I-SNAP-2 the newest snapshot is never deleted; but if it is damaged at the start, and there is an older one:
-              the log still has what came after that.
-            I-SNAP-5 no snapshot is loaded, or sent to anybody, of which a checksum is wrong.
+              `...checkpoint.part`, which a restart deletes.
+            I-SNAP-2 the newest snapshot is never deleted, with one exception: at the start, if it is damaged and there is
+              an older one. The log still has the records after the older one.
+            I-SNAP-5 a snapshot with a wrong checksum is neither loaded nor sent.
 What Kafka does differently: it deletes in the background, under the name `.deleted`; a damaged snapshot ends the node,
-also the one to which it was sent.
+also the node to which it was sent.
 Source: KIP-630; org.apache.kafka.snapshot.Snapshots, RecordsSnapshotWriter, FileRawSnapshotWriter.
 """
 
@@ -41,7 +41,7 @@ def file_name(id: SnapshotId) -> str:
 
 
 def build(id: SnapshotId, records: list[Any], last_timestamp_ms: int) -> bytes:
-    """The bytes of a snapshot."""
+    """Return the bytes of a snapshot of `records`."""
     groups = [[(wire.SNAPSHOT_HEADER, wire.snapshot_header(last_timestamp_ms))]]
     values = [(None, encode(record)) for record in records]
     groups += [values[at : at + RECORDS_PER_BATCH] for at in range(0, len(values), RECORDS_PER_BATCH)]
@@ -56,7 +56,7 @@ def build(id: SnapshotId, records: list[Any], last_timestamp_ms: int) -> bytes:
 
 
 def parse(data: bytes) -> tuple[int, list[Any]]:
-    """(time of the last record in it, the records); ValueError if the snapshot is damaged or not complete."""
+    """Return (time of the last record in ms, the records); ValueError if the snapshot is damaged or not complete."""
     require_checksums(data)
     records, control = [], {}
     for header, batch in batches.batches(data):
@@ -71,7 +71,7 @@ def parse(data: bytes) -> tuple[int, list[Any]]:
 
 
 def require_checksums(data: bytes) -> None:
-    """ValueError if a snapshot of these bytes is damaged, or cut within a batch."""
+    """Raise ValueError if a snapshot of these bytes is damaged, or cut within a batch."""
     found = list(batches.frames(data))
     if not found or found[-1][0] + found[-1][1].size != len(data):
         raise ValueError("the snapshot ends within a batch")
@@ -94,7 +94,7 @@ class SnapshotFiles:
         self._drop_damaged()
 
     def _drop_damaged(self) -> None:
-        """I-SNAP-2."""
+        """Delete the newest snapshots while they are damaged and there is an older one (I-SNAP-2)."""
         while len(self._sizes) > 1:
             id = self.ids[-1]
             try:
@@ -105,7 +105,7 @@ class SnapshotFiles:
 
     @property
     def ids(self) -> list[SnapshotId]:
-        """The oldest first."""
+        """The ids of the snapshots, the oldest first."""
         return list(self._sizes)
 
     @property
@@ -121,20 +121,20 @@ class SnapshotFiles:
         return sum(self._sizes.values())
 
     def size(self, id: SnapshotId) -> int | None:
-        """In bytes; None if there is no such snapshot."""
+        """Return the size in bytes; None if there is no such snapshot."""
         return self._sizes.get(id)
 
     def write(self, id: SnapshotId, data: bytes) -> None:
-        """Write a snapshot and make it durable; `add` it then. Blocks."""
+        """Write a snapshot and make it durable; then call `add`. Blocks."""
         self._fs.write_atomic(self._path(id), data)
 
     def add(self, id: SnapshotId) -> None:
-        """The file is written: from now on there is this snapshot."""
+        """Take a snapshot whose file is written into the list."""
         self._sizes[id] = self._fs.size(self._path(id))
         self._sizes = dict(sorted(self._sizes.items()))
 
     def read(self, id: SnapshotId) -> tuple[int, list[Any]]:
-        """(time of the last record in it in ms, the records); LogDirError if it is damaged."""
+        """Return (time of the last record in ms, the records); LogDirError if the snapshot is damaged."""
         try:
             return parse(self._fs.read(self._path(id)))
         except ValueError as error:
@@ -143,7 +143,7 @@ class SnapshotFiles:
                               "them.") from error
 
     def last_time(self, id: SnapshotId) -> int:
-        """The time of the last record in it, in ms: how old it is; 0 if its header is damaged, for it is of no use."""
+        """Return the time of the last record, in ms; 0 if the header is damaged, so that the snapshot counts as old and goes."""
         try:
             header = next(batches.checked(self._pread(id, 0, 256)))[1]
         except (MalformedRecord, StopIteration):
@@ -151,7 +151,7 @@ class SnapshotFiles:
         return wire.snapshot_header_time(bytes(batches.records(header)[0].value))
 
     def read_piece(self, id: SnapshotId, position: int, max_bytes: int) -> bytes:
-        """A piece for a follower. Before the first, all of it is looked at: LogDirError if it is damaged."""
+        """Return a piece for a follower. Before the first piece the whole snapshot is checked: LogDirError if it is damaged."""
         if position == 0:
             self.read(id)
         return self._pread(id, position, max_bytes)
@@ -164,7 +164,7 @@ class SnapshotFiles:
             file.close()
 
     def append_piece(self, id: SnapshotId, position: int, data: bytes) -> None:
-        """A piece of a snapshot that a leader sends; position 0 begins it anew."""
+        """Write a piece of a snapshot that a leader sends; position 0 starts a new file."""
         if position == 0:
             self._drop_part()
             self._part = id, self._fs.open(self._path(id) + PART)
@@ -177,7 +177,7 @@ class SnapshotFiles:
         if answer.error or answer.position + len(answer.data) < answer.size:
             return False
         if answer.position and (self._part is None or self._part[0] != answer.snapshot):
-            return False  # of one that we do not gather any more
+            return False  # a piece of a snapshot that we no longer fetch
         data = self._part[1].pread(answer.position, 0) if self._part is not None and answer.position else b""
         try:
             parse(data + answer.data)
@@ -186,7 +186,7 @@ class SnapshotFiles:
         return False
 
     def finish_pieces(self, id: SnapshotId) -> list[Any]:
-        """All pieces are there: the snapshot gets its name; returns its records. Raises ValueError. Blocks."""
+        """Give the complete snapshot its final name, and return its records. ValueError if it is damaged. Blocks."""
         assert self._part is not None and self._part[0] == id
         self._part[1].fsync()
         self._part[1].close()

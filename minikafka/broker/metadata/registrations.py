@@ -1,0 +1,138 @@
+"""The values in the metadata image: brokers, partitions and topics as the controller has registered them, and what changed.
+
+A Broker is Kafka's BrokerRegistration, a Partition its PartitionRegistration, a Topic its TopicImage: they say what is decided.
+The Partition that stores records on a broker is another one, in replication/shell/partition.py. Brokers and partitions are
+frozen and are replaced, never changed: code that holds one has a snapshot.
+
+Owns: nothing; the image owns the values. Source: BrokerRegistration, PartitionRegistration, TopicImage, TopicsDelta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from minikafka.broker.metadata.records import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    RECOVERED,
+    RECOVERING,
+    RECOVERY_NO_CHANGE,
+    BrokerEndpoint,
+    BrokerFeature,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    Uuid,
+)
+
+INTERNAL_LISTENER = "INTERNAL"
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One registered broker. `epoch` is the metadata offset of its registration (rule 29)."""
+
+    id: int
+    epoch: int
+    incarnation: Uuid
+    end_points: tuple[BrokerEndpoint, ...]
+    rack: str | None = None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    features: tuple[BrokerFeature, ...] = ()
+    log_dirs: tuple[Uuid, ...] = ()
+    registration_offset: int = -1
+
+    @property
+    def active(self) -> bool:
+        """Whether the broker may lead and be in an ISR: it is neither fenced nor shutting down."""
+        return not self.fenced and not self.in_controlled_shutdown
+
+    def to_record(self) -> RegisterBrokerRecord:
+        """Return the record that registers this broker as it is now."""
+        return RegisterBrokerRecord(
+            self.id, False, self.incarnation, self.epoch, self.end_points, self.features, self.rack, self.fenced,
+            self.in_controlled_shutdown, self.log_dirs)
+
+    def endpoint(self, listener: str) -> BrokerEndpoint | None:
+        """Return the address of the listener of that name, None if the broker has none."""
+        return next((e for e in self.end_points if e.name == listener), None)
+
+    def _client_endpoint(self) -> BrokerEndpoint:
+        return next((e for e in self.end_points if e.name != INTERNAL_LISTENER), self.end_points[0])
+
+    host = property(lambda self: self._client_endpoint().host)
+    port = property(lambda self: self._client_endpoint().port)
+    internal_host = property(lambda self: (self.endpoint(INTERNAL_LISTENER) or self._client_endpoint()).host)
+    internal_port = property(lambda self: (self.endpoint(INTERNAL_LISTENER) or self._client_endpoint()).port)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One registered partition: its assignment, ISR, leader, epochs and eligible leaders."""
+
+    topic: str
+    topic_id: Uuid
+    index: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int = NO_LEADER
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    recovering: bool = False
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def preferred_leader(self) -> int:
+        """The first replica of the assignment."""
+        return self.replicas[0]
+
+    def to_record(self) -> PartitionRecord:
+        """Return the record that makes this partition as it is now."""
+        return PartitionRecord(
+            self.index, self.topic_id, self.replicas, self.isr, self.removing, self.adding, self.leader,
+            RECOVERING if self.recovering else RECOVERED, self.leader_epoch, self.partition_epoch,
+            eligible_leader_replicas=self.elr or None, last_known_elr=self.last_known_elr or None)
+
+    def merge(self, change: PartitionChangeRecord) -> Partition:
+        """Return this partition after `change`: its partition epoch is one higher, and its leader epoch too if the record names
+        a leader (rule 28)."""
+        lists = {"isr": change.isr, "replicas": change.replicas, "removing": change.removing_replicas,
+                 "adding": change.adding_replicas, "elr": change.eligible_leader_replicas,
+                 "last_known_elr": change.last_known_elr}
+        values: dict[str, Any] = {name: value for name, value in lists.items() if value is not None}
+        if change.leader != NO_LEADER_CHANGE:
+            values.update(leader=change.leader, leader_epoch=self.leader_epoch + 1)
+        if change.leader_recovery_state != RECOVERY_NO_CHANGE:
+            values["recovering"] = change.leader_recovery_state != RECOVERED
+        return replace(self, partition_epoch=self.partition_epoch + 1, **values)
+
+
+@dataclass
+class Topic:
+    """A registered topic and its partitions by index."""
+
+    name: str
+    id: Uuid
+    partitions: dict[int, Partition] = field(default_factory=dict)
+
+
+@dataclass
+class Changes:
+    """What MetadataImage.apply() changed since the last take_changes(). Dicts are used as ordered sets."""
+
+    topics: dict[str, None] = field(default_factory=dict)                       # created or with changed partitions
+    partitions: dict[tuple[str, int], None] = field(default_factory=dict)       # created or changed
+    deleted: dict[Uuid, Topic] = field(default_factory=dict)                    # as they were before
+    brokers: dict[int, None] = field(default_factory=dict)                      # registered, fenced, unfenced, gone
+    configs: dict[tuple[int, str], None] = field(default_factory=dict)          # (resource type, resource name)
+    features: bool = False
+    quotas: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.topics or self.partitions or self.deleted or self.brokers or self.configs or self.features
+                    or self.quotas)
