@@ -26,13 +26,13 @@ __all__ = ["Answer", "Demo", "Facts", "Scene", "Seen", "Stage", "demo", "names"]
 
 
 def names() -> list[str]:
-    """The demos there are: ["D1", ...], in order."""
+    """Return the names of all demos in order: ["D1", ...]."""
     found = (path.stem for path in Path(__file__).parent.glob("d*.py"))
     return [f"D{number}" for number in sorted(int(stem[1:]) for stem in found if stem[1:].isdigit())]
 
 
 def demo(name: str) -> Demo:
-    """The demo of that name, such as "D1". Raises KeyError for an unknown one."""
+    """Return the demo of that name, such as "D1". Raises KeyError for an unknown name."""
     if name.upper() not in names():
         raise KeyError(f"there is no demo {name!r}; there are {', '.join(names())}")
     found: Demo = importlib.import_module(f"minikafka.lab.demos.{name.lower()}").DEMO

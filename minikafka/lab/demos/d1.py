@@ -23,11 +23,11 @@ def story(stage: Stage, session_ms: int = 3000) -> None:
     cluster.sleep(1.5)
     copies = cluster.world.hold(lambda m: m.is_response and m.api is FetchRequest and m.src == 1 and m.dst in (2, 3))
     cluster.wait(lambda: copies.frames)
-    stage.moment("kill", "One record is with the leader only, dashed: nobody was promised anything about it. Now!")
+    stage.moment("kill", "One record is with the leader only, dashed: it is not acknowledged. Now!")
     cluster.kill(1)
     copies.drop()
     cluster.sleep(1.5)
-    stage.moment("freeze", "The leader is dead, two replicas have everything that was promised, and nothing moves. Why not?")
+    stage.moment("freeze", "The leader is dead, two replicas have everything that was acknowledged, and nothing moves. Why not?")
     cluster.wait(lambda: cluster.leader(TOPIC) == 2)
     cluster.sleep(0.6)
     stage.moment("crown", "The silence is over: broker 2 leads in epoch 1, and everything that waited arrives at once.")
@@ -56,7 +56,7 @@ def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
     yield Seen(len(before.isr) == 3 and after.isr == (2, 3), f"the ISR shrinks from {list(before.isr)} to {list(after.isr)}")
     cut = facts.cuts(TP)
     yield Seen([c.broker for c in cut] == [1] and cut[0].end - cut[0].to >= 1,
-               f"broker 1 cuts {sum(c.end - c.to for c in cut)} record off that nobody was promised")
+               f"broker 1 cuts {sum(c.end - c.to for c in cut)} record off that was never acknowledged")
     last = facts.isrs(TP)[-1]
     yield Seen(sorted(last.isr) == [1, 2, 3], f"the ISR grows to {sorted(last.isr)} ({last.why})")
     yield Seen(len(facts.leaders(TP)) == 2, "leadership does not return by itself")
@@ -90,8 +90,8 @@ DEMO = Demo(
     notes=(
         "Ask first, count hands (keys a to d), then run. The commonest wrong answers are A (instant) and B (loss).",
         "At the freeze: wait. Let them say who would have to decide that broker 1 is dead, and how it could know.",
-        "When the crown moves, point at the epoch: it went up by one. That number is how the old leader will know its place.",
-        "After the restart: broker 1 cuts its dashed record off. Ask whether that is a loss (it is not: no promise was made, "
+        "When the crown moves, point at the epoch: it went up by one. By it the old leader will learn that it leads no more.",
+        "After the restart: broker 1 cuts its dashed record off. Ask whether that is a loss (it is not: never acknowledged, "
         "and the producer has sent it again, to broker 2).",
         "The crown does not go back by itself. Lab 6 shows the preferred election that brings it back.",
     ),

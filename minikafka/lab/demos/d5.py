@@ -69,7 +69,7 @@ def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
 DEMO = Demo(
     name="D5",
     title="Refusal",
-    purpose="Unavailable on purpose: an honest no instead of a yes that nobody can keep.",
+    purpose="Unavailable on purpose: an honest no instead of a promise that cannot be kept.",
     question="Three replicas, min.insync.replicas=2. Two are down, the leader lives. What happens to a record with acks=all?",
     answers=(
         Answer("It is stored: all replicas in sync have it, and that is the leader alone.",
@@ -82,8 +82,8 @@ DEMO = Demo(
                "Right: NOT_ENOUGH_REPLICAS. The producer may try again, and a person is woken before anything is lost.",
                right=True),
         Answer("It is stored, and the producer gets an error.",
-               "That was NOT_ENOUGH_REPLICAS_AFTER_APPEND, which is nearly extinct: the high watermark stands still below the "
-               "minimum, so such a record times out instead."),
+               "That was NOT_ENOUGH_REPLICAS_AFTER_APPEND, which hardly occurs any more: the high watermark stands still "
+               "below the minimum, so such a record times out instead."),
     ),
     notes=(
         "Ask, vote, run. A is the commonest wrong answer, and it is true for most clusters in this room: 1 is the default.",

@@ -27,9 +27,9 @@ LOSS = {
 }
 SAFE = {
     "ask": "Once more, with min.insync.replicas=2.",
-    "alone": "Broker 1 is alone, and has acknowledged nothing since. Thirty times it did not say yes. It dies.",
-    "later": "Broker 2 leads. Look at the reason: it was eligible, for nothing had been promised without it.",
-    "explain": "Broker 1 returns and loses the one record that nobody was promised. There was nothing to lose.",
+    "alone": "Broker 1 is alone, and has acknowledged nothing since. Thirty records were refused. It dies.",
+    "later": "Broker 2 leads. Look at the reason: it was eligible, because nothing was acknowledged without it.",
+    "explain": "Broker 1 returns and loses the one record that was never acknowledged. There was nothing to lose.",
 }
 
 
@@ -40,7 +40,7 @@ def story(stage: Stage, captions: dict[str, str], min_insync: int, unclean: bool
     def moment(name: str) -> None:
         if name in captions:
             stage.moment(name, captions[name])
-            cluster.sleep(0.3)                 # the picture of a moment is that before the next deed
+            cluster.sleep(0.3)                 # the picture shows the moment before the next event
 
     end = disaster(min_insync, unclean, common=COMMON, alone=ALONE, later=LATER, moment=moment, cluster=cluster)
     stage.fact("end", end)
@@ -97,17 +97,18 @@ DEMO = Demo(
              "What is lost?",
     answers=(
         Answer("Nothing: acks=all means that the records are on all replicas.",
-               "On all replicas in sync. The leader was the only one, and min.insync.replicas=1 is content with that."),
+               "On all replicas in sync. The leader was the only one, and min.insync.replicas=1 asks for no more."),
         Answer("Nothing in the end: it comes back and brings them along.",
                "It comes back as a follower. The new leader's log is the truth, and it cuts its own where the two part."),
         Answer("10: there were 100, and when all is over there are 90.",
                "Counting finds 10. But offsets 70 to 89 are filled again, with other records."),
         Answer("30, and 20 of their offsets hold something else.",
-               "Right. The worst of it are the 20: whoever read them before has a copy that contradicts the log.", right=True),
+               "Right. The 20 are the worst: a consumer that read them before has a copy that contradicts the log.", right=True),
     ),
     notes=(
         "Three scenes: dark, loss, nothing to lose. Vote before the second one; the first shows what the default does.",
-        "Scene 1, in the dark: both followers live and beat. Let somebody say why neither may lead. (Neither has everything.)",
+        "Scene 1, in the dark: both followers live and send heartbeats. Let somebody say why neither may "
+        "lead. (Neither has everything.)",
         "Scene 2, 'later': stop before the new records come. Which offset will the next one get? 70. And what was 70?",
         "Scene 2, 'back': do not talk while the cells of broker 1 fall. Then count the stamps.",
         "Commonest wrong answers: A (acks=all cannot lose) and C (counting). B is what people hope for.",

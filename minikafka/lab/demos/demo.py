@@ -79,7 +79,7 @@ class Demo:
 
     def __post_init__(self) -> None:
         if sum(answer.right for answer in self.answers) != 1 or len(self.answers) < 3:
-            raise ValueError(f"{self.name}: one right answer and at least the two commonest wrong ones")
+            raise ValueError(f"{self.name}: one right answer and at least two wrong ones, the most common")
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Stage:
     _cluster: Any = None
 
     def cluster(self, seed: int = 1, **settings: Any) -> Any:
-        """The simulated cluster of this scene (class settings unless told otherwise)."""
+        """Start and return the simulated cluster of this scene (preset "class" unless `settings` say otherwise)."""
         from minikafka import Cluster
         if self._cluster is not None:
             raise RuntimeError("a scene has one cluster: make another scene")

@@ -1,11 +1,11 @@
-"""What a recorded scene tells, in words that a "must see" line is made of; all from the trace.
+"""Answer what "must see" lines ask of a recorded scene, from its trace.
 
     facts.acked("positions-0")            [Acked(t, offset, client), ...]
     facts.leaders("positions-0")          [Led(t, leader, epoch, isr), ...]
     facts["read"]                         what the story kept with stage.fact("read", ...)
     facts.t("freeze")                     a moment's time
 
-Times are seconds since the first event, as in the picture. Owns: nothing but the questions.
+Times are seconds since the first event, as in the picture. Owns: nothing.
 """
 from __future__ import annotations
 
@@ -72,22 +72,22 @@ class Facts:
         return [e for e in self.of("failed") if client in (None, e["client"])]
 
     def leaders(self, tp: str) -> list[Led]:
-        """Who took the lead, in order."""
+        """Return each replica that became leader, in order."""
         return [Led(e["at"], e["leader"], e["epoch"], tuple(e["isr"])) for e in self.of("role", tp=tp, role="leader")]
 
     def isrs(self, tp: str) -> list[InSync]:
-        """What leaders learned of the ISR, in order."""
+        """Return each ISR that a leader learned of, in order."""
         return [InSync(e["at"], tuple(e["isr"]), e["why"]) for e in self.of("isr", tp=tp)]
 
     def high_watermark(self, tp: str, broker: int, at: float) -> int:
-        """As this replica knew it then; 0 before it moved."""
+        """Return the high watermark that this replica knew at that time; 0 before it first moved."""
         return max((e["hw"] for e in self.of("hw", tp=tp, b=broker) if e["at"] <= at), default=0)
 
     def cuts(self, tp: str) -> list[Cut]:
-        """Where replicas threw records away, in order."""
+        """Return where replicas cut records off, in order."""
         return [Cut(e["at"], e["b"], e["from"], e["to"]) for e in self.of("truncate", tp=tp) if e["from"] > e["to"]]
 
     def silence(self, tp: str, after: float = 0.0) -> tuple[float, float]:
-        """The longest time without an acknowledgement: from, until."""
+        """Return the longest time without an acknowledgement, as (from, until) in seconds."""
         times = [a.t for a in self.acked(tp) if a.t >= after]
         return max(zip(times, times[1:]), key=lambda pair: pair[1] - pair[0], default=(after, after))

@@ -1,4 +1,4 @@
-"""The page for the projector: this machine's loopback only, no internet, nothing but questions answered (GET).
+"""The page for the projector: it listens on loopback only, needs no internet, and answers GET requests only.
 
     /                       the page itself (page.html): keys, captions, the vote, the speaker's notes
     /demos.json             the demos: question, answers, notes, scenes
@@ -6,7 +6,7 @@
     /frame.svg?demo&scene&t&theme&shape   shape: how many times wider than high the picture's place is
     /step.json?demo&scene&t&by     the time of the next or previous event
 
-Owns: the recordings, each made once; one lock, for a recording is read by one request at a time.
+Owns: the recordings, each made once; one lock, because only one request at a time may read a recording.
 Invariants
   I-STAGE-6  the server listens on 127.0.0.1 and answers only requests that name it so (no page elsewhere can read it)
 """
@@ -56,8 +56,10 @@ class Theatre:
             return self._recordings[demo, scene]
 
     def pixels(self, demo: str, scene: int, shape: float) -> float:
-        """For which width to draw, so that letters are as large as a place of this shape allows: the paper's width is chosen
-        by its height, and that by the scene's tallest moment, so that nothing grows and shrinks as the scene goes on.
+        """Return the width in pixels to draw for, so that letters are as large as a place of this shape allows.
+
+        The paper's width follows from its height, and the height is that of the scene's tallest moment, so that nothing grows
+        or shrinks while the scene plays.
         """
         from minikafka.lab.picture.draw.svg import draw
         if (demo, scene) not in self._heights:
@@ -72,7 +74,7 @@ class Theatre:
                 self.recording(demo.name, scene)
 
     def answer(self, path: str, query: Query) -> Answer:
-        """Raises KeyError, IndexError or ValueError for what there is not."""
+        """Return content type and body. Raises KeyError, IndexError or ValueError for an unknown path, demo, scene or value."""
         with self._lock:
             return self.paths[path](query)
 
@@ -99,7 +101,7 @@ class Theatre:
         if theme not in THEMES:
             raise ValueError(f"no theme {theme!r}")
         frame = found.run.at(t)
-        told = replace(frame, marks=tuple(mark for mark in frame.marks if mark.t <= t))  # not a word about what is to come
+        told = replace(frame, marks=tuple(mark for mark in frame.marks if mark.t <= t))  # marks of the future would tell the end
         which = query["demo"], int(query.get("scene", "0"))
         wide = self.pixels(*which, float(query["shape"])) if "shape" in query else None
         return "image/svg+xml; charset=utf-8", to_svg(told, theme=theme, size="projector", pixels=wide).encode()

@@ -1,4 +1,4 @@
-"""Records scenes and checks them: the half of a demo that needs no screen.
+"""Record scenes and check them: the half of a demo that needs no screen.
 
 Owns: nothing; a recording is a value. Invariants
   I-STAGE-5  a check fails if a story raises, if a line does not hold, or if there is no line at all
@@ -46,7 +46,7 @@ class Recording:
 
 
 def record(scene: Scene) -> Recording:
-    """Play a scene in the simulator."""
+    """Play a scene in the simulator and return its recording."""
     from minikafka.lab.picture.facts.run import Run
     stage, began = Stage(), time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):  # the preset says what it shortens, once a cluster
@@ -57,7 +57,7 @@ def record(scene: Scene) -> Recording:
 
 
 def check(demo: Demo, say: Callable[[str], None] = print) -> bool:
-    """Play every scene of a demo and say, a line each, what was seen. Whether all of it held."""
+    """Play every scene of a demo and say in one line each what was seen. Return whether all of it held."""
     from minikafka.lab.picture.draw.svg import to_svg
     good = True
     for scene in demo.scenes:

@@ -31,7 +31,7 @@ def own_log(functions: tuple[Append, Read]) -> str:
         for number, value in enumerate(VALUES):
             before = _content(file)
             offset = append(file, value)
-            assert offset is not None, "`append` returned nothing; it shall return the offset"
+            assert offset is not None, "`append` returned nothing; it must return the offset"
             assert offset == number, (
                 f"value number {number} (counted from 0) got the offset {offset}"
                 + (f"; the one before it is {_short(VALUES[number - 1])}" if number else ""))

@@ -26,8 +26,9 @@ def sums(policy: str, t: float) -> tuple[int, int, int, int]:
     return processed, committed, max(0, processed - committed), max(0, committed - processed)
 
 
-hints("5.3", "At which moments does each policy write down a number, and which number?",
-      "Duplicates are what was worked on beyond the committed offset; losses are what was committed beyond the work.",
+hints("5.3", "At which moments does each policy commit, and which offset?",
+      "Duplicates are records that were processed beyond the committed offset; lost are records that were committed and never "
+      "processed.",
       "minikafka/lab/labs/lab05/experiment.py: the five functions at the top")
 
 
@@ -48,7 +49,7 @@ def after_crash(answer: Callable[[str, float], Any]) -> str:
 
 hints("5.5", "When may you say that a batch is done?",
       "Commit after the work on a whole batch, not before it, and not only at the very end. An empty poll means: return.",
-      "minikafka/lab/labs/lab05/experiment.py: sync_batch; minikafka/lab/labs/lab05/paper.py is what your loop is run on")
+      "minikafka/lab/labs/lab05/experiment.py: sync_batch; minikafka/lab/labs/lab05/paper.py: what your loop gets")
 
 
 @checks("5.5", matters="Nobody tests the line between the work and the commit. It is where the process dies.")
@@ -82,7 +83,7 @@ def _around_crash(said: list[str]) -> list[str]:
 # --- 5.7 -------------------------------------------------------------------------------------------------------------
 
 def stale(events: list[Event]) -> list[Event]:
-    """The commits that a coordinator has to refuse: from who is no member now, or speaks of another generation."""
+    """Return the commits that a coordinator must refuse: the sender is no member now, or names another generation."""
     generation, members, found = None, [], []
     for event in events:
         if event["k"] == "generation":
@@ -110,9 +111,9 @@ def group_life(rng: random.Random, length: int = 14) -> list[Event]:
 
 
 hints("5.7", "What did the coordinator know at the moment when the commit arrived?",
-      "Two things must fit: the sender is a member now, and the generation it names is the one of now. Walk through the events "
-      "once and remember the last generation.",
-      "minikafka/broker/groups/shell/coordinator.py: check_commit; minikafka/broker/groups/classic/group.py has the same two "
+      "Two things must be true: the sender is a member now, and the generation that it names is the current one. Go through "
+      "the events once and remember the last generation.",
+      "minikafka/broker/groups/shell/coordinator.py: check_commit; minikafka/broker/groups/classic/group.py asks the same two "
       "questions")
 
 
@@ -156,8 +157,8 @@ def deliveries(rng: random.Random) -> list[Record]:
     return found
 
 
-hints("5.8", "What is the name of a record that no other record has?",
-      "Partition and offset together name a record; equal values may be two honest rides. Remember what you have seen.",
+hints("5.8", "By what can you tell one record from every other record?",
+      "Partition and offset together name a record; two different rides may have equal values. Remember what you have seen.",
       "minikafka/history/polls.py looks for the same in the histories of whole test campaigns")
 
 

@@ -16,8 +16,8 @@ Placement = list[list[int]]
 # --- 6.2 ----------------------------------------------------------------------------------------------------------
 
 hints("6.2", "Three replicas have 50, 48 and 47 records. Up to where do all agree? And if the third were out of sync?",
-      "The high watermark is the smallest log end offset among the replicas in sync; a replica outside holds nobody up. It is "
-      "an end: the first offset that may not be read yet.",
+      "The high watermark is the smallest log end offset among the replicas in sync; a replica out of sync does not "
+      "hold it back. It is an end: the first offset that may not be read yet.",
       "minikafka/broker/replication/replica.py, `_advance`: `min([end, *counted])`")
 
 
@@ -52,9 +52,9 @@ def _lanes(ends: Ends, isr: Sequence[int]) -> list[str]:
 
 # --- 6.6 ----------------------------------------------------------------------------------------------------------
 
-hints("6.6", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. If broker 1 dies, who leads the two of them?",
+hints("6.6", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. If broker 1 dies, who leads each of them?",
       "Leaders take turns: partition p is led by broker p modulo n. In every further round of n partitions, start counting the "
-      "followers one place further, or the same broker will inherit everything.",
+      "followers one place further; otherwise one broker inherits them all.",
       "minikafka/broker/controller/placement.py: rings of brokers, started one further each round, shuffled when all have led "
       "once")
 
@@ -77,7 +77,7 @@ def placement(answer: Callable[[list[int], int, int], Placement]) -> str:
         impossible = answer([1, 2], 3, 3)
     except ValueError:
         return f"{len(SIZES)} clusters: leaders even, copies even, and no survivor inherits more than its share"
-    raise AssertionError(f"three copies on two brokers cannot be; you said {impossible}, a ValueError would be honest")
+    raise AssertionError(f"three copies on two brokers are impossible; you said {impossible}, raise ValueError instead")
 
 
 def _judge(brokers: list[int], partitions: int, copies: int, placed: Placement) -> None:
@@ -129,10 +129,10 @@ class State:
         return None
 
 
-hints("6.8", "Which of the four can be the reason: nobody to ask, deleted, not written, not yet on every replica in sync?",
+hints("6.8", "Which of four reasons may apply: no leader, deleted, not written yet, not yet on every replica in sync?",
       "A consumer asks the leader, and gets the offsets from the log start up to, not including, the high watermark.",
       "minikafka/broker/replication/api/fetch.py: what a fetch by a consumer may see; minikafka/broker/replication/replica.py "
-      "for the mark itself")
+      "for the high watermark itself")
 
 
 @checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.")

@@ -15,10 +15,10 @@ Table = dict[tuple[int, bool], tuple[int, bool, int]]
 
 # --- 8.1 --------------------------------------------------------------------------------------------------------------
 
-hints("8.1", "When the leader looks, it has one number for each follower. Which moment is it, and what may move it?",
+hints("8.1", "The leader compares the clock with one moment of each follower. Which moment is that, and which fetches move it?",
       "It is the last moment at which the follower had everything that the leader had at that moment. A fetch from the "
       "leader's end makes it `fetch.t`. A fetch from where the leader's end was at the *previous* fetch makes it the time of "
-      "that previous fetch: everything of then is there now. Any other fetch leaves it alone. It begins at 0.",
+      "that previous fetch: what the leader had then, the follower has now. Any other fetch does not move it. It begins at 0.",
       "minikafka/broker/replication/isr.py, class Follower: `fetched` moves the moment, `caught_up` compares it with the clock")
 
 
@@ -58,12 +58,12 @@ COMMON, ALONE = 50, 12
 CELLS = [(min_insync, unclean) for min_insync in (1, 2) for unclean in (False, True)]
 
 hints("8.2", "Three questions for each cell. May C acknowledge anything while it is alone in the ISR? Is there anybody who may "
-             "lead when C is dead? And what has that somebody not got?",
-      "min.insync.replicas decides the first. For the second: a member of the ISR may lead; so may a replica that left an ISR "
-      "which was too small afterwards, for nothing was acknowledged without it; and, with unclean election, anybody alive. "
-      "Lost is what C acknowledged and its successor has not.",
-      "minikafka/broker/controller/leader_election.py, `_with_elr` and `_elect`: who is written down when the ISR gets too "
-      "small, and who may lead")
+             "lead when C is dead? And which records does the new leader not have?",
+      "min.insync.replicas decides the first. For the second: a member of the ISR may lead. So may a replica that left the ISR "
+      "when this made the ISR too small, because nothing was acknowledged without it. With unclean election, any replica that "
+      "is alive may lead. Lost are the records that C acknowledged and the new leader does not have.",
+      "minikafka/broker/controller/leader_election.py, `_with_elr` and `_elect`: which replicas become eligible when the "
+      "ISR gets too small, and which of them may lead")
 
 
 @functools.cache

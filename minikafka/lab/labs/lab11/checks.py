@@ -21,7 +21,7 @@ SCHEMA = "key binary, value binary, topic string, partition int, offset long, ti
 
 
 def prepare() -> None:
-    """Starts the session now, and not while a verdict is awaited."""
+    """Start the Spark session now, so that no verdict has to wait for it."""
     table([(None, b"", "trips", 0, 0, DAY)]).count()
 
 
@@ -81,8 +81,8 @@ def _row(trip: Trip, partition: int, offset: int) -> tuple[Any, ...]:
 # --- 11.7 ------------------------------------------------------------------------------------------------------------
 
 hints("11.7", "A trip that began at 07:29 is reported at 08:10. Where in the log is it, seen from the first that began at 07:30?",
-      "Nothing that began after `begin` stands before the offset that `startingTimestamp` finds; so that side is safe. No time "
-      "is a safe end.",
+      "Every trip that began after `begin` stands at or behind the offset that `startingTimestamp` finds, so that side is safe. "
+      "No time is a safe end.",
       "minikafka/spark/options.py: AtTimes, the options of the source; minikafka/log/lookup.py: how a time becomes an offset")
 
 @checks("11.7", matters="A report by event time that ends at a time is a report without its longest trips.")
@@ -155,8 +155,8 @@ def _hour(ms: int) -> str:
 # --- 11.8 ------------------------------------------------------------------------------------------------------------
 
 hints("11.8", "The rows of a partition have the offsets 0, 1, 4 and the log ends at 6: what do any two neighbours tell you?",
-      "Between two rows that follow one another lie the offsets in between; before the first row it is as if there were one at "
-      "-1, and behind the last one at `end`.",
+      "Between two neighbours, every offset in between is missing. Treat the beginning as a row at -1, and the end of the log as "
+      "a row at `end`.",
       "pyspark.sql.Window.partitionBy(...).orderBy(...), functions.lag")
 
 
