@@ -28,7 +28,7 @@ THEMES = Path("@jupyterlab") / "apputils-extension" / "themes.jupyterlab-setting
 
 
 def notebook(lab: str, root: Path = ROOT) -> Path:
-    """The notebook of a lab by its number ("00", "0"), relative to the project. FileNotFoundError if there is none."""
+    """Return the path of a lab's notebook ("00", "0"), relative to the project. Raises FileNotFoundError if there is none."""
     number = f"{int(lab):02d}"
     found = sorted((root / "labs").glob(f"{number}-*.ipynb"))
     if not found:
@@ -37,7 +37,7 @@ def notebook(lab: str, root: Path = ROOT) -> Path:
 
 
 def settings(root: Path = ROOT) -> Path:
-    """The labs' own settings folder; made on first use."""
+    """Return the labs' own settings folder; make it on first use."""
     folder = root / ".cache" / "jupyterlab" / "user-settings"
     if not folder.exists():
         mine = Path(get_user_settings_dir())
@@ -52,7 +52,7 @@ def settings(root: Path = ROOT) -> Path:
 
 
 def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
-    """The command line of JupyterLab that opens a lab, without the program's name."""
+    """Return the command line of JupyterLab that opens a lab, without the program's name."""
     return [
         f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{notebook(lab, root).as_posix()}",
@@ -68,7 +68,7 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
 
 
 def main(argv: list[str]) -> None:
-    """Replaces this process by JupyterLab, so that Ctrl-C reaches it and nothing is left behind."""
+    """Replace this process by JupyterLab, so that Ctrl-C reaches it and nothing is left behind."""
     lab, extra = ("00", argv) if not argv or not re.fullmatch(r"\d+", argv[0]) else (argv[0], argv[1:])
     try:
         options = arguments(lab, extra)

@@ -58,12 +58,12 @@ def todo(hint: str) -> NoReturn:
 
 
 def strict() -> bool:
-    """Whether a verdict that is not PASS raises (tests of the solved notebooks)."""
+    """Return whether a verdict that is not PASS raises, as in the tests of the solved notebooks."""
     return os.environ.get("LAB_STRICT", "0") not in ("", "0")
 
 
 def checks(exercise: str, matters: str = "") -> Callable[[Check], Check]:
-    """Registers the check of one exercise, such as "0.1"; `matters`: one line, shown after PASS, why production cares."""
+    """Register the check of one exercise, such as "0.1". `matters`: why it matters in production, shown after PASS."""
     def register(function: Check) -> Check:
         CHECKS[exercise], MATTERS[exercise] = function, matters
         return function
@@ -71,7 +71,7 @@ def checks(exercise: str, matters: str = "") -> Callable[[Check], Check]:
 
 
 def check(exercise: str, answer: Any) -> Verdict:
-    """Is `answer` (a value, or a function that you wrote) right for this exercise? KeyError if there is no such exercise."""
+    """Judge `answer` (a value, or a function that you wrote) and return the verdict. KeyError if there is no such exercise."""
     verdict = judge(find(exercise), exercise, answer)
     note(verdict)
     if strict() and not verdict:
@@ -80,7 +80,7 @@ def check(exercise: str, answer: Any) -> Verdict:
 
 
 def note(verdict: Verdict) -> None:
-    """Into the student's file; what has been passed once stays passed, and what was not begun is not tried."""
+    """Write the verdict into the student's file. A passed exercise stays passed; UNKNOWN does not count as a try."""
     def alter(kept: record.Record) -> None:
         entry = kept["exercises"].setdefault(verdict.id, {"tried": 0, "passed": False})
         entry["tried"] = entry.get("tried", 0) + 1
@@ -90,14 +90,14 @@ def note(verdict: Verdict) -> None:
 
 
 def find(exercise: str) -> Check:
-    """The check of an exercise; the checks of lab N live in `minikafka/lab/labs/labNN/checks.py`."""
+    """Return the check of an exercise; the checks of lab N are in `minikafka/lab/labs/labNN/checks.py`."""
     if exercise not in CHECKS:
         load(exercise)
     return CHECKS[exercise]
 
 
 def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
-    """Runs one check; whatever it or the student's function raises becomes a verdict."""
+    """Run one check and return its verdict; an exception of the check or of the student's function becomes a verdict too."""
     try:
         return Verdict(exercise, Outcome.PASS, ask(answer), matters=MATTERS.get(exercise, ""))
     except Todo as hint:
@@ -113,7 +113,7 @@ def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
 
 
 def where(error: Exception, answer: Any) -> tuple[str, ...]:
-    """The line of the student's own cell in which an error came up; nothing if it came up elsewhere."""
+    """Return the line of the student's own cell in which an error was raised; () if it was raised elsewhere."""
     functions = answer if isinstance(answer, tuple) else (answer,)
     cells = {function.__code__.co_filename for function in functions if hasattr(function, "__code__")}
     steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename in cells]

@@ -40,17 +40,17 @@ class Hint:
 
 
 def hints(exercise: str, question: str, concept: str, pointer: str) -> None:
-    """Registers the three hints of one exercise, such as "6.1"."""
+    """Register the three hints of one exercise, such as "6.1"."""
     HINTS[exercise] = (question, concept, pointer)
 
 
 def load(exercise: str) -> None:
-    """Imports the checks and hints of the exercise's lab. ModuleNotFoundError if there is no such lab."""
+    """Import the checks and hints of the exercise's lab. Raises ModuleNotFoundError if there is no such lab."""
     importlib.import_module(f"minikafka.lab.labs.lab{int(exercise.split('.')[0]):02d}.checks")
 
 
 def hint(exercise: str, level: int | None = None) -> Hint:
-    """Level 1, 2 or 3; without a level the next one that you have not seen. KeyError if there is no such exercise."""
+    """Return the hint of level 1, 2 or 3; by default the next one not yet seen. KeyError if there is no such exercise."""
     if exercise not in HINTS:
         load(exercise)
     texts = HINTS[exercise]

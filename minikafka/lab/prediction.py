@@ -42,7 +42,7 @@ class Note:
 
 
 def predict(question: str, guess: Any = None) -> Note:
-    """Keeps a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
+    """Keep a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
     if guess is None or guess is ...:
         GUESSES[question] = None
         return Note(question, NONE, "a wrong one costs nothing and teaches most")
@@ -52,7 +52,7 @@ def predict(question: str, guess: Any = None) -> Note:
 
 
 def reveal(question: str, measured: Any) -> Note:
-    """Sets what was measured beside the guess, and says how near it was."""
+    """Show what was measured beside the guess, and say how near the guess was."""
     measured = plain(measured)
     guess = GUESSES[question] if question in GUESSES else _kept(question)
     if guess is None:
@@ -63,7 +63,7 @@ def reveal(question: str, measured: Any) -> Note:
 
 
 def score(guess: Any, measured: Any) -> tuple[str, str]:
-    """The word and the sentence for a guess: numbers by how near, collections by how many, anything else by equality."""
+    """Return the word and the sentence for a guess: numbers by how near, collections by how many, anything else by equality."""
     if isinstance(guess, str) and number(measured):
         guess = _as_number(guess)
     if same(guess, measured):
@@ -80,7 +80,7 @@ def score(guess: Any, measured: Any) -> tuple[str, str]:
 
 
 def distance(guess: float, measured: float) -> str:
-    """How far a number is from what was measured, in words."""
+    """Say in words how far a number is from what was measured."""
     more, off = ("above" if guess > measured else "below"), abs(guess - measured)
     if not measured or guess * measured <= 0:
         return f"{shown(off)} {more}"
@@ -106,7 +106,7 @@ def number(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A number of numpy or pandas as Python has it; anything else as it is."""
+    """Return a number of numpy or pandas as a number of Python; anything else unchanged."""
     return value.item() if hasattr(value, "item") and callable(value.item) and getattr(value, "ndim", 0) == 0 else value
 
 
@@ -130,7 +130,7 @@ def _pairs(guess: Any, measured: Any) -> list[tuple[Any, Any]]:
 
 
 def _keep(question: str, facts: dict[str, str]) -> None:
-    """Into the student's file, unless the answer is known there already."""
+    """Write `facts` into the student's file, unless the answer is known there already."""
     def alter(kept: record.Record) -> None:
         entry = kept["predictions"].setdefault(question, {})
         if "word" not in entry:
@@ -139,7 +139,7 @@ def _keep(question: str, facts: dict[str, str]) -> None:
 
 
 def _kept(question: str) -> Any:
-    """The guess in the student's file, or None."""
+    """Return the guess in the student's file, or None."""
     entry = record.read()["predictions"].get(question, {})
     try:
         return ast.literal_eval(entry.get("guess", "None"))

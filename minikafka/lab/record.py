@@ -10,7 +10,7 @@ Owns: where it lies, reading, changing under a lock, and what happens when it ca
 
 Invariants
   I-STUDENT-1  a reader finds the old file or the whole new one; two notebooks that write at once lose nothing of each other
-  I-STUDENT-2  a file that cannot be read is kept aside under another name, and a message says where; it is never overwritten
+  I-STUDENT-2  a file that cannot be read is renamed, and a message says to what; it is never overwritten
   I-STUDENT-3  no trouble with the file stops a notebook
 """
 from __future__ import annotations
@@ -37,7 +37,7 @@ _told: set[str] = set()
 
 
 def place() -> Path | None:
-    """The student's file, or None if nothing is to be kept."""
+    """Return the path of the student's file, or None if nothing is to be kept."""
     named = os.environ.get("MINIKAFKA_PROGRESS")
     if named is not None:
         return None if named.lower() in OFF else Path(named).expanduser()
@@ -47,7 +47,7 @@ def place() -> Path | None:
 
 
 def read() -> Record:
-    """What is kept so far; empty parts if there is nothing."""
+    """Return the record so far; its parts are empty if there is no file."""
     path = place()
     if path is None or not path.exists():
         return empty()
@@ -60,7 +60,7 @@ def read() -> Record:
 
 
 def change(lab: str, alter: Callable[[Record], None], now: Callable[[], float] = time.time) -> None:
-    """Alters the record under its lock and counts the time since the last change in this lab ("6")."""
+    """Alter the record under its lock, and count the time since the last change in this lab ("6")."""
     path = place()
     if path is None:
         return
@@ -97,7 +97,7 @@ def _entries(part: Any) -> bool:
 
 
 def _set_aside(path: Path, why: str) -> Record:
-    """Renames a file that cannot be read, says so, and begins anew."""
+    """Rename a file that cannot be read, say so, and return an empty record."""
     number = 1
     while (aside := path.with_name(f"{path.stem}-damaged-{number}{path.suffix}")).exists():
         number += 1
@@ -123,7 +123,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _tell(message: str) -> None:
-    """Each message once in a notebook."""
+    """Print a message, each only once in a notebook."""
     if message not in _told:
         _told.add(message)
         print(message)

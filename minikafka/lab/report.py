@@ -1,6 +1,6 @@
 """`progress()`: one page over all labs: what is passed, which predictions surprised, how long it took, what is next.
 
-What there is to do comes from the notebooks in labs/ (their metadata names exercises and predictions), what is done from
+The exercises and predictions come from the metadata of the notebooks in labs/; what is passed and measured comes from
 the student's file (`record.py`).
 """
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Page:
 
 
 def progress(root: Path = record.ROOT) -> Page:
-    """Where you stand, over all labs."""
+    """Return the page that shows where you stand, over all labs."""
     kept, labs, place = record.read(), list(found(root / "labs")), record.place()
     surprises = tuple(f"you mispredicted {p}: you said {e.get('guess')}, measured {e.get('measured')}"
                       for lab in labs for p in lab.predictions
@@ -73,7 +73,7 @@ def progress(root: Path = record.ROOT) -> Page:
 
 
 def found(folder: Path) -> Iterator[Lab]:
-    """The labs of a folder, in order."""
+    """Yield the labs of a folder, in order."""
     for path in sorted(folder.glob("*.ipynb")):
         facts: dict[str, Any] = json.loads(path.read_text())["metadata"].get("minikafka", {})
         if "title" in facts:
@@ -82,7 +82,7 @@ def found(folder: Path) -> Iterator[Lab]:
 
 
 def to_do(labs: list[Lab], kept: record.Record) -> str:
-    """The first exercise that is not passed, of the lab that was worked in last; else of the first such lab."""
+    """Name the first exercise that is not passed: of the lab that was worked in last, else of the first lab that has one."""
     last = max(kept["labs"], key=lambda number: kept["labs"][number].get("last", 0.0), default="")
     for lab in sorted(labs, key=lambda lab: str(lab.number) != last):
         left = [e for e in lab.exercises if not kept["exercises"].get(e, {}).get("passed")]

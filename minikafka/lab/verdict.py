@@ -56,13 +56,13 @@ class Verdict:
 
 
 def panel(colour: str, title: str, text: str, more: str = "") -> str:
-    """A line with a coloured edge; title and text are escaped, `more` is HTML that stands below."""
+    """Return HTML: a line with a coloured edge; title and text are escaped, `more` is HTML that stands below."""
     return (f'<div style="border-left: 6px solid {colour}; padding: 4px 12px; font-size: 1.05em">'
             f'<b style="color: {colour}">{html.escape(title)}</b> {html.escape(text)}{more}</div>')
 
 
 def lines(events: Iterable[Event | str]) -> tuple[str, ...]:
-    """Events of a trace as lines to read: seconds since the first of them, broker, kind, fields. Text stays as it is."""
+    """Return events of a trace as lines to read: seconds since the first of them, broker, kind, fields. Text stays as it is."""
     events = list(events)
     times = [event["t"] for event in events if not isinstance(event, str) and "t" in event]
     return tuple(event if isinstance(event, str) else line(event, min(times, default=0.0)) for event in events)

@@ -36,7 +36,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A record that the producer gave up: in the log or not, it cannot say."""
+    """A record that the producer gave up; the record may be in the log or not."""
 
     value: str
     sent: float
@@ -141,7 +141,7 @@ class Reader:
 
 
 def read_all(cluster: Any, topic: str, partition: int = 0, patience: float = 3.0) -> list[Read]:
-    """What a new reader finds: everything until nothing comes for `patience` seconds of the cluster's clock."""
+    """Return what a new reader finds: every record until none comes for `patience` seconds of the cluster's clock."""
     records: list[Read] = []
     with cluster.consumer() as consumer:
         consumer.assign([(topic, partition)])

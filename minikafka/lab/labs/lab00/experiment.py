@@ -1,6 +1,6 @@
 """Lab 0: a fleet of trucks that goes on reporting while you break things.
 
-What it owns: one producer and the thread that feeds it. What was acknowledged is told by the producer itself.
+Owns: one producer and the thread that feeds it. What was acknowledged is known from the producer itself.
 """
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Fleet:
         self._thread.start()
 
     def kept(self, partition: int) -> int:
-        """How many records of a partition are acknowledged by now."""
+        """Return how many records of a partition are acknowledged by now."""
         return sum(place[0] == partition for place in list(self.acknowledged))
 
     def lost(self, found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """What was acknowledged and is not among the places `found`."""
+        """Return the places that were acknowledged and are not in `found`."""
         return sorted(set(self.acknowledged) - set(found))
 
     def stop(self) -> None:
-        """Ends after a whole round of all trucks, and waits until every record has its answer."""
+        """End after a whole round of all trucks, and wait until every record has its answer."""
         self._ends.set()
         self._thread.join()
         self._producer.flush()

@@ -63,7 +63,7 @@ class History:
         return self.samples[hour]
 
     def until(self, hour: int) -> History:
-        """The same without what came later."""
+        """Return the same history without what came later."""
         return History(self.samples[: hour + 1], self.retention_hours)
 
     def _repr_html_(self) -> str:
@@ -174,7 +174,7 @@ class Cost(NamedTuple):
 
     @property
     def extra(self) -> int:
-        """Bytes that were read only to find the place."""
+        """The bytes that were read only to find the position."""
         return self.read - self.wanted
 
 
@@ -231,7 +231,7 @@ def index_entries(log: Log) -> list[tuple[int, int]]:
 # --- a torn tail -----------------------------------------------------------------------------------------------------
 
 def last_batch(data: bytes) -> tuple[Header, bytes]:
-    """Header and bytes of the last whole batch."""
+    """Return header and bytes of the last whole batch."""
     *_, (header, batch) = batches(data)
     return header, bytes(batch)
 
@@ -239,7 +239,7 @@ def last_batch(data: bytes) -> tuple[Header, bytes]:
 def tear(path: Path, part: float = 0.5) -> int:
     """Append the first part of a batch, as a loss of power in the middle of a write may leave it; returns its bytes.
 
-    It begins like the batch before it would continue, so only its end, which is missing, gives it away.
+    It begins as a next batch would, so that only its missing end shows that it is torn.
     """
     header, batch = last_batch(path.read_bytes())
     half = header.next_offset.to_bytes(8, "big") + batch[8 : int(len(batch) * part)]
@@ -249,7 +249,7 @@ def tear(path: Path, part: float = 0.5) -> int:
 
 
 def flip(path: Path, position: int) -> None:
-    """Turn over every bit of one byte of a file, where it lies; doing it again undoes it."""
+    """Invert every bit of one byte of a file, where it lies; doing it again undoes it."""
     with path.open("r+b") as file:
         (byte,) = os.pread(file.fileno(), 1, position)
         os.pwrite(file.fileno(), bytes([byte ^ 0xFF]), position)

@@ -76,7 +76,7 @@ def too_slow(work: float = 1.5, max_poll_interval: float = 10.0, seed: int = 5) 
 
 
 def zombie(out: tuple[float, float] = (2.5, 12.0), work: float = 1.0, seed: int = 5) -> Late:
-    """C1's cable is out between these seconds. It works on, commits its batch into the dead cable, and is plugged in again."""
+    """C1's cable is out between these seconds. C1 works on, sends its commit into the dead cable, and is plugged in again."""
     return _late(work, {}, out, seed)
 
 

@@ -5,7 +5,7 @@
     C1.kill()                                                                 # kill -9: no commit, no farewell
 
 The program is `consume` below, an ordinary kafka-python loop; it prints one line a record, and these lines are all that its
-parent knows of it. What kafka-python says meanwhile goes to a log in the cluster's folder; who waits in vain is told its end.
+parent knows of it. kafka-python's own messages go to a log in the cluster's folder; a `wait` that times out shows its end.
 
 Owns: the processes, the records that they said they had worked on, and their logs.
 Invariants
@@ -26,7 +26,7 @@ from typing import Any
 
 WORK = 0.05  # seconds for a record
 SETTINGS = {"auto_offset_reset": "earliest", "max_poll_records": 10, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
-MEMBERS: dict[tuple[str, str], Member] = {}  # by cluster folder and name: starting a cell again ends the namesake
+MEMBERS: dict[tuple[str, str], Member] = {}  # by cluster and name: a cell that runs again ends its earlier member
 
 
 class Member:
@@ -56,7 +56,7 @@ class Member:
                 self._grown.notify_all()
 
     def wait(self, count: int, timeout: float = 60.0) -> int:
-        """Until it has worked on `count` records; returns how many there are. Raises TimeoutError."""
+        """Wait until it has worked on `count` records and return how many it has. Raises TimeoutError."""
         with self._grown:
             if not self._grown.wait_for(lambda: len(self.done) >= count, timeout):
                 raise TimeoutError(f"{self.name} worked on {len(self.done)} records in {timeout:g} s, not on {count}. "
@@ -67,7 +67,7 @@ class Member:
         return "\n".join(self.log.read_text().splitlines()[-lines:])
 
     def kill(self) -> None:
-        """kill -9, and nothing of it is left when this returns."""
+        """Kill the process (kill -9); it has ended when this returns."""
         self.process.kill()
         self.process.wait()
 
@@ -99,20 +99,20 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None
 
 
 def tell_the_picture(consumer: Any, name: str, trace: str) -> None:
-    """What the consumer reads goes into the cluster's trace; so that the picture has a finger to draw."""
+    """Write what the consumer reads into the cluster's trace, so that the picture can show its position."""
     from minikafka.cluster.trace import TraceWriter
     from minikafka.cluster.watch import watch
     writer = TraceWriter(Path(trace) / f"member-{name}-{os.getpid()}.trace")
 
     def say(kind: str, **fields: Any) -> None:
         writer(kind, **fields)
-        writer.flush()                   # whoever is killed writes nothing any more
+        writer.flush()                   # a process that is killed cannot flush later
 
     watch(consumer, say, name)
 
 
 def end_with_parent() -> None:
-    """The parent holds the other end of our standard input."""
+    """End this process when its parent ends: the parent holds the other end of our standard input."""
     sys.stdin.read()
     os._exit(0)
 

@@ -36,7 +36,7 @@ class Crash(BaseException):
 
 @dataclass
 class World:
-    """What outlives a process: the log, the book of commits, the work that was done. `said` tells the steps."""
+    """What stays when a process dies: the log, the committed offset, the work that was done. `said` lists the steps."""
 
     size: int = 25
     batch: int = 10
@@ -66,7 +66,7 @@ class PaperConsumer:
             raise Crash
 
     def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[Record]]:
-        """At most ten records from the position on."""
+        """Return at most ten records from the position on."""
         start = self.position_
         end = min(start + min(max_records or self.world.batch, self.world.batch), self.world.size)
 
@@ -81,7 +81,7 @@ class PaperConsumer:
         return {TP: [Record("rides", 0, n, b"ride %d" % n) for n in range(start, end)]} if end > start else {}
 
     def commit(self, offsets: dict[TopicPartition, Any] | None = None, **_: Any) -> None:
-        """The position, or the given offsets (each a number, or with a field `offset`)."""
+        """Commit the position, or the given offsets (each a number, or an object with a field `offset`)."""
         told = next(iter(offsets.values())) if offsets else self.position_
         offset = getattr(told, "offset", told)
 
@@ -110,7 +110,7 @@ def life(loop: Loop, world: World, dies: int | None = None, after: bool = False)
 
 
 def every_crash(loop: Loop) -> Iterator[World]:
-    """The world after each possible crash and a second, undisturbed process."""
+    """Yield the world after each possible crash and a second process that is not disturbed."""
     steps = life(loop, World())
     for dies in range(1, steps + 1):
         for after in (False, True):

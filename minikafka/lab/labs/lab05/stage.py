@@ -1,4 +1,4 @@
-"""Lab 5's stage: a simulated cluster, a topic full of rides, and ears on the wire between the consumers and their coordinator.
+"""Lab 5's stage: a simulated cluster, a topic full of rides, and a list of the consumers' requests to the coordinator.
 
 Time 0 is the moment of Consumer 1's first record.
 
@@ -68,7 +68,7 @@ class Stage:
         return [{**e, "t": e["t"] - self.begin} for e in self.world.events if e["k"] == kind and e.get("group") == GROUP]
 
     def committed(self) -> int | None:
-        """What the coordinator knows of the group; None for no commit."""
+        """Return the offset that the coordinator has for the group; None for no commit."""
         commits = self.told("commit")
         return commits[-1]["offset"] if commits else None
 
@@ -82,7 +82,7 @@ class Stage:
                 for e, end in asked]
 
     async def read_on(self, consumer: Consumer, patience: float = 20.0) -> list[int]:
-        """Everything that a consumer gets from where its group stands to the end of the log: offsets."""
+        """Return the offsets that a consumer gets from the group's committed offset to the end of the log."""
         got: list[int] = []
         until = self.world.now() + patience
         while (not got or got[-1] < self.records - 1) and self.world.now() < until:
@@ -98,7 +98,7 @@ class Stage:
 
 
 class Wire:
-    """What the consumers say to the coordinator, read off the wire: one dict a request, `answer` added when it comes."""
+    """The requests of the consumers to the coordinator, read off the wire: one dict a request, `answer` added when it comes."""
 
     ASKED = ("Heartbeat", "OffsetCommit", "JoinGroup", "SyncGroup", "LeaveGroup")
 
@@ -156,7 +156,7 @@ def offsets_topic(stage: Stage) -> list[dict[str, Any]]:
 
 
 def decode(partition: int, offset: int, key: bytes, value: bytes | None) -> dict[str, Any]:
-    """One record of `__consumer_offsets`: who commits what, or what the group looks like."""
+    """Decode one record of `__consumer_offsets`: a commit (group, partition, offset), or the state of a group."""
     where, kind = {"partition": partition, "offset": offset}, group_records.read_key(key)
     if isinstance(kind, group_records.OffsetKey):
         said = group_records.read_offset(value).offset if value else "(forgotten)"

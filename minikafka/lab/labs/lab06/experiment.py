@@ -40,7 +40,7 @@ SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAware
 
 
 def world(seed: int = 6, **settings: Any) -> Any:
-    """A simulated cluster of the class, without a word about its settings."""
+    """Start a simulated class cluster that prints nothing about its settings."""
     with contextlib.redirect_stdout(io.StringIO()):
         return Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
 
@@ -210,8 +210,8 @@ def promised(producer: Any, value: str) -> bool:
 
 def one_by_one(records: int = 100, kills: int = 3, controllers: int | None = 3, min_isr: int = 1, pause: float = 5.0,
                seed: int = 6) -> pd.DataFrame:
-    """Kill one broker after the other. Who leads, how many of `records` acknowledged ones does a new reader find, and is
-    one more record acknowledged?
+    """Kill one broker after the other; tell after each kill which broker leads, how many of the `records` acknowledged ones a
+    new reader finds, and whether one more record is acknowledged.
 
     `pause`: seconds between two kills; 0 kills them all at once. `controllers=None`: the brokers vote themselves.
     """

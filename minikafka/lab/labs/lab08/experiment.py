@@ -104,7 +104,7 @@ class Room:
         return self
 
     def note(self) -> None:
-        """Write down what there is now (while C leads)."""
+        """Append a note of this moment (while C leads)."""
         leader, now = self._replica(C).core, self.cluster.now()
         self.notes.append(Note(
             round(self.now, 3), leader.log.end_offset, leader.high_watermark, leader.isr.committed,
@@ -112,7 +112,7 @@ class Room:
             {n: now - f.last_caught_up_time for n, f in leader.followers.items()}))
 
     def _replica(self, broker: int) -> Any:
-        """The partition as a running broker has it in its memory: in a simulated cluster one may look."""
+        """Return the partition object of a running broker; only a simulated cluster gives access to it."""
         return self.cluster.world.broker(broker).replicas.partitions[TOPIC, 0]
 
     def at(self, t: float) -> Note:
@@ -221,7 +221,7 @@ class Pace:
         self.loop.call_later(self.every, self._next)
 
     def stop(self) -> None:
-        """Let it fetch as fast as it likes again."""
+        """Let the follower fetch as fast as it can again."""
         self.over = True
         self._hold.release()
 

@@ -54,7 +54,7 @@ def members(case: Case) -> set[str]:
 
 
 def watches(case: Case) -> dict[str, Follower]:
-    """The leader's memory of each follower; it took both for caught up when it began, at 0."""
+    """Return the leader's `Follower` of each; both count as caught up at 0, when the leader began."""
     followers = {name: Follower(last_caught_up_time=0.0) for name in FOLLOWERS}
     for fetch in case.fetches:
         followers[fetch.follower].fetched(fetch.offset, 0, 1, fetch.leader_end, fetch.t)
@@ -90,18 +90,18 @@ def late(now: float, turn: int) -> Habit:
 
 
 def lazy(now: float, turn: int) -> Habit:
-    """Seldom, but everything each time."""
+    """It fetches seldom, but gets everything each time."""
     return every((3.0, 6.0, 4.0, 5.0)[turn % 4], now), MANY
 
 
 def back(now: float, turn: int) -> Habit:
-    """Away for long, and back in time."""
+    """It is away for long, and back in time."""
     gone = (12.0, 15.0)[turn % 2]
     return [*every(0.5, now - gone - 2), *every(0.5, now, start=now - 2)], MANY
 
 
 def short(now: float, turn: int) -> Habit:
-    """The very last record it never gets: too large for its fetch, or its disk is full. Writing ends at 5."""
+    """It never gets the very last record: too large for its fetch, or its disk is full. Writing ends at 5."""
     return every(0.5, now), MANY
 
 
@@ -121,7 +121,7 @@ def log_of(name: str, habit: Habit, rate: int, until: float, lacks: int = 0) -> 
 
 
 def cases(count: int = 40) -> list[Case]:
-    """The same every time."""
+    """Return the forty cases; the same at each call."""
     return [one_case(number) for number in range(count)]
 
 

@@ -52,7 +52,7 @@ class Disaster:
 
     @property
     def lost(self) -> list[Entry]:
-        """Promises that were broken: acknowledged, and not where and what they were."""
+        """Acknowledged records that are not in the log any more at their offset with their value."""
         found = set(self.readable)
         return [entry for entry in self.acknowledged if entry not in found]
 
@@ -158,13 +158,13 @@ def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
 def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0, told: Told | None = None) -> tuple[str, int]:
     """Sends one record to C once, without the retries of a producer: (Kafka's name of the answer, offset).
 
-    `told` has the trace know of it, as it would of a watched producer.
+    With `told`, the trace shows this record as it shows those of a watched producer.
     """
     client = Client(cluster.world.client_env(), cluster.world.bootstrap, "one try", timeout + 1)
     request = produce_request(value, acks, timeout, cluster.world.client_env().wall_ms())
 
     async def ask() -> Any:
-        await client.topic(TOPIC, timeout)     # whoever is dead is asked in vain first; that is not part of the try
+        await client.topic(TOPIC, timeout)     # a dead broker may be asked first; that time is not part of the try
         asked = told.invoke(told.name, "send", topic=TOPIC, partition=0) if told is not None else {}
         return asked, await client.request(C, request, PRODUCE_VERSION)
 
@@ -203,7 +203,7 @@ def eligible(cluster: Any) -> tuple[int, ...]:
 
 
 def successor(cluster: Any, patience: float = 15.0) -> int | None:
-    """Who leads after C's death; None if nobody does within `patience` seconds."""
+    """Return the broker that leads after C's death; None if none does within `patience` seconds."""
     until = cluster.now() + patience
     while cluster.now() < until:
         leader = cluster.leader(TOPIC)
@@ -216,7 +216,7 @@ def successor(cluster: Any, patience: float = 15.0) -> int | None:
 # --- as a story -------------------------------------------------------------------------------------------------------
 
 def story(end: Disaster) -> Iterator[str]:
-    """What happened, from the trace: faults, who led, who was in sync, who threw records away; then the ledger."""
+    """Tell from the trace what happened: faults, leaders, ISRs, records that were cut off; then the ledger."""
     events = [e for e in end.cluster.trace.events("fault", "isr", "role", "truncate") if e.get("tp", TP) == TP]
     began = next(e["t"] for e in events if e["k"] == "isr")
     for event in events:

@@ -61,8 +61,11 @@ def count(bootstrap: str, topic: str, group: str, stop_at: int) -> Counter[str]:
 
 
 def _at_the_end(consumer: KafkaConsumer) -> bool:
-    """Has it an assignment, and read all of that? Asked one by one: of several, kafka-python 3.0 leaves out a partition whose
-    leader it does not know at the moment."""
+    """Return whether the consumer has an assignment and has read all of it.
+
+    The end of each partition is asked for by itself: asked for several, kafka-python 3.0 leaves out a partition whose leader it
+    does not know at the moment.
+    """
     mine = sorted(consumer.assignment())
     return bool(mine) and all(consumer.position(place) >= consumer.end_offsets([place])[place] for place in mine)
 
@@ -112,4 +115,4 @@ def missing_offsets(rows: DataFrame, ends: dict[int, int]) -> list[tuple[int, in
 if __name__ == "__main__":
     told = count(*sys.argv[1:4], int(sys.argv[4]))
     print(json.dumps(told), flush=True)
-    sys.stdin.read()  # whoever started it ends it, as a power cut would
+    sys.stdin.read()  # the parent has ended; end at once, without a commit
