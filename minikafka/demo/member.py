@@ -39,8 +39,8 @@ def main(bootstrap: str, topic: str, group: str, path: str) -> None:
         auto_offset_reset="earliest",            # a group without commits begins at the beginning
         enable_auto_commit=False,                # we say ourselves when a record is done
         session_timeout_ms=6_000, heartbeat_interval_ms=1_000, max_poll_records=500)
-    # kafka-python 3.0.12: who joins before it knows the topic joins once more, and a poll() that ends while the answer
-    # to that is under way forgets it: the member stands still for good. So first of all get to know the topic, and then
+    # kafka-python 3.0.12: a member that joins before it knows the topic joins once more, and a poll() that ends while that
+    # answer is in flight forgets it: the member then stands still for good. So first fetch the topic's metadata, and then
     # poll for longer than a busy machine needs to join.
     while not consumer.partitions_for_topic(topic) and not stopping.wait(0.1):
         pass

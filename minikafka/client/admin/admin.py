@@ -33,6 +33,7 @@ from minikafka.client.client import GROUP, Client
 from minikafka.client.metadata import Tp
 from minikafka.client.recorder import Recorder
 from minikafka.client.retry import RETRIABLE, Unsure
+from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 SET, DELETE = 0, 1  # operations on a config
@@ -43,7 +44,7 @@ PART_S = 5.0  # seconds that a broker may try to reach the controller, before we
 class Admin(Views):
     """One admin client; `timeout` is for each call as a whole, in seconds."""
 
-    def __init__(self, env: Env, bootstrap: list[tuple[str, int]], *, timeout: float = 30.0, history: Any = None,
+    def __init__(self, env: Env, bootstrap: list[tuple[str, int]], *, timeout: float = 30.0, history: History | None = None,
                  name: str = "admin") -> None:
         self.client = Client(env, bootstrap, name, PART_S + 1.0)
         self.timeout, self.history = timeout, history

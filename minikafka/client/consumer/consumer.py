@@ -33,6 +33,7 @@ from minikafka.client.consumer.questions import Questions
 from minikafka.client.metadata import Tp
 from minikafka.client.producer.producer import as_text
 from minikafka.client.recorder import Recorder
+from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 READ_COMMITTED = "read_committed"
@@ -56,7 +57,7 @@ class Consumer:
                  session_timeout: float = 6.0, rebalance_timeout: float = 10.0, heartbeat_interval: float = 1.0,
                  max_poll_interval: float = 300.0, max_records: int = 500, max_wait: float = 0.5,
                  max_bytes: int = 1 << 20, diverging: bool = False, rack: str = "",
-                 request_timeout: float = REQUEST_TIMEOUT, history: Any = None, name: str = "consumer") -> None:
+                 request_timeout: float = REQUEST_TIMEOUT, history: History | None = None, name: str = "consumer") -> None:
         self.env, self.name, self.group, self.topics = env, name, group, list(topics)
         self.isolation, self.reset, self.max_records = isolation, reset, max_records
         self.auto_commit, self.auto_commit_interval = auto_commit and group is not None, auto_commit_interval

@@ -8,19 +8,18 @@ Invariants: I-READER-1 it ends at the end that the leader named before it began,
 
 from __future__ import annotations
 
-from typing import Any
-
 from minikafka.broker.server.env import Env
 from minikafka.client.admin.admin import Admin
 from minikafka.client.consumer.consumer import READ_COMMITTED, Consumer
 from minikafka.client.consumer.fetched_records import Record
 from minikafka.client.producer.producer import as_text
 from minikafka.client.recorder import Recorder
+from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 
 async def read_all(env: Env, bootstrap: list[tuple[str, int]], topic: str, partition: int = 0, *,
-                   isolation: str = "read_uncommitted", timeout: float = 30.0, history: Any = None,
+                   isolation: str = "read_uncommitted", timeout: float = 30.0, history: History | None = None,
                    name: str = "final") -> list[Record]:
     """Return the records of one partition; raises KafkaError when its end is not reached within `timeout` seconds."""
     operation = Recorder(history, name).invoke("final", topic=topic, partition=partition, isolation=isolation)

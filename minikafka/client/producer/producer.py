@@ -27,6 +27,7 @@ from minikafka.client.producer.partitioner import Partitioner
 from minikafka.client.producer.sender import Sender, Settings
 from minikafka.client.producer.transactions import State, Transactions
 from minikafka.client.recorder import Operation, Recorder, plain
+from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 Headers = list[tuple[str, bytes | None]]
@@ -52,7 +53,7 @@ class Producer:
                  transactional_id: str | None = None, transaction_version: int = 2, linger: float = 0.0,
                  max_in_flight: int = 5, delivery_timeout: float = 20.0, request_timeout: float = REQUEST_TIMEOUT,
                  transaction_timeout: float = 60.0, max_block: float = 20.0, codec: int = 0,
-                 history: Any = None, name: str = "producer") -> None:
+                 history: History | None = None, name: str = "producer") -> None:
         self.env, self.name = env, name
         self.client = Client(env, bootstrap, name, request_timeout)
         self.recorder = Recorder(history, name)

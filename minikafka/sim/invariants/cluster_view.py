@@ -12,14 +12,15 @@ from typing import Any
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.metadata.image import MetadataImage, Partition
-
-Key = tuple[str, int]  # topic, partition
+from minikafka.sim.invariants.replica import Key
+from minikafka.sim.world.disk import SimDisk
+from minikafka.sim.world.world import World
 
 
 class ClusterView:
     """The cluster as last seen; `states`: each partition in the newest committed metadata."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.nodes: list[int] = sorted(world.hosts)
         self.brokers: dict[int, Broker] = {}  # the latest life of each, dead ones too
@@ -76,5 +77,5 @@ class ClusterView:
         state = self.states.get(seen.truth.key)
         return state is not None and state.leader == seen.node and state.leader_epoch == seen.core.leader_epoch
 
-    def disk(self, node: int) -> Any:
+    def disk(self, node: int) -> SimDisk:
         return self.world.hosts[node].disk

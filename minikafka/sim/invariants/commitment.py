@@ -21,6 +21,7 @@ from typing import Any
 
 from minikafka.log.batch import crc_ok
 from minikafka.sim.invariants.invariant import CUT, LED, MOVED, ROLE, Invariant
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, Seen, Truth
 
 
@@ -90,7 +91,7 @@ class LeadersAreComplete(Invariant):
 
     id = "I4"
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._acked = 0  # how much of the history was looked at
 

@@ -20,6 +20,7 @@ from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.log.batch import Header, records
 from minikafka.log.markers import is_commit
 from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Seen, Truth
 
 Slot = tuple[str, str, int]  # group, topic, partition
@@ -83,7 +84,7 @@ class GroupsAreSound(Invariant):
 
     id = "I12"
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._partitions: dict[int, Groups] = {}
 

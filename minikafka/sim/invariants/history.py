@@ -19,6 +19,7 @@ from typing import Any
 from minikafka.broker.coordinator.hashing import partition_of
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
 
 SHOWN = 3
 OF_OLD_OFFSETS = ["lost-commit", "repeated-copy"]
@@ -29,7 +30,7 @@ class HistoryIsValid(Invariant):
 
     id, events = "I17", ("partition",)
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._coordinators: dict[str, list[tuple[float, int]]] = {}  # partition of __consumer_offsets -> (since when, leader)
 

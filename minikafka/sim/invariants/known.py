@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from minikafka.history import History
 from minikafka.log.batch import Header
 from minikafka.sim.invariants.cluster_view import ClusterView, Key
 from minikafka.sim.invariants.excuses import excused_by_loss
 from minikafka.sim.invariants.losses import Losses
 from minikafka.sim.invariants.replica import Seen, Truth
 from minikafka.sim.invariants.violation import Loss, Violation
+from minikafka.sim.world.world import World
 
 LOOK_AGAIN = 0.25  # seconds
 
@@ -22,7 +24,7 @@ LOOK_AGAIN = 0.25  # seconds
 class Known:
     """The knowledge of one run. `chosen`: the ids of the invariants whose violations count; the rest as for `Watch`."""
 
-    def __init__(self, world: Any, unclean: bool, raises: bool, history: Any, chosen: set[str]) -> None:
+    def __init__(self, world: World, unclean: bool, raises: bool, history: History | None, chosen: set[str]) -> None:
         self.world, self.unclean, self.raises, self.history = world, unclean, raises, history
         self.violations: list[Violation] = []
         self.losses: list[Loss] = []

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minikafka.sim.invariants.invariant import ROLE, Invariant
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, Seen
 
 
@@ -49,7 +50,7 @@ class OneLeader(Invariant):
 
     id = "I7"
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._leaders: dict[tuple[Any, int, int], int] = {}  # (topic id, partition, leader epoch) -> broker
         self._epochs: dict[tuple[int, Any, int], int] = {}  # (broker, topic id, partition) -> leader epoch

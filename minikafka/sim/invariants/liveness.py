@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
 
 BOUND = 60.0  # virtual seconds
 SHOWN = 5
@@ -22,7 +23,7 @@ class EverythingComesToRest(Invariant):
 
     id, patient = "I15", True
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._open: dict[int, dict[str, Any]] = {}
 

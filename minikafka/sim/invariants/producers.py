@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from minikafka.log.batch import MAX_SEQUENCE, Header
 from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, Truth
 
 
@@ -27,7 +28,7 @@ class SequencesFollow(Invariant):
 
     id = "I11"
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._last: dict[tuple[Key, Any, int], Last] = {}  # by partition, topic id and producer id
 

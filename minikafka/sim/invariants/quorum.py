@@ -18,6 +18,7 @@ from minikafka.broker.raft.shell.metadata_log import FOLDER, QUORUM_STATE_FILE
 from minikafka.broker.raft.wire import decode_election_state
 from minikafka.log.batch import crc_ok
 from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Cursor, Key, log_on_disk
 
 
@@ -36,7 +37,7 @@ class QuorumIsSafe(Invariant):
 
     id, events = "I8", ("raft",)
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self.end = 0  # the highest high watermark of any node
         self.batches: dict[int, bytes] = {}  # the committed batches, by base offset

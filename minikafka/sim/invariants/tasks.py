@@ -15,6 +15,7 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Seen
 
 REST, LOOKS = 2.0, 4  # seconds between two looks at resting brokers, and how many
@@ -26,7 +27,7 @@ class NothingIsForgotten(Invariant):
 
     id, events, patient = "I14", ("crash",), True
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._errors: dict[str, int] = {}
 

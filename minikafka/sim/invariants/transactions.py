@@ -27,6 +27,7 @@ from minikafka.broker.transactions.transaction import EPOCH_BUMPS, TransactionDa
 from minikafka.log.batch import Header, records
 from minikafka.log.markers import is_commit
 from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, Seen, Truth
 
 SLACK = 15.0  # seconds of virtual time after the last deadline
@@ -40,7 +41,7 @@ class TransactionsAreSound(Invariant):
 
     id, patient = "I13", True
 
-    def __init__(self, watch: Any) -> None:
+    def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self.ids: dict[str, TransactionData] = {}
         self._outcomes: dict[tuple[int, int], State] = {}  # of (producer id, epoch), with KIP-890

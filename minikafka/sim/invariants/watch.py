@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from minikafka.history import History
 from minikafka.sim.invariants.cluster_view import Key
 from minikafka.sim.invariants.commitment import LogsMatch
 from minikafka.sim.invariants.invariant import GREW, LED, MOVED, REASONS, ROLE, Invariant
 from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Seen, Truth
 from minikafka.sim.invariants.table import ALL
+from minikafka.sim.world.world import World
 
 SAMPLE_EVERY = 64  # steps
 
@@ -30,8 +32,8 @@ class Watch(Known):
     """The watch over `world`, in which it installs itself. `unclean`: loss is permitted (an unclean election); `raises`: at the
     first violation; `only`, `without`: ids of invariants; `history`: the clients' (minikafka.history)."""
 
-    def __init__(self, world: Any, unclean: bool = False, *, raises: bool = False, only: Collection[str] = (),
-                 without: Collection[str] = (), history: Any = None) -> None:
+    def __init__(self, world: World, unclean: bool = False, *, raises: bool = False, only: Collection[str] = (),
+                 without: Collection[str] = (), history: History | None = None) -> None:
         chosen = {cls.id for cls in ALL if (not only or cls.id in only) and cls.id not in without}
         super().__init__(world, unclean, raises, history, chosen)
         self._dirty: dict[tuple[int, str], int] = {}

@@ -2,7 +2,7 @@
 
     truncation.py         where two logs part, and which replica truncates: A1, A2, A3
     isr_and_elections.py  which replicas are in sync, and which may lead: A4 to A8
-    isr_changes.py        changes of the ISR that come too early, too late, or from a broker that was deposed
+    isr_changes.py        changes of the ISR that come too early, too late, or whose answer is lost
     quorum.py             the controllers: A9, A10, check-quorum, pre-votes
     transactions.py       late requests and an off-by-one in transactions: A11, A12, A13
     coordinator.py        what a transaction coordinator must write down and see through

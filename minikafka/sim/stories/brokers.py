@@ -1,4 +1,4 @@
-"""Nodes that missed what happened: A14, A16, A18, and the controller that is none any more."""
+"""Nodes that missed what happened: A14, A16, A18, and a controller that was deposed."""
 
 from __future__ import annotations
 

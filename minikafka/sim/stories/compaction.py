@@ -1,4 +1,4 @@
-"""What compaction may take."""
+"""The records that compaction may remove."""
 
 from __future__ import annotations
 

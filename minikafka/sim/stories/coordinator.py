@@ -1,4 +1,4 @@
-"""What a transaction's coordinator owes: to write down what it decides, to stay with it, and to see it through."""
+"""The duties of a transaction coordinator: write each decision down first, keep it, and carry it out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A15, and what a group's coordinator owes to those who trust it with offsets and assignments."""
+"""A15, and the duties of a group coordinator towards the members whose offsets and assignments it keeps."""
 
 from __future__ import annotations
 

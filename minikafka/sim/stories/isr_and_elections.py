@@ -1,4 +1,4 @@
-"""Who is in sync, and who may lead: A4 to A8."""
+"""The replicas that are in sync, and those that may lead: A4 to A8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of the ISR that come too early, too late, or from nowhere."""
+"""Changes of the ISR that come too early or too late, or whose answer is lost."""
 
 from __future__ import annotations
 

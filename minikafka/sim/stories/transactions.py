@@ -1,4 +1,4 @@
-"""A11 to A13: what a late request, and an off-by-one, do to transactions."""
+"""A11 to A13: the effect of a late request, and of an off-by-one, on transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two logs part, and who cuts his own: A1, A2, A3."""
+"""Where two logs diverge, and which replica truncates its own: A1, A2, A3."""
 
 from __future__ import annotations
 

@@ -13,9 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from minikafka.history import History
 from minikafka.sim.invariants.losses import METADATA
+from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.swarm.client_process import KILLED
 from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CAUGHT_WRITING, CLIENTS_STRUCK, METADATA_FLIPPED
+from minikafka.sim.world.world import World
 
 # Refusals of clients that were replaced: zombies.
 FENCED = ("FENCED_LEADER_EPOCH", "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "PRODUCER_FENCED",
@@ -86,7 +89,7 @@ def layout(coverage: Counter[str], width: int = 110) -> str:
 # --- what a cluster's run met ---------------------------------------------------------------------------------------
 
 
-def of_cluster(world: Any, history: Any, watch: Any) -> Counter[str]:
+def of_cluster(world: World, history: History, watch: Watch) -> Counter[str]:
     """Return the counts of one run, from the trace, the history and the disks."""
     counts: Counter[str] = Counter()
     isrs: dict[str, int] = {}
