@@ -1,7 +1,7 @@
-"""`python -m minikafka.broker FILE.properties`: one broker as a process of its own.
+"""`python -m minikafka.broker FILE.properties`: one node as a process.
 
 Standard input carries fault commands, one JSON object per line, and its end ends the process; the log goes to standard
-error. SIGTERM is a controlled shutdown, SIGKILL what it always is.
+error. SIGTERM is a controlled shutdown.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def _run(broker: Broker, env: LiveEnv) -> int:
     obey_standard_input(env)
     asked = asyncio.Event()
     env.loop.add_signal_handler(signal.SIGTERM, asked.set)
-    env.loop.add_signal_handler(signal.SIGINT, lambda: None)  # the notebook's interrupt button is not for us
+    env.loop.add_signal_handler(signal.SIGINT, lambda: None)  # an interrupted notebook cell must not stop the broker
     life = env.loop.create_task(_live(broker, asked))
     await asyncio.wait([life, env.crashed], return_when=asyncio.FIRST_COMPLETED)
     failed = env.crashed if env.crashed.done() else life
@@ -82,7 +82,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _check_required(config: BrokerConfig) -> None:
-    """ConfigError, in Kafka's words, for what a file must hold."""
+    """Raise ConfigError, with Kafka's text, if the file lacks a required setting."""
     if config.node_id is None:
         raise plain("Missing configuration `node.id` which is required when `process.roles` is defined")
     if not config["controller.quorum.voters"]:
@@ -91,7 +91,7 @@ def _check_required(config: BrokerConfig) -> None:
 
 
 def _raise_file_limit() -> None:
-    """A partition holds three files open; the soft limit of 1024 is soon reached."""
+    """Raise the limit of open files to its maximum: a partition has three files open, so 1024 are soon too few."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

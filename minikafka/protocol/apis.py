@@ -1,12 +1,12 @@
-"""The APIs that kafka-python has no schema for, defined with the same machinery from JSON of our own.
+"""The APIs that kafka-python has no schema for, built by kafka-python from schemas of our own (JSON).
 
 The schemas beside this file (`schemas/*.json`) use Kafka's names, fields, types and API keys. The APIs between brokers
 (the quorum, registration, what brokers ask the controller) have one version each, the newest flexible one: all brokers of a
-cluster run the same code, so they have no versions to negotiate. The APIs for clients have the versions of Kafka 4.3.
+cluster run the same code, so they need not negotiate versions. The APIs for clients have the versions of Kafka 4.3.
 
 Owns: one class per request and response. Brokers send each other `version=X.max_version` (the only one).
 Invariants: I-RPC-1 none of the APIs between brokers is registered on the clients' listener (tests/raft/test_raft_wire.py).
-            I-ADM-1 versions of the clients' APIs are Kafka 4.3's: what is advertised is what its clients may send.
+            I-ADM-1 the versions of the clients' APIs are those of Kafka 4.3.
 What Kafka does differently: it serves older versions between brokers too, for rolling upgrades.
 Source: clients/src/main/resources/common/message/*.json; KIP-595 (quorum), KIP-631 (registration), KIP-497 (ISR),
 KIP-500 (UnregisterBroker), KIP-48 (delegation tokens), KIP-848 (groups of the consumer protocol).
@@ -28,11 +28,11 @@ SCHEMAS = "minikafka.protocol.schemas"
 
 
 class VoteRequest(ApiMessage, load_json=SCHEMAS):
-    """A candidate asks for a vote, or with `pre_vote` (KIP-996) a prospective asks whether it would get one."""
+    """A candidate asks for a vote; with `pre_vote` (KIP-996) a prospective asks whether it would get the vote."""
 
 
 class VoteResponse(ApiMessage, load_json=SCHEMAS):
-    """Granted or not, with the leader and epoch that the voter knows."""
+    """Whether the vote is granted, with the leader and epoch that the voter knows."""
 
 
 class BeginQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
@@ -63,7 +63,7 @@ class FetchSnapshotResponse(ApiMessage, load_json=SCHEMAS):
 
 
 class BrokerRegistrationRequest(ApiMessage, load_json=SCHEMAS):
-    """A process introduces itself: who it is, which incarnation, where it listens."""
+    """A broker that has started registers: its id, its incarnation, its listeners, the features that it supports."""
 
 
 class BrokerRegistrationResponse(ApiMessage, load_json=SCHEMAS):
@@ -71,11 +71,11 @@ class BrokerRegistrationResponse(ApiMessage, load_json=SCHEMAS):
 
 
 class BrokerHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
-    """Alive, how far its metadata is, and whether it wants to be fenced or shut down."""
+    """A broker is alive: the offset of its metadata, and whether it wants to be fenced or to shut down."""
 
 
 class BrokerHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
-    """Whether the controller holds the broker fenced, and whether it may exit now."""
+    """Whether the broker is fenced, and whether it may exit now."""
 
 
 # --- what brokers ask the controller ------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class AlterPartitionRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class AlterPartitionResponse(ApiMessage, load_json=SCHEMAS):
-    """The partition as the controller sees it now, or why the proposal was refused."""
+    """The partition as it is registered now, or the error for which the proposal was refused."""
 
 
 class AllocateProducerIdsRequest(ApiMessage, load_json=SCHEMAS):
@@ -101,59 +101,59 @@ class AllocateProducerIdsResponse(ApiMessage, load_json=SCHEMAS):
 
 
 class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
-    """What the member wants and owns; what has not changed since the last time is left out."""
+    """The member's subscription and the partitions it owns; fields that have not changed since the last heartbeat are null."""
 
 
 class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
-    """The member's epoch, and its assignment when that is news to it."""
+    """The member's epoch, and its assignment if that has changed."""
 
 
 # --- administration -----------------------------------------------------------------------------------------------
 
 
 class UnregisterBrokerRequest(ApiMessage, load_json=SCHEMAS):
-    """A broker that is gone shall be forgotten."""
+    """Remove the registration of a broker."""
 
 
 class UnregisterBrokerResponse(ApiMessage, load_json=SCHEMAS):
-    """Done, or BROKER_ID_NOT_REGISTERED."""
+    """No error, or BROKER_ID_NOT_REGISTERED."""
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=SCHEMAS):
-    """How do these groups of the consumer protocol stand, and their members?"""
+    """Describe these groups of the consumer protocol, and their members."""
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=SCHEMAS):
-    """Their epochs, and what each member has and shall have."""
+    """The epochs of the groups, and of each member the current and the target assignment."""
 
 
 class CreateDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
-    """A token shall be made, with which its owner can log in without a password."""
+    """Create a token with which its owner can log in without a password."""
 
 
 class CreateDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """Here it says why not."""
+    """On this broker always an error: without authentication there are no tokens."""
 
 
 class RenewDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
-    """A token shall be good for longer."""
+    """Renew a token: move the time at which it expires."""
 
 
 class RenewDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """Here it says why not."""
+    """On this broker always an error: without authentication there are no tokens."""
 
 
 class ExpireDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
-    """A token shall be good no longer."""
+    """Let a token expire, now or at a given time."""
 
 
 class ExpireDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """Here it says why not."""
+    """On this broker always an error: without authentication there are no tokens."""
 
 
 class DescribeDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
-    """Which tokens are there?"""
+    """List the tokens of some owners, or of all."""
 
 
 class DescribeDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """Here it says why not."""
+    """On this broker always an error: without authentication there are no tokens."""

@@ -2,7 +2,7 @@
 
 On the wire: int32 size, then a header, then the body. Request header: int16 API key, int16 version, int32 correlation
 id, nullable string client id, and tags in flexible versions. Response header: correlation id, and tags in flexible
-versions except for ApiVersions, whose answer must be readable before the versions are agreed on (KIP-511).
+versions except for ApiVersions, whose response must be readable before client and broker agree on versions (KIP-511).
 
 Owns: REQUESTS and RESPONSES by API key. Bodies are encoded by kafka-python's schema-driven `kafka.protocol` and decoded
 by our strict `reader`.
@@ -76,12 +76,12 @@ def parse_header(frame: memoryview) -> Header:
 
 
 def decode_request(header: Header, frame: memoryview) -> ApiMessage:
-    """The body of a request whose version the caller has checked against what it serves."""
+    """Return the body of a request. The caller has checked that it serves the version of the header."""
     return read_message(REQUESTS[header.api_key], header.version, frame, header.body)
 
 
 def decode_response(cls: type[ApiMessage], version: int, frame: memoryview) -> ApiMessage:
-    """The body of a response frame (after its size), for our own requests to other brokers."""
+    """Return the body of a response frame (without its size), for our own requests to other nodes."""
     pos = _CORRELATION.size
     if cls.flexible_version_q(version) and cls.API_KEY != API_VERSIONS:
         pos = skip_tags(frame, pos)
@@ -89,12 +89,12 @@ def decode_response(cls: type[ApiMessage], version: int, frame: memoryview) -> A
 
 
 def correlation_id(frame: memoryview) -> int:
-    """The correlation id that starts every response frame."""
+    """Return the correlation id, with which every response frame starts."""
     return int(_CORRELATION.unpack_from(frame)[0])
 
 
 def encode_request(request: ApiMessage, version: int, correlation: int, client_id: str | None) -> bytes:
-    """A whole frame, size included."""
+    """Return the whole frame of a request, size included."""
     name = client_id.encode() if client_id is not None else b""
     length = -1 if client_id is None else len(name)
     tags = b"\0" if request.flexible_version_q(version) else b""
@@ -102,13 +102,13 @@ def encode_request(request: ApiMessage, version: int, correlation: int, client_i
 
 
 def encode_response(response: ApiMessage, version: int, correlation: int) -> bytes:
-    """A whole frame, size included."""
+    """Return the whole frame of a response, size included."""
     tagged = response.flexible_version_q(version) and response.API_KEY != API_VERSIONS
     return _frame(_CORRELATION.pack(correlation) + (b"\0" if tagged else b""), response, version)
 
 
 def encoded_size(message: ApiMessage, version: int) -> int:
-    """Bytes of a message with its size, but no header: what Kafka counts of an answer to a Fetch."""
+    """Return the bytes of a message with its size, but no header: what Kafka counts of a Fetch response."""
     return len(_frame(b"", message, version))
 
 
@@ -121,7 +121,7 @@ def _frame(head: bytes, message: ApiMessage, version: int) -> bytes:
 
 @cache
 def _writer(cls: type[ApiMessage], version: int) -> Callable[[ApiMessage, Any], None]:
-    """What kafka-python's `encode` finds out again for each message."""
+    """Return the function that writes `cls` at `version`; kafka-python's `encode` would look it up for each message."""
     if not 0 <= version <= cls.max_version:
         raise ValueError(f"{cls.name} has no version {version}")
     flexible = cls.flexible_version_q(version)

@@ -1,8 +1,8 @@
-"""Kafka's error codes, with the text a client sees when the broker has nothing more precise to say.
+"""Kafka's error codes, with the text that a client gets when the broker has no more precise one.
 
 Owns: the numbers of the protocol and the two exceptions that carry them through the broker.
 Invariants: I-ERR-1 a KafkaError is raised before the state it complains about was changed.
-            I-ERR-2 a ProtocolError means the bytes made no sense: the connection is closed without an answer.
+            I-ERR-2 a ProtocolError means that bytes cannot be parsed: the connection is closed without an answer.
 Source: org.apache.kafka.common.protocol.Errors (numbers, names and texts are part of the protocol).
 """
 
@@ -150,11 +150,11 @@ class Err(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 132
 
 
-MAX_MESSAGE = 8000  # characters; a text that quotes what a client sent must still fit into a string of an answer
+MAX_MESSAGE = 8000  # characters; a text that quotes a client's request must still fit into a string of the response
 
 
 class KafkaError(Exception):
-    """A refusal with a Kafka error code; `message` is Kafka's default text unless a better one is given."""
+    """A refusal with a Kafka error code; `message` is Kafka's default text unless a more precise one is given."""
 
     def __init__(self, code: Err, message: str | None = None) -> None:
         self.code = Err(code)
@@ -163,7 +163,7 @@ class KafkaError(Exception):
 
 
 class ProtocolError(Exception):
-    """Bytes that are no Kafka request. Nothing is answered (kafka-4.3: the connection closes without a byte)."""
+    """Bytes that are no Kafka request. They get no answer: the connection closes without a byte, as in Kafka."""
 
 
 TEXTS: dict[Err, str | None] = {

@@ -1,20 +1,20 @@
-"""Bytes -> message, exactly as strict and as lenient as Apache Kafka reads them.
+"""Bytes to a message, exactly as strict and as lenient as Apache Kafka.
 
-kafka-python's compiled decoders trust their input: a short string slice comes back short, any negative count is an
-empty list. A broker must not. This module walks the same schemas and builds the same message classes, but checks every
-length against the bytes that are there, and hands out record sets as views into the frame instead of copies.
+kafka-python's compiled decoders trust their input: they cut a string that is too long for its frame, and take any negative
+count for an empty list. A broker must trust no input. This module walks the same schemas and builds the same message classes,
+but checks every length against the bytes that are left, and returns record sets as views of the frame instead of copies.
 
-Owns: nothing but a count of elements; a reader is a pure function (data, pos) -> (value, next pos), built once per
+Owns: only a count of elements; a reader is a pure function (data, pos) -> (value, next pos), built once per
 struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.
-            I-READ-4 every text that was read can be written again, with a little more: bytes that are no UTF-8 grow when
-              their replacement characters are encoded, a client id becomes part of a member id. What grows too long
-              for a string is never answered by Kafka (4.3 keeps the connection waiting); we refuse to read it.
+            I-READ-4 every text that was read can be written again, with a short suffix: bytes that are no UTF-8 grow when
+              their replacement characters are encoded, and a client id becomes part of a member id. Kafka 4.3 never answers a
+              text that grows too long for a string (the connection hangs); we refuse to read it.
             I-READ-5 a message has at most MAX_ELEMENTS list elements and tags in all: two bytes on the wire become
-              hundreds in memory, and nobody else is served while they are read.
-Lenient where Kafka is (asked of 4.3): any negative length of a nullable field is null, bytes after the body and unknown
+              hundreds in memory, and no other connection is served while they are read.
+Lenient where Kafka is (tried on 4.3): any negative length of a nullable field is null, bytes after the body and unknown
 tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
 """
 
@@ -34,7 +34,7 @@ Reader = Callable[[memoryview, int], tuple[Any, int]]
 FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d"}
 MAX_STRING = 0x7FFF
 MAX_ELEMENTS = 100_000
-MAX_TEXT = MAX_STRING - 64  # bytes of UTF-8, once it is read
+MAX_TEXT = MAX_STRING - 64  # bytes of UTF-8, with replacement characters
 
 
 def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int = 0) -> ApiMessage:
@@ -55,7 +55,7 @@ def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int
 
 
 _READERS: dict[tuple[type, int], Reader] = {}
-_left = [MAX_ELEMENTS]  # of the message that is being read: readers are plain functions, and nothing interrupts them
+_left = [MAX_ELEMENTS]  # for the message that is being read; a reader never awaits, so there is only one at a time
 
 
 def _spend(elements: int) -> None:
@@ -65,7 +65,7 @@ def _spend(elements: int) -> None:
 
 
 def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
-    """An unsigned varint of at most 5 bytes, as Java's int: 2**32-1 is -1."""
+    """Return (value, next position) of an unsigned varint of at most 5 bytes; as a Java int, so 2**32-1 is -1."""
     value = shift = 0
     while True:
         byte = data[pos]
@@ -79,7 +79,7 @@ def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
 
 
 def skip_tags(data: memoryview, pos: int) -> int:
-    """Step over a tag section whose tags nobody here knows (KIP-482)."""
+    """Return the position after a section of tags, all of which are unknown to us (KIP-482)."""
     return _read_tags(data, pos, {}, None)
 
 
@@ -158,7 +158,7 @@ def _read_bitfield(data: memoryview, pos: int) -> tuple[set[int] | None, int]:
 
 
 def _length_reader(flexible: bool, fmt: str) -> Reader:
-    """Lengths are a varint of length + 1 in flexible versions, a fixed integer before."""
+    """Return the reader of a length: a varint of length + 1 in flexible versions, a fixed integer in older ones."""
     if not flexible:
         return _fixed_reader(fmt)
 
@@ -189,7 +189,8 @@ def _string_reader(nullable: bool, flexible: bool) -> Reader:
 
 
 def read_text(data: memoryview) -> str:
-    """UTF-8 with replacement characters for what is none; raises ProtocolError if it grows too long (I-READ-4)."""
+    """Return the text of UTF-8 bytes, with replacement characters for invalid ones; raise ProtocolError if it grows too long
+    (I-READ-4)."""
     text = str(data, "utf-8", "replace")
     if 3 * len(data) > MAX_TEXT and len(text.encode()) > MAX_TEXT:
         raise ProtocolError("a string is too long to be written again")
@@ -236,7 +237,7 @@ def _array_reader(inner: Reader, nullable: bool, flexible: bool, name: str) -> R
 
 
 def _nullable_struct_reader(inner: Reader) -> Reader:
-    """A nullable struct has one byte before it: negative for null (KIP-893)."""
+    """Return the reader of a nullable struct: one byte comes before it, negative for null (KIP-893)."""
 
     def read(data: memoryview, pos: int) -> tuple[Any, int]:
         if data[pos] >= 0x80:
@@ -271,7 +272,7 @@ def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -
 
 
 def _runs(fields: list[Any]) -> list[list[Any]]:
-    """The fields in their order, neighbours of a fixed size together: one call unpacks them all."""
+    """Return the fields in their order, neighbours of a fixed size in one list: one call unpacks them all."""
     runs: list[list[Any]] = []
     for field in fields:
         if runs and _is_fixed(field) and _is_fixed(runs[-1][0]):
@@ -286,7 +287,7 @@ def _is_fixed(field: Any) -> bool:
 
 
 def _step(run: list[Any], version: int, flexible: bool) -> tuple[Any, Reader]:
-    """(name, reader of its value), or of a run (names, reader of their values)."""
+    """Return (name, reader of its value) of a single field, (names, reader of their values) of several."""
     if len(run) == 1:
         return run[0].name, _field_reader(run[0], version, flexible)
     layout = struct.Struct(">" + "".join(FIXED[field.type_str] for field in run))

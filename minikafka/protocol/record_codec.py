@@ -1,4 +1,4 @@
-"""Kafka's binary form of metadata records: a frozen dataclass on one side, bytes on the other.
+"""Kafka's binary form of the records in internal topics: a frozen dataclass to bytes and back.
 
 Owns: the primitive types of the flexible encoding, `wire()` (how one field is written), `@record` (key and version
 of a class) and the frame around a record.
@@ -25,13 +25,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from kafka.protocol.schemas.fields.codecs.types import UUID as _UuidCodec
 
-Uuid = type(_UuidCodec.ZERO_UUID)       # the standard library's class: ids are made by Env, never down here
+Uuid = type(_UuidCodec.ZERO_UUID)       # the standard library's class, which pure modules do not import: only Env makes new ids
 ZERO_UUID: Uuid = _UuidCodec.ZERO_UUID
 FRAME_VERSION = 1
 
 
 class RecordError(ValueError):
-    """Bytes that are not a record of ours: a torn or foreign metadata log."""
+    """The bytes are no record that we write: the log is damaged, or of another version."""
 
 
 class Kind(NamedTuple):
@@ -52,7 +52,7 @@ def write_uvarint(out: bytearray, value: int) -> None:
 
 
 def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
-    """Return (value, next position); at most five bytes, as in Kafka."""
+    """Return (value, next position) of a varint of at most five bytes, as in Kafka."""
     value = 0
     for shift in range(0, 35, 7):
         if pos >= len(buf):
@@ -114,19 +114,19 @@ def _read_uuid(buf: bytes, pos: int) -> tuple[Uuid, int]:
 
 @lru_cache(maxsize=1000)
 def uuid_of(raw: bytes) -> Uuid:
-    """The id of 16 bytes. An id never changes, so the same object will do; dicts find it without comparing."""
+    """Return the id of 16 bytes. Equal ids are one object, if they are not too many: dicts then find them faster."""
     return Uuid(bytes=raw)
 
 
 INT8, INT16, UINT16, INT32, INT64, FLOAT64 = (_fixed(code) for code in "bhHiqd")
 BOOL = _fixed("?")
-STRING = Kind(_write_string, _read_string)              # null is told apart by the field, not by the type
+STRING = Kind(_write_string, _read_string)              # whether null is allowed is up to the field, not to the type
 BYTES = Kind(_write_bytes, _read_bytes)
 UUID = Kind(lambda out, value: out.extend(value.bytes), _read_uuid)
 
 
 def array(item: Kind) -> Kind:
-    """A compact array: tuple of items, or None."""
+    """Return the kind of a compact array: a tuple of items, or None."""
     def write(out: bytearray, values: tuple[Any, ...] | None) -> None:
         if values is None:
             return write_uvarint(out, 0)
@@ -150,12 +150,12 @@ def array(item: Kind) -> Kind:
 
 
 def struct_of(cls: type) -> Kind:
-    """A nested structure: a dataclass whose fields are made with `wire()`."""
+    """Return the kind of a nested structure: a dataclass whose fields are made with `wire()`."""
     return Kind(write_body, lambda buf, pos: read_body(cls, buf, pos))
 
 
 def nullable(cls: type) -> Kind:
-    """The same as a tagged field that may be null: preceded by 1, or 0 alone (KIP-893)."""
+    """Return the kind of a nested structure in a tagged field that may be null: 1 and the structure, or 0 alone (KIP-893)."""
     def write(out: bytearray, value: Any) -> None:
         write_uvarint(out, 0 if value is None else 1)
         if value is not None:
@@ -171,7 +171,7 @@ def nullable(cls: type) -> Kind:
 # --- fields and records ----------------------------------------------------------------------------------------
 
 def wire(kind: Kind, *, tag: int | None = None, default: Any = dataclasses.MISSING) -> Any:
-    """A dataclass field written as `kind`; with `tag` only when it differs from its default."""
+    """Return a dataclass field that is written as `kind`; one with a `tag` only when it differs from its default."""
     return dataclasses.field(default=default, metadata={"kind": kind, "tag": tag})
 
 
@@ -190,7 +190,7 @@ def record(key: int, version: int) -> Callable[[R], R]:
 
 
 def encode(rec: Any) -> bytes:
-    """The framed bytes of a record, as the value of a record in `__cluster_metadata`."""
+    """Return the framed bytes of a record: the value of a record in `__cluster_metadata`."""
     out = bytearray()
     for number in (FRAME_VERSION, rec.KEY, rec.VERSION):
         write_uvarint(out, number)
@@ -199,7 +199,7 @@ def encode(rec: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The record in `data`; RecordError for unknown keys, other versions, or bytes that end early."""
+    """Return the record in `data`; RecordError for unknown keys, other versions, or bytes that end early."""
     frame, pos = read_uvarint(data, 0)
     key, pos = read_uvarint(data, pos)
     version, pos = read_uvarint(data, pos)
@@ -213,7 +213,7 @@ def decode(data: bytes) -> Any:
 
 
 def write_body(out: bytearray, rec: Any) -> None:
-    """The fields of a dataclass made with `wire()`, then those with tags."""
+    """Append the fields of a dataclass made with `wire()`: first those without tags, then the tagged ones."""
     tagged: list[tuple[int, bytes]] = []
     for f in dataclasses.fields(rec):
         value, kind, tag = getattr(rec, f.name), f.metadata["kind"], f.metadata["tag"]
@@ -231,7 +231,7 @@ def write_body(out: bytearray, rec: Any) -> None:
 
 
 def read_body(cls: type, buf: bytes, pos: int) -> tuple[Any, int]:
-    """(what write_body() wrote, next position)"""
+    """Return (the `cls` that write_body() wrote, next position)."""
     values: dict[str, Any] = {}
     by_tag: dict[int, dataclasses.Field[Any]] = {}
     for f in dataclasses.fields(cls):

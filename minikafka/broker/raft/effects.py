@@ -17,18 +17,18 @@ from minikafka.broker.raft.messages import NOBODY, Request, Response, SnapshotId
 
 
 class InvariantViolation(AssertionError):
-    """The protocol says this cannot happen: a bug or a lying peer. The broker stops rather than go on."""
+    """An event that the protocol excludes: a bug, or a peer that sends false messages. The broker stops."""
 
 
 # --- what the core reads ----------------------------------------------------------------------------------------
 
 
 class LogView(Protocol):
-    """What the core may know about the log; the bytes are the shell's."""
+    """What the core reads of the log; the shell reads and writes the bytes."""
 
     @property
     def start_offset(self) -> int:
-        """The offset of the first record; what is below is only in a snapshot."""
+        """The offset of the first record; the records below are only in a snapshot."""
 
     @property
     def oldest_snapshot(self) -> SnapshotId | None:
@@ -36,10 +36,10 @@ class LogView(Protocol):
 
     @property
     def latest_snapshot(self) -> SnapshotId | None:
-        """The newest one; None if there is none."""
+        """The newest snapshot; None if there is none."""
 
     def snapshot_size(self, id: SnapshotId) -> int | None:
-        """Its size in bytes; None if there is no such snapshot."""
+        """Return the size of a snapshot in bytes; None if there is no such snapshot."""
 
     @property
     def end_offset(self) -> int:
@@ -50,19 +50,19 @@ class LogView(Protocol):
         """The leader epoch of the last record; 0 for an empty log."""
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
-        """(largest epoch <= `epoch`, where it ends), rule 20; (-1, -1) if undefined."""
+        """Return (largest epoch <= `epoch`, its end offset); (-1, -1) if there is none (rule 20)."""
 
 
 class Rng(Protocol):
-    """Randomness, injected."""
+    """The random numbers of the core, which the caller hands in."""
 
     def random(self) -> float:
-        """A number in [0, 1)."""
+        """Return a number in [0, 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds; the names are Kafka's controller.quorum.*, which are in milliseconds."""
+    """The timeouts of the quorum, in seconds. The names are Kafka's controller.quorum.*, which are in milliseconds."""
 
     election_timeout: float = 1.0
     fetch_timeout: float = 2.0

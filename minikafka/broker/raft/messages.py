@@ -89,7 +89,8 @@ class FetchSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to anything: an error or NONE, and the epoch and leader that the answering node knows."""
+    """The answer to Vote, BeginQuorumEpoch and EndQuorumEpoch: an error or NONE, and the epoch and leader that the answering
+    node knows."""
 
     epoch: int
     leader: int
@@ -101,8 +102,8 @@ class Answer:
 class FetchAnswer:
     """The answer to a Fetch: a diverging epoch, or a snapshot to load, or records and the high watermark.
 
-    Going out of the core, `records_from` is the offset from which the shell reads the records to send (None: send
-    none); coming in, `records` are the bytes received.
+    As the core makes the answer, `records_from` is the offset from which the shell reads the records to send (None: send
+    none); as the core gets an answer, `records` are the bytes received.
     """
 
     epoch: int
@@ -119,7 +120,7 @@ class FetchAnswer:
 class SnapshotAnswer:
     """The answer to a FetchSnapshot: `data` is a piece of a snapshot of `size` bytes, from `position` on.
 
-    Going out of the core `data` is empty: the shell reads it.
+    As the core makes the answer, `data` is empty: the shell reads the piece.
     """
 
     epoch: int
