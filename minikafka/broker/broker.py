@@ -34,6 +34,8 @@ from minikafka.broker.server.registry import CLIENTS, INTERNAL, bound
 from minikafka.broker.server.server import Server
 from minikafka.broker.storage.shell.log_dir import LogDir
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
+from minikafka.broker.transactions.shell.producer_ids import ProducerIds
+from minikafka.broker.transactions.shell.verification import Verification
 
 log = logging.getLogger("minikafka.broker")
 
@@ -64,11 +66,13 @@ class Broker:
         self.replicas = ReplicaManager(self)
         self.groups = GroupCoordinator(self)
         self.topic_creator = TopicCreator(self.node, self.channel)
-        self.transactions = TransactionCoordinator(self)
+        self.producer_ids = ProducerIds(self.node, self.channel, self.lifecycle)
+        self.transactions = TransactionCoordinator(self.node, self.replicas, self.topic_creator, self.producer_ids)
+        self.verification = Verification(self.node, self.transactions)
         # what handlers may ask for, see registry.handles(needs=...)
         self.parts = {type(part): part for part in (
             self.quorum, self.channel, self.controller, self.lifecycle, self.replicas, self.groups, self.topic_creator,
-            self.transactions)}
+            self.transactions, self.producer_ids, self.verification)}
         self.internal = self._server(INTERNAL, INTERNAL_LISTENER)
         self.clients: Server | None = None
         self.quorum.apply_committed, self.quorum.apply_snapshot = self.on_metadata, self.on_snapshot

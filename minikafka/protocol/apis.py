@@ -15,6 +15,7 @@ KIP-500 (UnregisterBroker), KIP-48 (delegation tokens), KIP-848 (groups of the c
 from __future__ import annotations
 
 from kafka.protocol.admin import DescribeQuorumRequest, DescribeQuorumResponse
+from kafka.protocol.api_data import ApiData as ApiData  # for the records of coordinators, which are made like messages
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 

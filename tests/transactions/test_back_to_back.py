@@ -116,13 +116,13 @@ class SlowLink:
 
 def slow(broker: Broker, purpose: str, delay: Callable[[], Awaitable[None]]) -> None:
     """What this broker sends to others for that purpose leaves only after `delay`."""
-    peer = broker.peer
+    peer = broker.peers.shared
 
     def delayed(node_id: int, wanted: str = "") -> Any:
         found = peer(node_id, wanted)
         return SlowLink(found, delay) if wanted == purpose else found
 
-    broker.peer = delayed  # type: ignore[method-assign, assignment]
+    broker.peers.shared = delayed  # type: ignore[method-assign, assignment]
 
 
 async def marker_between_guard_and_question(world: Stage) -> tuple[Err, bool]:

@@ -12,8 +12,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest
 
-from minikafka.broker.transactions.records import transaction_key, transaction_value
-from minikafka.broker.transactions.shell.shard import stored_value
+from minikafka.broker.transactions.records import stored_value, transaction_key, transaction_value
 from minikafka.broker.transactions.states import State
 from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.batch import batches, build
@@ -247,7 +246,7 @@ def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
         who = await world.init(node, timeout_ms=3000)
         await world.write(who, 0)
         coordinator = world.brokers[node].transactions
-        coordinator.partitions[0].look_at_time(world.brokers[node].env.wall_ms() + 4000)
+        coordinator.partitions[0].look_at_time(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
         await world.world.call(node, coordinator.end(ID, Identity(*who), True, 0))
         await world.until(node, State.COMPLETE_COMMIT)
         assert (await world.read(0))[2] == 2

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import struct
 
-from kafka.protocol.api_data import ApiData
+from minikafka.broker.transactions.states import BY_STATUS, STATUS
+from minikafka.broker.transactions.transaction import TopicPartition, TransactionData
+from minikafka.protocol.apis import ApiData
 
 _VERSION = struct.Struct(">h")
 _SCHEMAS = "minikafka.protocol.schemas"
@@ -22,11 +24,11 @@ KEY_VERSION, VALUE_VERSION = 0, 1
 
 
 class TransactionLogKey(ApiData, load_json=_SCHEMAS):
-    pass
+    """The transactional id."""
 
 
 class TransactionLogValue(ApiData, load_json=_SCHEMAS):
-    pass
+    """State, producer ids and epoch, timeout, times and partitions of the id's transaction."""
 
 
 def transaction_key(transactional_id: str) -> bytes:
@@ -38,10 +40,34 @@ def transaction_value(value: TransactionLogValue) -> bytes:
 
 
 def read_transaction_key(data: bytes) -> str | None:
-    """The transactional id; None for kinds of records that are not ours to understand."""
+    """Return the transactional id; None for a key of a version that this code does not know."""
     (version,) = _VERSION.unpack_from(data)
     return TransactionLogKey.decode(bytes(data)).transactional_id if version == KEY_VERSION else None
 
 
 def read_transaction_value(data: bytes) -> TransactionLogValue:
     return TransactionLogValue.decode(bytes(data))
+
+
+def stored_value(data: TransactionData) -> TransactionLogValue:
+    """Return the record's value for a transaction; partitions are null where there are none, as Kafka writes Empty ids."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in data.partitions:
+        topics.setdefault(topic, []).append(index)
+    schema = TransactionLogValue.PartitionsSchema
+    return TransactionLogValue(
+        producer_id=data.producer_id, previous_producer_id=data.previous_id, next_producer_id=data.next_id,
+        producer_epoch=data.epoch, transaction_timeout_ms=data.timeout_ms, transaction_status=STATUS[data.state],
+        transaction_partitions=[schema(topic=t, partition_ids=p) for t, p in topics.items()] or None,
+        transaction_last_update_timestamp_ms=data.update_ms, transaction_start_timestamp_ms=data.start_ms,
+        client_transaction_version=data.version)
+
+
+def stored_data(value: TransactionLogValue) -> TransactionData:
+    """Return the transaction that a record's value tells. The value lacks the last epoch, as in Kafka, so an
+    InitProducerId that is tried again after a change of coordinators is fenced."""
+    partitions: list[TopicPartition] = [(t.topic, p) for t in value.transaction_partitions or () for p in t.partition_ids]
+    return TransactionData(
+        value.producer_id, value.producer_epoch, value.transaction_timeout_ms, BY_STATUS[value.transaction_status],
+        tuple(partitions), value.transaction_start_timestamp_ms, value.transaction_last_update_timestamp_ms,
+        previous_id=value.previous_producer_id, next_id=value.next_producer_id, version=value.client_transaction_version)

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
-import minikafka.broker.replication.api.produce as produce
 import minikafka.broker.transactions.transaction as transaction
 from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
 from minikafka.broker.groups.offsets import OffsetStore
 from minikafka.broker.replication.shell.partition import LAST_STABLE, Partition
 from minikafka.broker.transactions.shell.shard import TransactionPartition
+from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.states import State
 from minikafka.broker.transactions.transaction import Transaction
 from minikafka.log import Log
@@ -44,13 +44,13 @@ def classic_record() -> AbstractContextManager[object]:
 @ablation("52", "a leader takes the first record of a transaction whatever the coordinator says",
           falls="I13 unseen", script="a12_hanging_transaction")
 def unverified() -> AbstractContextManager[object]:
-    ask = produce.join_transaction
+    ask = Verification.join
 
     async def yes(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         guards, _ = await ask(*args, **kwargs)
         return guards, {}
 
-    return replaced(produce, "join_transaction", yes)
+    return replaced(Verification, "join", yes)
 
 
 @ablation("52", "everything as before KIP-890: one epoch, and no leader asks the coordinator",

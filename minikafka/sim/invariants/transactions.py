@@ -20,8 +20,8 @@ from collections import Counter
 from typing import Any
 
 from minikafka.broker.transactions import records as wire
+from minikafka.broker.transactions.records import stored_data
 from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
-from minikafka.broker.transactions.shell.shard import stored_data
 from minikafka.broker.transactions.states import NEXT, PREPARED, State
 from minikafka.broker.transactions.transaction import EPOCH_BUMPS, TransactionData
 from minikafka.log.batch import Header, records

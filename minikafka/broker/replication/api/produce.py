@@ -26,7 +26,6 @@ from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, handles
-from minikafka.broker.transactions.shell.verification import join_transaction
 from minikafka.broker.transactions.transaction import Identity, TopicPartition
 from minikafka.log import AppendInfo
 from minikafka.log.validate import is_transactional, one_batch
@@ -113,7 +112,7 @@ async def _verify(ctx: Context, request: Any, batches: dict[Key, Any],
             keys[partition.topic, partition.index] = key
     if not waiting:
         return {}
-    guards, errors = await join_transaction(ctx.broker, request.transactional_id, who, waiting,
+    guards, errors = await ctx.broker.verification.join(request.transactional_id, who, waiting,
                                             add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
     refused |= {keys[one]: Unasked(error.code, error.message) for one, error in errors.items()}
     return {key: guards[one] for one, key in keys.items()}

@@ -30,7 +30,6 @@ from minikafka.broker.replication.shell.replica_fetcher import Fetchers
 from minikafka.broker.storage.shell.checkpoints import Checkpoints
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.broker.storage.shell.log_dir import LogDir
-from minikafka.broker.transactions.shell.producer_ids import ProducerIds
 from minikafka.log import AppendInfo, Log, LogConfig
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -53,7 +52,6 @@ class ReplicaManager:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.alter_isr = AlterIsr(self)
         self.fetchers = Fetchers(self)
-        self.producer_ids = ProducerIds(broker)
         ids = self.env.rng("fetch sessions")
         self.sessions: FetchSessions[Any] = FetchSessions(
             self.config["max.incremental.fetch.session.cache.slots"], SESSION_EVICTION_S,

@@ -8,7 +8,6 @@ KIP-994 (duration), KIP-1152 (pattern).
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from kafka.protocol.admin.transactions import (
     DescribeProducersRequest,
@@ -20,7 +19,9 @@ from kafka.protocol.admin.transactions import (
 )
 
 from minikafka.broker.metadata.topic_names import check_name
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.broker.transactions.states import State
 from minikafka.broker.transactions.transaction import Transaction
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
@@ -32,15 +33,17 @@ Partition = DescribeProducersResponse.TopicResponse.PartitionResponse
 
 # --- DescribeTransactions -----------------------------------------------------------------------------------------
 
-@handles(DescribeTransactionsRequest, versions=(0, 0))
-def describe_transactions(ctx: Context, request: Any) -> DescribeTransactionsResponse:
-    states = [_describe(ctx, transactional_id) for transactional_id in request.transactional_ids]
+@handles(DescribeTransactionsRequest, versions=(0, 0), needs=(TransactionCoordinator,))
+def describe_transactions(ctx: Context, request: DescribeTransactionsRequest,
+                          transactions: TransactionCoordinator) -> DescribeTransactionsResponse:
+    """Describe transactional ids that this broker coordinates."""
+    states = [_describe(transactions, transactional_id) for transactional_id in request.transactional_ids]
     return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
 
 
-def _describe(ctx: Context, transactional_id: str) -> Described:
+def _describe(transactions: TransactionCoordinator, transactional_id: str) -> Described:
     try:
-        _, txn = ctx.broker.transactions.find(transactional_id)
+        _, txn = transactions.find(transactional_id)
     except KafkaError as refused:
         unknown = refused.code is Err.INVALID_PRODUCER_ID_MAPPING
         error = Err.TRANSACTIONAL_ID_NOT_FOUND if unknown else refused.code
@@ -58,10 +61,11 @@ def _describe(ctx: Context, transactional_id: str) -> Described:
 
 # --- ListTransactions ---------------------------------------------------------------------------------------------
 
-@handles(ListTransactionsRequest, versions=(0, 2))
-def list_transactions(ctx: Context, request: Any) -> ListTransactionsResponse:
-    """The transactional ids of this broker; clients ask every broker."""
-    homes = list(ctx.broker.transactions.partitions.values())
+@handles(ListTransactionsRequest, versions=(0, 2), needs=(TransactionCoordinator,))
+def list_transactions(ctx: Context, request: ListTransactionsRequest,
+                      transactions: TransactionCoordinator) -> ListTransactionsResponse:
+    """List the transactional ids that this broker coordinates; clients ask every broker."""
+    homes = list(transactions.partitions.values())
     names = {state.value for state in State}
     try:
         if any(home.loading for home in homes):
@@ -87,31 +91,32 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         raise KafkaError(Err.INVALID_REGULAR_EXPRESSION) from None
 
 
-def _wanted(ctx: Context, request: Any, txn: Transaction) -> bool:
+def _wanted(ctx: Context, request: ListTransactionsRequest, txn: Transaction) -> bool:
     data, ids, states = txn.data, request.producer_id_filters, request.state_filters
     if data.state is State.DEAD or (ids and data.producer_id not in ids) or (states and data.state.value not in states):
         return False
     least = request.duration_filter if ctx.version >= 1 else -1
-    return least < 0 or ctx.broker.env.wall_ms() - data.start_ms > least       # one that has not begun counts from 1970
+    return least < 0 or ctx.node.env.wall_ms() - data.start_ms > least       # a transaction that has not begun counts from 1970
 
 
 # --- DescribeProducers --------------------------------------------------------------------------------------------
 
-@handles(DescribeProducersRequest, versions=(0, 0))
-def describe_producers(ctx: Context, request: Any) -> DescribeProducersResponse:
-    """Who writes to these partitions, as far as this broker's logs of them remember."""
+@handles(DescribeProducersRequest, versions=(0, 0), needs=(ReplicaManager,))
+def describe_producers(ctx: Context, request: DescribeProducersRequest,
+                       replicas: ReplicaManager) -> DescribeProducersResponse:
+    """Describe the producers that the logs of these partitions remember."""
     topic = DescribeProducersResponse.TopicResponse
     return DescribeProducersResponse(throttle_time_ms=0, topics=[
-        topic(name=one.name, partitions=[_producers(ctx, one.name, index) for index in one.partition_indexes])
+        topic(name=one.name, partitions=[_producers(ctx, replicas, one.name, index) for index in one.partition_indexes])
         for one in request.topics])
 
 
-def _producers(ctx: Context, topic: str, index: int) -> Partition:
+def _producers(ctx: Context, replicas: ReplicaManager, topic: str, index: int) -> Partition:
     try:
         check_name(topic)
-        if topic not in ctx.broker.image.topics:
+        if topic not in ctx.node.image.topics:
             return _refused(index, Err.UNKNOWN_TOPIC_OR_PARTITION, TEXTS[Err.UNKNOWN_TOPIC_OR_PARTITION])
-        partition = ctx.broker.replicas.get(topic, index)
+        partition = replicas.get(topic, index)
         partition.check(only_leader=False)
     except KafkaError as refused:
         text = refused.message if refused.code is Err.INVALID_TOPIC_EXCEPTION else None

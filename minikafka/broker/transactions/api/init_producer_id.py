@@ -7,11 +7,11 @@ Source: KafkaApis.handleInitProducerIdRequest; KIP-98, KIP-360.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 from minikafka.broker.server.registry import CLIENTS, Context, handles
+from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
+from minikafka.broker.transactions.shell.producer_ids import ProducerIds
 from minikafka.broker.transactions.transaction import Identity
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -19,17 +19,18 @@ NONE = -1
 KNOWS_FENCED = 4             # since this version
 
 
-@handles(InitProducerIdRequest, on=(CLIENTS,), versions=(0, 5))
-async def init_producer_id(ctx: Context, request: Any) -> InitProducerIdResponse:
-    """A new producer id, or the next epoch of a transactional one."""
+@handles(InitProducerIdRequest, on=(CLIENTS,), versions=(0, 5), needs=(ProducerIds, TransactionCoordinator))
+async def init_producer_id(ctx: Context, request: InitProducerIdRequest, producer_ids: ProducerIds,
+                           transactions: TransactionCoordinator) -> InitProducerIdResponse:
+    """Give a new producer id, or the next epoch of a transactional one."""
     sent = Identity(request.producer_id, request.producer_epoch) if ctx.version >= 3 else Identity(NONE, NONE)
     if (sent.producer_id == NONE) != (sent.epoch == NONE):
         return _answer(Err.INVALID_REQUEST)
     try:
         if request.transactional_id is None:
-            return _answer(Err.NONE, await ctx.broker.replicas.producer_ids.next(), 0)
+            return _answer(Err.NONE, await producer_ids.next(), 0)
         expected = sent if sent.producer_id != NONE else None
-        given = await ctx.broker.transactions.init(request.transactional_id, request.transaction_timeout_ms, expected)
+        given = await transactions.init(request.transactional_id, request.transaction_timeout_ms, expected)
         return _answer(Err.NONE, *given)
     except KafkaError as refused:
         old = refused.code is Err.PRODUCER_FENCED and ctx.version < KNOWS_FENCED

@@ -1,6 +1,6 @@
 """Requests of transactional producers to their coordinator: AddPartitionsToTxn, AddOffsetsToTxn, EndTxn.
 
-InitProducerId is next door (producer_ids.py), as is TxnOffsetCommit (transaction_offsets.py).
+InitProducerId is in init_producer_id.py, TxnOffsetCommit in txn_offset_commit.py.
 
 Owns: the translation between the wire and the coordinator. Old versions know INVALID_PRODUCER_EPOCH where the newer ones
 are told PRODUCER_FENCED. AddPartitionsToTxn from version 4 on carries many transactions and comes from other brokers.
@@ -21,8 +21,10 @@ from kafka.protocol.producer.transaction import (
     EndTxnResponse,
 )
 
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, OFFSETS_TOPIC
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.broker.transactions.transaction import EPOCH_BUMPS, NO_EPOCH, NO_ID, Identity, TopicPartition
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -33,7 +35,7 @@ TransactionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 
 
 async def outcome(work: Awaitable[Any]) -> Err:
-    """The error code that `work` ends with."""
+    """Await `work`; return the code of its KafkaError, or NONE."""
     try:
         await work
     except KafkaError as refused:
@@ -42,34 +44,35 @@ async def outcome(work: Awaitable[Any]) -> Err:
 
 
 def shown(error: Err, version: int) -> int:
-    """The code as clients of this version know it."""
+    """Return the code as clients of this version know it."""
     old = version < KNOWS_FENCED and error is Err.PRODUCER_FENCED
     return int(Err.INVALID_PRODUCER_EPOCH if old else error)
 
 
 # --- AddPartitionsToTxn -------------------------------------------------------------------------------------------
 
-@handles(AddPartitionsToTxnRequest, on=(CLIENTS, INTERNAL), versions=(0, 5))
-async def add_partitions(ctx: Context, request: Any) -> AddPartitionsToTxnResponse:
-    """All partitions of a transaction join it, or none."""
+@handles(AddPartitionsToTxnRequest, on=(CLIENTS, INTERNAL), versions=(0, 5), needs=(TransactionCoordinator,))
+async def add_partitions(ctx: Context, request: AddPartitionsToTxnRequest,
+                         transactions: TransactionCoordinator) -> AddPartitionsToTxnResponse:
+    """Add all these partitions to the transaction, or none of them."""
     if ctx.version < BATCHED:
         who = Identity(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
-        topics = await _add(ctx, request.v3_and_below_transactional_id, who, request.v3_and_below_topics, False)
+        topics = await _add(ctx, transactions, request.v3_and_below_transactional_id, who, request.v3_and_below_topics, False)
         return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=topics)
     results = []
     for one in request.transactions:
         who = Identity(one.producer_id, one.producer_epoch)
-        topics = await _add(ctx, one.transactional_id, who, one.topics, one.verify_only)
+        topics = await _add(ctx, transactions, one.transactional_id, who, one.topics, one.verify_only)
         results.append(TransactionResult(transactional_id=one.transactional_id, topic_results=topics))
     return AddPartitionsToTxnResponse(throttle_time_ms=0, error_code=0, results_by_transaction=results)
 
 
-async def _add(ctx: Context, transactional_id: str, who: Identity, topics: Any, verify_only: bool) -> list[Any]:
+async def _add(ctx: Context, coordinator: TransactionCoordinator, transactional_id: str, who: Identity, topics: Any,
+               verify_only: bool) -> list[Any]:
     partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
     errors = {one: error for one in partitions if (error := _refusal(ctx, *one)) is not Err.NONE}
     if errors:
         return _by_topic(dict.fromkeys(partitions, Err.OPERATION_NOT_ATTEMPTED) | errors)
-    coordinator = ctx.broker.transactions
     try:
         if verify_only:
             return _by_topic(coordinator.verify(transactional_id, who, partitions))
@@ -79,16 +82,16 @@ async def _add(ctx: Context, transactional_id: str, who: Identity, topics: Any, 
         error = refused.code
         if verify_only:
             return _by_topic(dict.fromkeys(partitions, error))
-    code = shown(error, ctx.version)        # one for all, which come back just as they were named
+    code = shown(error, ctx.version)        # one code for all; they come back in the request's order
     return [TopicResult(name=topic.name, results_by_partition=[
         PartitionResult(partition_index=index, partition_error_code=code) for index in topic.partitions])
         for topic in topics]
 
 
 def _refusal(ctx: Context, topic: str, index: int) -> Err:
-    if ctx.version < BATCHED and topic in INTERNAL_TOPICS:      # from 4 on it is brokers who ask
+    if ctx.version < BATCHED and topic in INTERNAL_TOPICS:      # since version 4 it is brokers that ask
         return Err.TOPIC_AUTHORIZATION_FAILED
-    return Err.NONE if ctx.broker.image.partition(topic, index) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
+    return Err.NONE if ctx.node.image.partition(topic, index) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _by_topic(errors: dict[TopicPartition, Err]) -> list[Any]:
@@ -100,23 +103,24 @@ def _by_topic(errors: dict[TopicPartition, Err]) -> list[Any]:
 
 # --- AddOffsetsToTxn, EndTxn --------------------------------------------------------------------------------------
 
-@handles(AddOffsetsToTxnRequest, versions=(0, 4))
-async def add_offsets(ctx: Context, request: Any) -> AddOffsetsToTxnResponse:
-    """The partition that keeps the group's offsets joins the transaction."""
-    partition = (OFFSETS_TOPIC, ctx.broker.groups.partition_for(request.group_id))
+@handles(AddOffsetsToTxnRequest, versions=(0, 4), needs=(TransactionCoordinator, GroupCoordinator))
+async def add_offsets(ctx: Context, request: AddOffsetsToTxnRequest, transactions: TransactionCoordinator,
+                      groups: GroupCoordinator) -> AddOffsetsToTxnResponse:
+    """Add the partition that keeps the group's offsets to the transaction."""
+    partition = (OFFSETS_TOPIC, groups.partition_for(request.group_id))
     who = Identity(request.producer_id, request.producer_epoch)
-    error = await outcome(ctx.broker.transactions.add(request.transactional_id, who, [partition]))
+    error = await outcome(transactions.add(request.transactional_id, who, [partition]))
     return AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=shown(error, ctx.version))
 
 
-@handles(EndTxnRequest, versions=(0, 5))
-async def end_txn(ctx: Context, request: Any) -> EndTxnResponse:
+@handles(EndTxnRequest, versions=(0, 5), needs=(TransactionCoordinator,))
+async def end_txn(ctx: Context, request: EndTxnRequest, transactions: TransactionCoordinator) -> EndTxnResponse:
     """Commit or abort. From version 5 on the answer names the identity of the next transaction."""
     who = Identity(request.producer_id, request.producer_epoch)
     version = EPOCH_BUMPS if ctx.version >= BUMPS else 0
     error, new = Err.NONE, Identity(NO_ID, NO_EPOCH)
     try:
-        new = await ctx.broker.transactions.end(request.transactional_id, who, request.committed, version)
+        new = await transactions.end(request.transactional_id, who, request.committed, version)
     except KafkaError as refused:
         error = refused.code
     return EndTxnResponse(throttle_time_ms=0, error_code=shown(error, ctx.version), producer_id=new.producer_id,

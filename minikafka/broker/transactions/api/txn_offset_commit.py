@@ -16,9 +16,11 @@ from kafka.protocol.producer.transaction import TxnOffsetCommitRequest, TxnOffse
 from minikafka.broker.coordinator.shell.coordinator_log import TRANSLATED
 from minikafka.broker.groups.offsets import Key
 from minikafka.broker.groups.records import offset_value
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
+from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.transactions.shell.verification import join_transaction
+from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.batch import NO_SEQUENCE
 from minikafka.protocol.errors import Err, KafkaError
@@ -29,20 +31,22 @@ Topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 Answer = Topic.TxnOffsetCommitResponsePartition
 
 
-@handles(TxnOffsetCommitRequest, versions=(0, 5))
-async def txn_offset_commit(ctx: Context, request: Any) -> TxnOffsetCommitResponse:
-    """Unknown partitions fail alone; the others are written as one batch."""
+@handles(TxnOffsetCommitRequest, versions=(0, 5), needs=(GroupCoordinator, Verification))
+async def txn_offset_commit(ctx: Context, request: TxnOffsetCommitRequest, groups: GroupCoordinator,
+                            verification: Verification) -> TxnOffsetCommitResponse:
+    """Write the offsets of existing partitions as one batch; each unknown partition is refused by itself."""
     named = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
     known = {(topic.name, p.partition_index): p for topic in request.topics for p in topic.partitions
-             if ctx.broker.image.partition(topic.name, p.partition_index) is not None}
+             if ctx.node.image.partition(topic.name, p.partition_index) is not None}
     errors: dict[Key, Err] = {}
     if known:
         try:
-            errors = await _commit(ctx, request, known)
+            errors = await _commit(ctx, groups, verification, request, known)
         except KafkaError as refused:
             errors = dict.fromkeys(known, refused.code)
-    # What does not exist comes first; an unknown topic even if no partition of it was named, a partition as often as it was.
-    topics: dict[str, list[Any]] = {t.name: [] for t in request.topics if t.name not in ctx.broker.image.topics
+    # As in Kafka, partitions that do not exist come first: an unknown topic even if the request names no partition of it, a
+    # partition as often as it is named.
+    topics: dict[str, list[Any]] = {t.name: [] for t in request.topics if t.name not in ctx.node.image.topics
                                     or any((t.name, p.partition_index) not in known for p in t.partitions)}
     for topic, index in sorted(named, key=lambda one: one in known):
         code = _shown(ctx, errors.get((topic, index), Err.UNKNOWN_TOPIC_OR_PARTITION))
@@ -55,16 +59,17 @@ def _shown(ctx: Context, error: Err) -> int:
     return int(Err.COORDINATOR_NOT_AVAILABLE if old else error)
 
 
-async def _commit(ctx: Context, request: Any, known: dict[Key, Any]) -> dict[Key, Err]:
-    groups, who = ctx.broker.groups, Identity(request.producer_id, request.producer_epoch)
+async def _commit(ctx: Context, groups: GroupCoordinator, verification: Verification, request: TxnOffsetCommitRequest,
+                  known: dict[Key, Any]) -> dict[Key, Err]:
+    who = Identity(request.producer_id, request.producer_epoch)
     named = ctx.version >= FENCED_BY_MEMBER
     member, generation = (request.member_id, request.generation_id) if named else ("", -1)
     instance = request.group_instance_id if named else None
     if not request.group_id:
         raise KafkaError(Err.INVALID_GROUP_ID)
-    guard = await _guard(ctx, request, groups.loaded(request.group_id).partition, who)
+    guard = await _guard(ctx, verification, request, groups.loaded(request.group_id).partition, who)
     home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, known, transactional=True)
-    values, too_large, now_ms = {}, [], ctx.broker.env.wall_ms()
+    values, too_large, now_ms = {}, [], ctx.node.env.wall_ms()
     for key, p in known.items():
         if len(p.committed_metadata or "") > groups.max_metadata:
             too_large.append(key)
@@ -74,12 +79,13 @@ async def _commit(ctx: Context, request: Any, known: dict[Key, Any]) -> dict[Key
     return dict.fromkeys(values, error) | dict.fromkeys(too_large, Err.OFFSET_METADATA_TOO_LARGE)
 
 
-async def _guard(ctx: Context, request: Any, partition: Any, who: Identity) -> object:
-    """What shows that the group's partition is in the transaction; raises KafkaError if it is not."""
+async def _guard(ctx: Context, verification: Verification, request: TxnOffsetCommitRequest, partition: Partition,
+                 who: Identity) -> object:
+    """Return the guard that shows that the group's partition is in the transaction. KafkaError if it is not."""
     if partition.log.producers.has_open(*who):
         return None
-    guards, errors = await join_transaction(ctx.broker, request.transactional_id, who, {partition: NO_SEQUENCE},
-                                            add=ctx.version >= ADDS, abortable=ctx.version >= ABORTABLE)
+    guards, errors = await verification.join(request.transactional_id, who, {partition: NO_SEQUENCE},
+                                              add=ctx.version >= ADDS, abortable=ctx.version >= ABORTABLE)
     for refused in errors.values():
         raise KafkaError(TRANSLATED.get(refused.code, refused.code))
     return guards[OFFSETS_TOPIC, partition.index]

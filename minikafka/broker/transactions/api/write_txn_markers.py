@@ -1,10 +1,12 @@
-"""WriteTxnMarkers: a transaction's coordinator tells partition leaders how it ended (versions 1 and 2).
+"""WriteTxnMarkers (versions 1 and 2): the partition leaders' side of markers, which append how a transaction ended.
+
+The coordinator's side is shell/marker_sender.py.
 
 Owns: nothing beyond the request being served.
 Invariants: I-MARK-3 a marker is answered when it is committed (acks=all): only then may the coordinator count on it.
             I-MARK-4 a marker in `__consumer_offsets` goes through the group coordinator, which shows or drops the offsets
               of the transaction with it (rule 61).
-What Kafka does differently: it lets an administrator send this request too (KIP-664); so does ours, there are no rights.
+What Kafka does differently: nothing: administrators may send this request too (KIP-664), and there are no rights to check.
 Source: KafkaApis.handleWriteTxnMarkersRequest, GroupCoordinatorService.completeTransaction; KIP-1228 (version 2).
 """
 
@@ -14,9 +16,11 @@ from typing import Any
 
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.markers import marker
@@ -25,22 +29,23 @@ from minikafka.protocol.errors import Err, KafkaError
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 Topic = Result.WritableTxnMarkerTopicResult
 Answer = Topic.WritableTxnMarkerPartitionResult
-ALL_IN_SYNC = NOBODY = -1
+ALL_IN_SYNC = NO_PRODUCER = -1
 # A group coordinator that is not ready, in the words of a partition's leader: try again.
 NOT_READY = (Err.COORDINATOR_NOT_AVAILABLE, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.NOT_COORDINATOR)
 
 Key = tuple[str, int]
 
 
-@handles(WriteTxnMarkersRequest, on=(CLIENTS, INTERNAL), versions=(1, 2))
-async def write_txn_markers(ctx: Context, request: Any) -> WriteTxnMarkersResponse:
-    """Append every marker first, then wait for all of them. One of nobody spoils the request."""
-    if any(NOBODY in (one.producer_id, one.producer_epoch) and _hosted(ctx, one) for one in request.markers):
+@handles(WriteTxnMarkersRequest, on=(CLIENTS, INTERNAL), versions=(1, 2), needs=(ReplicaManager, GroupCoordinator))
+async def write_txn_markers(ctx: Context, request: WriteTxnMarkersRequest, replicas: ReplicaManager,
+                            groups: GroupCoordinator) -> WriteTxnMarkersResponse:
+    """Append the markers of each producer, then wait for them. A marker without a producer id fails the whole request."""
+    if any(NO_PRODUCER in (one.producer_id, one.producer_epoch) and _hosted(replicas, one) for one in request.markers):
         refused = {one.producer_id: dict.fromkeys(_keys(one), Err.UNKNOWN_SERVER_ERROR) for one in request.markers}
         return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in refused.items()])
     results: dict[int, dict[Key, Err]] = {}         # a producer that is named twice is answered once
     for one in request.markers:
-        if errors := await _write(ctx, one):
+        if errors := await _write(ctx, replicas, groups, one):
             results.setdefault(one.producer_id, {}).update(errors)
     return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in results.items()])
 
@@ -49,42 +54,42 @@ def _keys(one: Any) -> list[Key]:
     return [(topic.name, index) for topic in one.topics for index in topic.partition_indexes]
 
 
-def _hosted(ctx: Context, one: Any) -> bool:
-    return any(key in ctx.broker.replicas.partitions for key in _keys(one))
+def _hosted(replicas: ReplicaManager, one: Any) -> bool:
+    return any(key in replicas.partitions for key in _keys(one))
 
 
-async def _write(ctx: Context, one: Any) -> dict[Key, Err]:
+async def _write(ctx: Context, replicas: ReplicaManager, groups: GroupCoordinator, one: Any) -> dict[Key, Err]:
     errors: dict[Key, Err] = {}
     appended: dict[Partition, int] = {}
     in_groups: dict[Key, Any] = {}
     for key in _keys(one):
         try:
-            if key not in ctx.broker.replicas.partitions:
+            if key not in replicas.partitions:
                 raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
             if key[0] == OFFSETS_TOPIC:
-                in_groups[key] = _to_group(ctx, key[1], one)
+                in_groups[key] = _to_group(groups, key[1], one)
             else:
-                partition, required = _append(ctx, key, one)
+                partition, required = _append(ctx, replicas, key, one)
                 appended[partition] = required
             errors[key] = Err.NONE
         except KafkaError as refused:
             errors[key] = refused.code
-    waiting = await DelayedProduce(ctx.broker.env, appended).outcome(ctx.broker.config["request.timeout.ms"] / 1000)
+    waiting = await DelayedProduce(ctx.node.env, appended).outcome(ctx.node.config["request.timeout.ms"] / 1000)
     errors |= {(partition.topic, partition.index): error for partition, error in waiting.items()}
     errors |= {key: await outcome for key, outcome in in_groups.items()}
     return {key: Err.NOT_LEADER_OR_FOLLOWER if error in NOT_READY else error for key, error in errors.items()}
 
 
-def _append(ctx: Context, key: Key, one: Any) -> tuple[Partition, int]:
-    partition = ctx.broker.replicas.leader(*key)
+def _append(ctx: Context, replicas: ReplicaManager, key: Key, one: Any) -> tuple[Partition, int]:
+    partition = replicas.leader(*key)
     batch = marker(one.producer_id, one.producer_epoch, one.coordinator_epoch, one.transaction_result,
-                   ctx.broker.env.wall_ms())
+                   ctx.node.env.wall_ms())
     return partition, partition.append(batch, ALL_IN_SYNC, "coordinator").last_offset + 1
 
 
-def _to_group(ctx: Context, index: int, one: Any) -> Any:
-    """A future of the outcome."""
-    home = ctx.broker.groups.partitions.get(index)
+def _to_group(groups: GroupCoordinator, index: int, one: Any) -> Any:
+    """Hand the marker to the group coordinator; return a future of the error code."""
+    home = groups.partitions.get(index)
     if home is None or home.loading:
         raise KafkaError(Err.NOT_COORDINATOR)
     who = Identity(one.producer_id, one.producer_epoch)

@@ -1,4 +1,4 @@
-"""Markers: how the outcome of a transaction reaches the partitions it has written to (rule 49).
+"""The coordinator's side of markers: it sends the outcome of a transaction to the leaders of its partitions (rule 49).
 
 Once PrepareCommit or PrepareAbort is in the log the outcome is certain. This part sends it to the leader of each
 partition, again and again until each has it, and then has the transaction completed.
@@ -14,17 +14,14 @@ Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandl
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
 
+from minikafka.broker.server.node import Node
 from minikafka.broker.transactions.states import State
 from minikafka.broker.transactions.transaction import TopicPartition, Transaction, TransactionData
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.transactions.shell.shard import TransactionPartition
 
 log = logging.getLogger("minikafka.transactions")
 
@@ -34,18 +31,28 @@ FENCED = (Err.INVALID_PRODUCER_EPOCH, Err.TRANSACTION_COORDINATOR_FENCED)
 Marker = WriteTxnMarkersRequest.WritableTxnMarker
 
 
+class Home(Protocol):
+    """What the sender needs of the shard that keeps a transaction (shard.py)."""
+
+    epoch: int  # the coordinator epoch that markers carry
+    closed: bool  # True once another broker is the coordinator
+
+    async def write(self, txn: Transaction, data: TransactionData) -> None:
+        """Append a decision; returns when it is committed. Raises KafkaError."""
+
+
 class MarkerSender:
     """Sends markers to partition leaders over the internal listener."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker, self.env = broker, broker.env
-        self.timeout_s = broker.config["request.timeout.ms"] / 1000
+    def __init__(self, node: Node) -> None:
+        self.node, self.env = node, node.env
+        self.timeout_s = node.config["request.timeout.ms"] / 1000
 
-    def send(self, home: TransactionPartition, txn: Transaction) -> None:
-        """See the prepared transaction through to its end."""
+    def send(self, home: Home, txn: Transaction) -> None:
+        """Send the markers of a prepared transaction until each partition has its own, then complete the transaction."""
         self.env.spawn(self._see_through(home, txn, txn.data), f"markers of {txn.id}")
 
-    async def _see_through(self, home: TransactionPartition, txn: Transaction, data: TransactionData) -> None:
+    async def _see_through(self, home: Home, txn: Transaction, data: TransactionData) -> None:
         left = dict.fromkeys(data.partitions)
         while left and not home.closed:
             tasks = [self.env.spawn(self._mark(home, data, leader, partitions), f"markers of {txn.id} to {leader}")
@@ -62,21 +69,21 @@ class MarkerSender:
         await self._complete(home, txn, data)
 
     def _by_leader(self, left: dict[TopicPartition, None]) -> dict[int, list[TopicPartition]]:
-        """Who must be told of what; a deleted topic needs no marker any more."""
+        """Return the partitions that lack their marker by their leader; those of a deleted topic are dropped from `left`."""
         found: dict[int, list[TopicPartition]] = {}
         for partition in list(left):
-            state = self.broker.image.partition(*partition)
+            state = self.node.image.partition(*partition)
             if state is None:
                 del left[partition]
             elif state.leader >= 0:
                 found.setdefault(state.leader, []).append(partition)
         return found
 
-    async def _mark(self, home: TransactionPartition, data: TransactionData, leader: int,
+    async def _mark(self, home: Home, data: TransactionData, leader: int,
                     partitions: list[TopicPartition]) -> dict[TopicPartition, Err]:
-        """Send one request; what got no answer is not in the result."""
+        """Send one request; return the error code of each partition, and nothing for a partition without an answer."""
         try:
-            peer = self.broker.peer(leader, "markers")
+            peer = self.node.peers.shared(leader, "markers")
             answer = await peer.request(self._request(home, data, partitions), VERSION, self.timeout_s)
         except (OSError, TimeoutError) as error:
             log.info("no answer from broker %d to markers of producer %d: %s", leader, data.producer_id, error)
@@ -84,7 +91,7 @@ class MarkerSender:
         return {(topic.name, p.partition_index): Err(p.error_code)
                 for marker in answer.markers for topic in marker.topics for p in topic.partitions}
 
-    def _request(self, home: TransactionPartition, data: TransactionData,
+    def _request(self, home: Home, data: TransactionData,
                  partitions: list[TopicPartition]) -> WriteTxnMarkersRequest:
         topics: dict[str, list[int]] = {}
         for topic, index in partitions:
@@ -95,8 +102,8 @@ class MarkerSender:
             topics=[Marker.WritableTxnMarkerTopic(name=n, partition_indexes=p) for n, p in topics.items()])
         return WriteTxnMarkersRequest(markers=[marker])
 
-    async def _complete(self, home: TransactionPartition, txn: Transaction, data: TransactionData) -> None:
-        """Write down that it is done, unless that is under way or has become another coordinator's business."""
+    async def _complete(self, home: Home, txn: Transaction, data: TransactionData) -> None:
+        """Append that the transaction is complete, unless this is under way or another broker is the coordinator now."""
         while not home.closed and txn.data is data and txn.pending is None:
             try:
                 await home.write(txn, txn.marked(self.env.wall_ms()))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
+from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
+from minikafka.broker.controller.shell.controller_channel import Channel
+from minikafka.broker.server.node import Node
+from minikafka.protocol.apis import AllocateProducerIdsRequest
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
 
 log = logging.getLogger("minikafka.producer_ids")
 
@@ -24,13 +24,13 @@ TIMEOUT_S = 5.0
 class ProducerIds:
     """This broker's source of producer ids."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, node: Node, channel: Channel, lifecycle: Lifecycle) -> None:
+        self.node, self.channel, self.lifecycle = node, channel, lifecycle
         self._block = iter(range(0))
         self._asking = asyncio.Lock()
 
     async def next(self) -> int:
-        """A new id; COORDINATOR_LOAD_IN_PROGRESS, which clients try again, when no controller can be reached."""
+        """Return a new id. COORDINATOR_LOAD_IN_PROGRESS if no controller can be reached: clients try again then."""
         async with self._asking:
             found = next(self._block, None)
             while found is None:
@@ -39,10 +39,9 @@ class ProducerIds:
             return found
 
     async def _allocate(self) -> range:
-        from minikafka.protocol.apis import AllocateProducerIdsRequest as Request
-        request = Request(broker_id=self.broker.node_id, broker_epoch=self.broker.lifecycle.broker_epoch)
+        request = AllocateProducerIdsRequest(broker_id=self.node.node_id, broker_epoch=self.lifecycle.broker_epoch)
         try:
-            answer = await self.broker.channel.request(request, Request.max_version, TIMEOUT_S)
+            answer = await self.channel.request(request, AllocateProducerIdsRequest.max_version, TIMEOUT_S)
         except (ConnectionError, TimeoutError, KafkaError) as error:
             log.info("no producer ids from the controller: %s", error)
             raise KafkaError(Err.COORDINATOR_LOAD_IN_PROGRESS) from error

@@ -3,8 +3,8 @@
 Owns: the Transaction state machines of the partition and the translation between them and their records.
 Invariants: I-TPART-1 nothing is served before every record up to the log end at the election is replayed and committed
               (rule 55).
-            I-TPART-2 a decision takes effect when its record is committed, even if whoever asked for it was told that it
-              took too long.
+            I-TPART-2 a decision takes effect when its record is committed, even if the producer that asked for it
+              was answered with a timeout.
             I-TPART-3 a prepared transaction that is found or written gets its markers, by the newest coordinator.
 What Kafka does differently: it serves a partition before its last records are committed. Source: TransactionStateManager.
 """
@@ -12,19 +12,17 @@ What Kafka does differently: it serves a partition before its last records are c
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
 from minikafka.broker.replication.shell.partition import LOG_END, Partition
+from minikafka.broker.server.node import Node
 from minikafka.broker.transactions import records as wire
-from minikafka.broker.transactions.states import BY_STATUS, PREPARED, STATUS
-from minikafka.broker.transactions.transaction import TopicPartition, Transaction, TransactionData
+from minikafka.broker.transactions.shell.marker_sender import MarkerSender
+from minikafka.broker.transactions.states import PREPARED
+from minikafka.broker.transactions.transaction import Transaction, TransactionData
 from minikafka.log.batch import checked, records
 from minikafka.log.records import MalformedRecord
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 
 log = logging.getLogger("minikafka.transactions")
 
@@ -35,11 +33,11 @@ ALL_IN_SYNC = -1
 class TransactionPartition:
     """`epoch` is the leader epoch under which this broker serves: the coordinator epoch of its markers."""
 
-    def __init__(self, coordinator: TransactionCoordinator, partition: Partition, epoch: int) -> None:
-        self.coordinator, self.partition, self.epoch = coordinator, partition, epoch
-        self.env = coordinator.env
+    def __init__(self, node: Node, markers: MarkerSender, partition: Partition, epoch: int) -> None:
+        self.env, self.markers, self.partition, self.epoch = node.env, markers, partition, epoch
+        self.expiration_ms: int = node.config["transactional.id.expiration.ms"]
         self.transactions: dict[str, Transaction] = {}
-        self.log = GroupLog(self.env, partition, coordinator.write_timeout_s, ALL_IN_SYNC)
+        self.log = GroupLog(self.env, partition, node.config["request.timeout.ms"] / 1000, ALL_IN_SYNC)
         self.loading, self.closed = True, False
 
     # --- loading --------------------------------------------------------------------------------------------------
@@ -70,7 +68,7 @@ class TransactionPartition:
             if record.value is None:
                 self.transactions.pop(transactional_id, None)
             else:
-                data = stored_data(wire.read_transaction_value(record.value))
+                data = wire.stored_data(wire.read_transaction_value(record.value))
                 self.transactions[transactional_id] = Transaction(transactional_id, data)
 
     def _loaded(self) -> None:
@@ -78,7 +76,7 @@ class TransactionPartition:
         log.info("%s loaded: %d transactional ids", self.partition.name, len(self.transactions))
         for txn in self.transactions.values():
             if txn.data.state in PREPARED:
-                self.coordinator.markers.send(self, txn)
+                self.markers.send(self, txn)
 
     def close(self) -> None:
         """Leadership is gone: what waits here is answered NOT_COORDINATOR, the rest is another broker's business."""
@@ -90,7 +88,7 @@ class TransactionPartition:
     async def write(self, txn: Transaction, data: TransactionData) -> None:
         """Append a decision; returns when it is committed and has taken effect, raises KafkaError otherwise."""
         txn.append(data)
-        record = (wire.transaction_key(txn.id), wire.transaction_value(stored_value(data)))
+        record = (wire.transaction_key(txn.id), wire.transaction_value(wire.stored_value(data)))
         outcome = self.log.append([record], lambda _: self._stored(txn, data))
         if outcome.done() and outcome.result() is not Err.NONE:
             txn.refused(data)
@@ -103,25 +101,25 @@ class TransactionPartition:
         self.env.trace("transaction", id=txn.id, state=data.state.value, producer_id=data.producer_id, epoch=data.epoch,
                        partitions=[f"{topic}-{index}" for topic, index in data.partitions])
         if data.state in PREPARED:
-            self.coordinator.markers.send(self, txn)
+            self.markers.send(self, txn)
 
     # --- time -----------------------------------------------------------------------------------------------------
 
-    def look_at_time(self, now_ms: int) -> None:
-        """Abort what has taken too long, forget what nobody uses."""
+    def look_at_time(self, now_ms: int, version: int) -> None:
+        """Abort transactions that took too long, forget ids that no producer uses. `version`: transaction.version."""
         for txn in list(self.transactions.values()):
             if txn.timed_out(now_ms):
-                self.env.spawn(self._abort(txn, now_ms), f"abort {txn.id}")
-            elif txn.expired(now_ms, self.coordinator.expiration_ms):
+                self.env.spawn(self._abort(txn, now_ms, version), f"abort {txn.id}")
+            elif txn.expired(now_ms, self.expiration_ms):
                 self._forget(txn)
 
-    async def _abort(self, txn: Transaction, now_ms: int) -> None:
+    async def _abort(self, txn: Transaction, now_ms: int, version: int) -> None:
         """Decided only here: its producer may have ended the transaction before this task began (I-TCOORD-2)."""
         if not txn.timed_out(now_ms):
             return
         log.info("the transaction of %r has run out of time", txn.id)
         try:
-            await self.write(txn, txn.fence(now_ms, self.coordinator.version))
+            await self.write(txn, txn.fence(now_ms, version))
         except KafkaError as error:
             log.info("the transaction of %r is not aborted yet: %s", txn.id, error)
 
@@ -134,26 +132,3 @@ class TransactionPartition:
         outcome = self.log.append([(wire.transaction_key(txn.id), None)], apply)
         if outcome.done() and outcome.result() is not Err.NONE:
             txn.refused(dead)
-
-
-def stored_value(data: TransactionData) -> wire.TransactionLogValue:
-    """The record's value; partitions are null where there are none, as Kafka has it for Empty ids."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in data.partitions:
-        topics.setdefault(topic, []).append(index)
-    schema = wire.TransactionLogValue.PartitionsSchema
-    return wire.TransactionLogValue(
-        producer_id=data.producer_id, previous_producer_id=data.previous_id, next_producer_id=data.next_id,
-        producer_epoch=data.epoch, transaction_timeout_ms=data.timeout_ms, transaction_status=STATUS[data.state],
-        transaction_partitions=[schema(topic=t, partition_ids=p) for t, p in topics.items()] or None,
-        transaction_last_update_timestamp_ms=data.update_ms, transaction_start_timestamp_ms=data.start_ms,
-        client_transaction_version=data.version)
-
-
-def stored_data(value: wire.TransactionLogValue) -> TransactionData:
-    """What such a value says. The last epoch is not kept, in Kafka neither: a retried InitProducerId is fenced then."""
-    partitions: list[TopicPartition] = [(t.topic, p) for t in value.transaction_partitions or () for p in t.partition_ids]
-    return TransactionData(
-        value.producer_id, value.producer_epoch, value.transaction_timeout_ms, BY_STATUS[value.transaction_status],
-        tuple(partitions), value.transaction_start_timestamp_ms, value.transaction_last_update_timestamp_ms,
-        previous_id=value.previous_producer_id, next_id=value.next_producer_id, version=value.client_transaction_version)

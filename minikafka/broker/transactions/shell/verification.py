@@ -14,17 +14,15 @@ Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransacti
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest
 
-from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
+from minikafka.broker.metadata.topic_names import TRANSACTION_TOPIC
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.server.node import Node
+from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.broker.transactions.transaction import Identity, TopicPartition
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
-    from minikafka.broker.replication.shell.partition import Partition
 
 VERSION = 5
 TIMEOUT_S = 10.0
@@ -34,65 +32,73 @@ Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 Errors = dict[TopicPartition, Err]
 
 
-async def join_transaction(broker: Broker, transactional_id: str, who: Identity, batches: dict[Partition, int],
-                           add: bool, abortable: bool) -> tuple[dict[TopicPartition, object],
-                                                               dict[TopicPartition, KafkaError]]:
-    """A guard for each partition, and why it may not be written to, where that is so. `batches`: what waits to be
-    written, by its first sequence.
+class Verification:
+    """Asks the coordinators of transactions on behalf of the partitions that this broker leads."""
 
-    `add`: put the partitions into the transaction; otherwise they must be in it. `abortable`: the client knows
-    TRANSACTION_ABORTABLE. Each question has a guard of its own: while the producer's last transaction is not complete its
-    marker may still come, and makes the guard of the question before it void. That happens too while the question is on
-    its way: the answer is yes then, for the marker was the last thing that the coordinator waited for, but the guard is
-    older than the marker. So the question is put again; what comes late itself has an old epoch and is told so.
-    """
-    deadline = broker.env.now() + RETRY_FOR_S
-    while True:
-        guards = {(p.topic, p.index): p.log.producers.guard(*who, sequence, from_zero=add)
-                  for p, sequence in batches.items()}
-        errors = await _ask(broker, transactional_id, who, list(guards), add)
-        busy = Err.CONCURRENT_TRANSACTIONS in errors.values()
-        if add and _void(who, batches, guards, errors):
-            continue
-        if not (add and busy) or broker.env.now() >= deadline:
-            return guards, {one: _translated(error, add, abortable) for one, error in errors.items() if error}
-        await broker.env.sleep(RETRY_S)
+    def __init__(self, node: Node, transactions: TransactionCoordinator) -> None:
+        self.node, self.transactions = node, transactions
+
+    async def join(self, transactional_id: str, producer: Identity, batches: dict[Partition, int], add: bool,
+                   abortable: bool) -> tuple[dict[TopicPartition, object], dict[TopicPartition, KafkaError]]:
+        """Return a guard for each partition, to be shown with the append, and the refusals of partitions.
+
+        `batches` has the first sequence of the batch that waits for each partition. With `add` the coordinator puts the
+        partitions into the transaction, otherwise they must be in it. `abortable`: the client knows TRANSACTION_ABORTABLE.
+
+        A guard is made before each question. While the producer's last transaction is not complete, its marker may still
+        come to the partition. A marker that comes after the guard was made makes the guard void, even if the coordinator's
+        response is yes. Then the question is asked again, with a new guard; a late batch has an old epoch, and is refused.
+        """
+        env = self.node.env
+        deadline = env.now() + RETRY_FOR_S
+        while True:
+            guards = {(p.topic, p.index): p.log.producers.guard(*producer, sequence, from_zero=add)
+                      for p, sequence in batches.items()}
+            errors = await self._ask(transactional_id, producer, list(guards), add)
+            busy = Err.CONCURRENT_TRANSACTIONS in errors.values()
+            if add and _void(producer, batches, guards, errors):
+                continue
+            if not (add and busy) or env.now() >= deadline:
+                return guards, {one: _translated(error, add, abortable) for one, error in errors.items() if error}
+            await env.sleep(RETRY_S)
+
+    async def _ask(self, transactional_id: str, producer: Identity, partitions: list[TopicPartition], add: bool) -> Errors:
+        """Return the coordinator's error code for each partition; NETWORK_EXCEPTION if it does not answer."""
+        node = self.node
+        home = node.image.partition(TRANSACTION_TOPIC, self.transactions.partition_for(transactional_id))
+        if home is None or home.leader < 0:
+            return dict.fromkeys(partitions, Err.COORDINATOR_NOT_AVAILABLE)
+        try:
+            peer = node.peers.shared(home.leader, "transactions")
+            response = await peer.request(_request(transactional_id, producer, partitions, add), VERSION, TIMEOUT_S)
+        except (OSError, TimeoutError):
+            return dict.fromkeys(partitions, Err.NETWORK_EXCEPTION)
+        unanswered = dict.fromkeys(partitions, Err(response.error_code) or Err.UNKNOWN_SERVER_ERROR)
+        return unanswered | {(topic.name, p.partition_index): Err(p.partition_error_code)
+                             for result in response.results_by_transaction for topic in result.topic_results
+                             for p in topic.results_by_partition}
 
 
-def _void(who: Identity, partitions: Iterable[Partition], guards: dict[TopicPartition, object], errors: Errors) -> bool:
-    """Has a marker come to a partition that was let into the transaction, since its guard was made?"""
+def _void(producer: Identity, partitions: Iterable[Partition], guards: dict[TopicPartition, object],
+          errors: Errors) -> bool:
+    """Whether a marker came, after the guard was made, to a partition that the coordinator let into the transaction."""
     return any(errors[p.topic, p.index] is Err.NONE
-               and not p.log.producers.admits(*who, guards[p.topic, p.index]) for p in partitions)
+               and not p.log.producers.admits(*producer, guards[p.topic, p.index]) for p in partitions)
 
 
-async def _ask(broker: Broker, transactional_id: str, who: Identity, partitions: list[TopicPartition],
-               add: bool) -> Errors:
-    home = broker.image.partition(TRANSACTION_TOPIC, broker.transactions.partition_for(transactional_id))
-    if home is None or home.leader < 0:
-        return dict.fromkeys(partitions, Err.COORDINATOR_NOT_AVAILABLE)
-    try:
-        peer = broker.peer(home.leader, "transactions")
-        answer = await peer.request(_request(transactional_id, who, partitions, add), VERSION, TIMEOUT_S)
-    except (OSError, TimeoutError):
-        return dict.fromkeys(partitions, Err.NETWORK_EXCEPTION)
-    unanswered = dict.fromkeys(partitions, Err(answer.error_code) or Err.UNKNOWN_SERVER_ERROR)
-    return unanswered | {(topic.name, p.partition_index): Err(p.partition_error_code)
-                         for result in answer.results_by_transaction for topic in result.topic_results
-                         for p in topic.results_by_partition}
-
-
-def _request(transactional_id: str, who: Identity, partitions: list[TopicPartition],
+def _request(transactional_id: str, producer: Identity, partitions: list[TopicPartition],
              add: bool) -> AddPartitionsToTxnRequest:
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:
         topics.setdefault(topic, []).append(index)
     wanted = [AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=n, partitions=p) for n, p in topics.items()]
-    transaction = Transaction(transactional_id=transactional_id, producer_id=who.producer_id, producer_epoch=who.epoch,
+    transaction = Transaction(transactional_id=transactional_id, producer_id=producer.producer_id, producer_epoch=producer.epoch,
                               verify_only=not add, topics=wanted)
     return AddPartitionsToTxnRequest(transactions=[transaction])
 
 
-# What a producer would not understand, as something that makes it try again without looking for another leader.
+# Errors of the coordinator that a producer would not understand. It is told NOT_ENOUGH_REPLICAS, and tries again at the
+# same leader.
 TRY_AGAIN = frozenset({Err.NETWORK_EXCEPTION, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.COORDINATOR_NOT_AVAILABLE,
                        Err.NOT_COORDINATOR})
 

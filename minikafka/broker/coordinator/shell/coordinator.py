@@ -1,0 +1,90 @@
+"""What the group coordinator and the transaction coordinator share: which shards of a topic are led here, and are they loaded?
+
+A key (a group's name, a transactional id) belongs to one partition of the coordinator's topic, chosen by the key's hash. The
+leader of that partition is the key's coordinator. Winning the leadership means loading the partition, losing it means dropping
+everything: the log is the state, a shard is its shadow.
+
+Owns: the shards of the partitions that this broker leads, by partition number.
+Invariants: I-COORD-1 a request is served by at most one coordinator at a time that can commit anything: the leader.
+            I-COORD-2 an election that comes late never brings back or drops what a newer epoch made (rule 62).
+Source: CoordinatorRuntime; KafkaApis.getCoordinator.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar
+
+from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
+from minikafka.broker.coordinator.hashing import partition_of
+from minikafka.broker.metadata.image import Partition as PartitionImage
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+from minikafka.broker.server.node import Node
+from minikafka.protocol.errors import Err, KafkaError
+
+
+class Shard(Protocol):
+    """The keys of one partition, while this broker leads it. `epoch` is the leader epoch under which it serves."""
+
+    epoch: int
+    loading: bool
+
+    async def load(self) -> None:
+        """Replay the partition; `loading` is False once everything in it is known and committed."""
+
+    def close(self) -> None:
+        """Answer what waits with NOT_COORDINATOR: the leadership is gone."""
+
+
+S = TypeVar("S", bound=Shard)
+
+
+class Coordinator(Generic[S]):
+    """The shards of one topic that are led here. A subclass says what a shard is."""
+
+    topic: str
+    partitions_setting: str  # the setting that says how many partitions the topic has, while there is no such topic
+
+    def __init__(self, node: Node, replicas: ReplicaManager, topic_creator: TopicCreator) -> None:
+        self.node, self.env, self.replicas, self.topic_creator = node, node.env, replicas, topic_creator
+        self.partitions: dict[int, S] = {}
+        replicas.on_role(self.topic, self.on_role)
+
+    def new_shard(self, partition: Partition, leader_epoch: int) -> S:
+        """Make the shard of a partition that this broker leads from now on; it is not loaded yet."""
+        raise NotImplementedError
+
+    def on_role(self, index: int, leader_epoch: int | None) -> None:
+        """Begin to serve partition `index`, which this broker leads in `leader_epoch`; None: stop, it leads no more."""
+        known = self.partitions.get(index)
+        if leader_epoch is None:
+            if known is not None:
+                del self.partitions[index]
+                known.close()
+        elif known is not None:
+            known.epoch = max(known.epoch, leader_epoch)      # re-elected: nothing was lost meanwhile
+        else:
+            partition = self.replicas.get(self.topic, index)
+            known = self.partitions[index] = self.new_shard(partition, leader_epoch)
+            self.env.spawn(known.load(), f"load {partition.name}")
+
+    def partition_for(self, key: str) -> int:
+        """Return the number of the partition that keeps `key`."""
+        topic = self.node.image.topics.get(self.topic)
+        return partition_of(key, len(topic.partitions) if topic else self.node.config[self.partitions_setting])
+
+    def coordinator_of(self, key: str) -> PartitionImage | None:
+        """Return the partition whose leader coordinates `key`; None if the topic is missing: its creation begins."""
+        if self.topic not in self.node.image.topics:
+            self.topic_creator.create([self.topic])
+            return None
+        return self.node.image.partition(self.topic, self.partition_for(key))
+
+    def loaded(self, key: str) -> S:
+        """Return the shard that keeps `key`. NOT_COORDINATOR if it is not led here, COORDINATOR_LOAD_IN_PROGRESS."""
+        shard = self.partitions.get(self.partition_for(key))
+        if shard is None:
+            raise KafkaError(Err.NOT_COORDINATOR)
+        if shard.loading:
+            raise KafkaError(Err.COORDINATOR_LOAD_IN_PROGRESS)
+        return shard
