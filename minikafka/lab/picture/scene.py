@@ -49,7 +49,7 @@ class Scene:
         if partition.log_end is None or partition.replicas[leader].polled or not self.runs(leader):
             return None                                # a dead or paused leader judges nobody
         if follower not in (partition.isr or ()) and not self.runs(follower):
-            return None                                # who is gone and out of the ISR is judged by nobody
+            return None                                # a broker that is gone and out of the ISR is not judged
         since = partition.behind_since(follower)
         return 0.0 if since is None else max(0.0, self.t - since)
 

@@ -1,4 +1,4 @@
-"""The run that the README's picture is drawn from, recorded anew: forty simulated seconds with three faults.
+"""Record the run that the README's picture is drawn from: forty simulated seconds with three faults.
 
     python -m minikafka.lab.picture.showcase labs/pictures/readme.mk
     python -m minikafka picture labs/pictures/readme.mk --at 36.2 --tp flights-2 -o labs/pictures/readme.svg

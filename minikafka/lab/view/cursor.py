@@ -38,7 +38,7 @@ def moved(cursor: Cursor, wish: dict[str, Any], run: Any) -> Cursor:
         case "pause":
             return _at(cursor, here, run)
         case "play":
-            start = run.begin if here >= run.end - ENOUGH else here  # at the end, playing begins anew
+            start = run.begin if here >= run.end - ENOUGH else here  # at the end, playing starts from the beginning
             return replace(cursor, mode=PLAY, t=start, speed=float(wish.get("speed", 1.0)))
         case "step":
             found = run.step(here, int(wish["by"]))

@@ -1,7 +1,7 @@
 """The thread that draws: at most ten frames a second, and only where there is something new to see.
 
 It lives while a run grows before a page that looks at it, or while the viewer moves in time; otherwise there is no thread
-at all. `wish` wakes it, or starts it anew.
+at all. `wish` wakes it, or starts it again.
 
 Owns: the thread, the cursor, and the order in which wishes are granted.
 Invariants

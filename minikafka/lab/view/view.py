@@ -208,7 +208,7 @@ class View:
             front.replace(place, bundle)
 
     def _rest_later(self) -> None:
-        """Stop in a while, so that the notebook is saved with a picture; whoever goes on looking puts it off."""
+        """Stop in a while, so that the notebook is saved with a picture; each touch of the picture postpones that."""
         if self._rest is not None:
             self._rest.cancel()
         self._rest = threading.Timer(REST if self.cluster is not None else 5 * REST, self.stop)

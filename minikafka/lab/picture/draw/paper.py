@@ -147,7 +147,7 @@ class Paper:
              anchor: str = "start", room: float | None = None, full: str | None = None) -> float:
         """A label standing on the line y, at most `room` pixels wide (nothing, if that is no room).
 
-        `full` is what it says to who points at it. Returns the width it takes.
+        `full` is shown when the mouse points at the label. Return the width that it takes.
         """
         if room is not None and room < LEAST:
             return 0.0

@@ -52,7 +52,7 @@ def image(svg: str) -> str:
     """A picture as an <img>, which is what most pages show.
 
     JupyterLab shows no image/svg+xml of a file that it does not trust, and some repositories' pages take its style sheet out.
-    Who refuses images in data: addresses shows the picture's sentence instead.
+    A page that refuses images in data: addresses shows the picture's sentence instead.
     """
     said = re.search('aria-label="([^"]*)"', svg)
     code = b64encode(svg.encode()).decode()

@@ -3,7 +3,7 @@
 Owns: the palettes (Okabe-Ito for what carries meaning, tints of it for leader epochs), the style sheet of a picture.
 
 A colour never stands alone: every level, process state and kind of mark has a shape and a word as well.
-Colours for letters are darker (lighter in the dark) kin of those for shapes, so that they can be read.
+Colours for letters are darker versions (in the dark theme: lighter) of those for shapes, so that they can be read.
 
 Invariants
   I-THEME-1  letters stand out from what is behind them by at least 4.5 to 1, in both themes

@@ -80,7 +80,7 @@ class Consumer:
         return replace(self, positions=self.positions.copy())
 
 
-BROKERS_ASSIGN = ("Assigning", "Reconciling")  # states of a group of KIP-848's protocol that is not where it shall be
+BROKERS_ASSIGN = ("Assigning", "Reconciling")  # states of a KIP-848 group that has not reached its target assignment
 
 
 @dataclass(slots=True)

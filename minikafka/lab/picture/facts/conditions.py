@@ -6,7 +6,7 @@ this module is the only one that knows.
 
 Owns: the state of every process, link and replica fetcher.
 Invariants
-  I-CONDITION-1  the event of a fault never changes who is spoken of: `b` says who wrote it, `args` or `node` whom it hit
+  I-CONDITION-1  `b` of a fault's event is the broker that wrote the event; `args` or `node` name the one that the fault hit
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Conditions:
         return process
 
     def cut_from(self, node: int) -> tuple[int, ...]:
-        """Whom this node cannot hear."""
+        """Return the nodes that this node cannot hear."""
         return tuple(sorted(source for source, target in self.cut if target == node))
 
     # --- what happens ---------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class Conditions:
         self.enter(node, STARTING, t)
 
     def serves(self, node: int, t: float) -> None:
-        """Something that only a running broker writes."""
+        """Note that a broker wrote something that only a running broker writes."""
         if self.process.get(node, UNKNOWN) in (STARTING, UNKNOWN):
             self.enter(node, RUNNING, t)
 
@@ -83,7 +83,7 @@ class Conditions:
 
 
 def node_of(event: Event) -> int | None:
-    """Whom the fault of a single node hit."""
+    """Return the node that the fault of a single node hit."""
     found = arguments(event)
     return found[0] if found and isinstance(found[0], int) else None
 

@@ -75,7 +75,7 @@ class Account:
             self.gaps += offsets - records
 
     def forget(self, tp: str) -> None:
-        """The topic was deleted: its records are nobody's loss, and those of its next namesake nobody's duplicates."""
+        """Forget a deleted topic: its records are not lost, and those of a later topic of that name are no duplicates."""
         self.gone += sum(len(offsets) for offsets in self.acked.pop(tp, {}).values())
         self.gone_delivered += sum(len(offsets) for offsets in self.delivered.pop(tp, {}).values())
         for places in self.by_group.values():

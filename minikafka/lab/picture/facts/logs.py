@@ -59,7 +59,7 @@ class Log:
             self.written = (*self.written, (epoch, base))
 
     def cut(self, to: int) -> tuple[tuple[int | None, int, int], ...]:
-        """Everything from `to` on is gone; outside of the log, the log begins anew there. Returns what is gone, as
+        """Cut everything from `to` on; if `to` is outside the log, the log starts again there. Return what is gone, as
         (epoch, start, end)."""
         if self.end is None:
             self.end = to

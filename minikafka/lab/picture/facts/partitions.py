@@ -2,7 +2,7 @@
 
 Owns: the replicas of a partition and what leader and controller said about it.
 Invariants
-  I-PARTITION-1  the leader is whoever was named in the highest leader epoch told of; an older word changes nothing
+  I-PARTITION-1  the leader is the broker named in the highest leader epoch so far; an event of an older epoch changes nothing
   I-PARTITION-2  a follower is behind since the leader last saw it at its end: the leader's own figure where it told one,
                  else the moment at which the first record that the follower lacks was written
 """
@@ -107,7 +107,7 @@ class Partition:
 
     @property
     def last_leader(self) -> int | None:
-        """Who leads, or who led last; None if nobody is known to have led."""
+        """Return the broker that leads, or that led last; None if none is known."""
         if self.leader is not None and self.leader >= 0:
             return self.leader
         return self.led_by[max(self.led_by)] if self.led_by else None

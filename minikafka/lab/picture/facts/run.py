@@ -85,7 +85,7 @@ class Run:
     # --- events ---------------------------------------------------------------------------------------------------
 
     def refresh(self) -> int:
-        """Take what the trace has got since the last time; returns how many events that were."""
+        """Add the events that the trace has got since the last call; return how many they were."""
         with self._lock:
             new = self._source()
             self.add(new)
@@ -94,7 +94,7 @@ class Run:
             return len(new)
 
     def add(self, events: Iterable[Event]) -> None:
-        """Fold more events on; late ones go to their place."""
+        """Add events, each at its place in the order of time."""
         with self._lock:
             new = sorted(events, key=order)
             if new and self.events and order(new[0]) < order(self.events[-1]):

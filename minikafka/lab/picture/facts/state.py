@@ -53,7 +53,7 @@ class State:
         return other
 
     def forget(self, tp: str) -> None:
-        """Its topic was deleted. One of the same name that is made later begins anew, at offset 0 and epoch 0."""
+        """Forget a deleted topic. A later topic of the same name begins at offset 0 and epoch 0."""
         del self.partitions[tp]
         self.account.forget(tp)
         for group in self.groups.values():
