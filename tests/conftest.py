@@ -2,9 +2,9 @@
 
 Markers: `apache` for every test on Apache's brokers; those without `judge_fast` also get `judge`, the long half:
 
-    pytest -m "not judge"    our engine, and the fast part on Apache          (make test)
-    pytest -m judge          the rest on Apache                               (make judge)
-    pytest -m apache         all of it on Apache
+    pytest -m "not judge and not soak"    our engine, and the fast part on Apache   (make test)
+    pytest -m judge                       the rest on Apache                        (make judge)
+    pytest -m apache                      all of it on Apache
 
 Without Apache's jars its half is skipped with that reason; the closing lines count what ran and what did not.
 """
@@ -48,7 +48,9 @@ SETTINGS = {
 
 # `make quick` has all of tests/ but these, and but what takes a cluster or is marked as slow: a new room's tests are in it.
 NOT_QUICK = frozenset(Path(__file__).parent / name for name in (
-    "chaos", "clients", "cluster", "labs", "security", "setup", "sim/ablations", "sim/raft", "spark", "view", "wire"))
+    "chaos", "client", "clients", "cluster", "datasets", "labs", "picture", "security", "setup", "sim/ablations",
+    "sim/invariants", "sim/raft", "sim/test_campaign.py", "sim/test_campaign_seeds_1.py", "sim/test_campaign_seeds_2.py",
+    "sim/test_damage.py", "sim/test_determinism.py", "sim/test_struck_clients.py", "spark", "view", "wire"))
 SLOW = ("slow", "soak", "spark", "browser")
 
 _numbers = itertools.count(1)

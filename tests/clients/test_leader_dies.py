@@ -22,7 +22,6 @@ REFUSED = object()
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.judge_fast
 def test_an_idempotent_producer_loses_and_repeats_nothing(cluster, name) -> None:
     """kafka-python, acks=all. Fails if an acknowledged record is lost, a retry is appended twice, or order breaks."""
     make_topic(cluster, name)

@@ -269,7 +269,6 @@ def test_offsets_and_records_are_committed_together(cluster: Any, name: str, lib
     assert read(cluster.bootstrap, name, "confluent", True, 1) == [(0, b"5")]
 
 
-@pytest.mark.judge_fast
 @pytest.mark.parametrize("victim", ["the coordinator", "the leader of the output"])
 def test_exactly_once_through_the_death_of_a_broker(cluster: Any, name: str, victim: str) -> None:
     """Consume, transform, produce with librdkafka. Fails if a record is lost, doubled or out of order in the output, or if

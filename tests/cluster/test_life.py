@@ -155,7 +155,6 @@ def test_a_quorum_of_its_own(engine: str) -> None:
         assert cluster.controller() == 101
 
 
-@pytest.mark.judge_fast
 def test_a_restarted_broker_is_ready_when_the_call_returns(cluster: Cluster) -> None:
     """Every broker counts it among the living. Fails if restart returns on the start of the process."""
     from minikafka.cluster import wire

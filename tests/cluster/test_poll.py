@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from minikafka import Cluster
 from tests.clients.kit import LIBRARIES, Record, make_topic
 
 
-@pytest.mark.judge_fast
 def test_leaders_isr_and_high_watermarks_are_polled(cluster: Cluster, name: str) -> None:
     """Fails if a change of leader, ISR or high watermark is not told, or what stays the same is told again."""
     with Cluster.connect(cluster.bootstrap) as seen:

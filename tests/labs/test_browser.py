@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
+
 from tests.view.page import MARKS, ROOT, browser, jupyter
 
 pytestmark = MARKS
@@ -46,6 +48,7 @@ def test_a_student_runs_lab_0_from_top_to_bottom(tmp_path):
         assert page.strangers == set() and page.complaints == []
 
 
+@pytest.mark.soak
 def test_lab_8_runs_from_top_to_bottom_and_leaves_pictures(tmp_path):
     """Fails if a cell of lab 8 stops the run in a page with widgets, or if its live view leaves no still picture."""
     shutil.copytree(ROOT / "labs", tmp_path / "project" / "labs")

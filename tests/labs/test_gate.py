@@ -19,9 +19,14 @@ CELL = '''def double(x):
 check("99.1", double)'''
 
 
+def soaked(path):
+    """In `make long` if its solutions start Spark: each in a process of its own."""
+    return pytest.param(path, marks=pytest.mark.soak if "spark" in path.stem else ())
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(gate.WHOLE)
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [soaked(path) for path in SOURCES], ids=lambda path: path.stem)
 def test_every_exercise_tells_right_from_wrong(path):
     """Fails if a stub breaks or passes, a solution fails, a wrong solution survives or hangs, fewer than three are declared,
     a hint is missing, or GATE.md shows something else. `tools/labs.py --gate` writes GATE.md.

@@ -35,7 +35,8 @@ def test_a_stuck_follower_leaves_at_the_next_look():
     assert 33 <= left < 33.1 and round(waited, 1) == 13.0 and 130 < jump < 140 and 10 < after < 15
 
 
-@pytest.mark.parametrize("second, left", [(16.5, 28), (18.5, 33), (22.0, 33), (24.0, 38)])
+@pytest.mark.parametrize("second, left", [
+    (18.5, 33), *(pytest.param(*row, marks=pytest.mark.soak) for row in ((16.5, 28), (22.0, 33), (24.0, 38)))])
 def test_when_it_is_stopped_decides_when_it_leaves(second, left):
     """Fails if the figure of section 2 does not come from the moment of the fault, in steps of half the limit."""
     assert int(stopped_at(second)[0]) == left

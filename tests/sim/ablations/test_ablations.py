@@ -12,6 +12,7 @@ import pytest
 import minikafka.sim.ablations as package
 from minikafka.sim.ablations import ablation, command
 from minikafka.sim.ablations.ablation import Ablation, Hunt
+from minikafka.sim.ablations.consumer_groups import groups_struck
 
 ABLATIONS = ablation.load()
 RECORDED = {row[1]: row for row in command.recorded()}
@@ -26,7 +27,9 @@ def fallen(profile: Hunt, seed: int) -> tuple[str, ...]:
     return profile(seed)
 
 
-@pytest.mark.parametrize("name", PROFILED)
+# Worlds of groups take a minute each; what they show is shown by the seeds of every run, too.
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.soak if ABLATIONS[name].profile is groups_struck else ())
+                                  for name in PROFILED])
 def test_recorded_seed_still_kills_and_only_without_the_rule(name: str) -> None:
     """Fails when invariants, checker or faults have become too tame to see this rule missing, or cry wolf at the very
     seed that kills without it."""
