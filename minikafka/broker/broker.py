@@ -64,7 +64,7 @@ class Broker:
         self.controller = ActiveController(self.node, self.quorum)
         self.lifecycle = Lifecycle(self.node, self.quorum, self.advertised, lambda: self.replicas.dir.clean_epoch)
         self.replicas = ReplicaManager(self)
-        self.groups = GroupCoordinator(self)
+        self.groups = GroupCoordinator(self.node, self.replicas, self.channel)
         self.topic_creator = TopicCreator(self.node, self.channel)
         self.producer_ids = ProducerIds(self.node, self.channel, self.lifecycle)
         self.transactions = TransactionCoordinator(self.node, self.replicas, self.topic_creator, self.producer_ids)

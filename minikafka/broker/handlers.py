@@ -9,6 +9,7 @@ import minikafka.broker.controller.api.broker_requests
 import minikafka.broker.controller.api.cluster
 import minikafka.broker.controller.api.partitions
 import minikafka.broker.controller.api.topics
+import minikafka.broker.coordinator.api
 import minikafka.broker.groups.api.admin
 import minikafka.broker.groups.api.classic_membership
 import minikafka.broker.groups.api.consumer_heartbeat

@@ -15,12 +15,14 @@ KIP-500 (UnregisterBroker), KIP-48 (delegation tokens), KIP-848 (groups of the c
 from __future__ import annotations
 
 from kafka.protocol.admin import DescribeQuorumRequest, DescribeQuorumResponse
-from kafka.protocol.api_data import ApiData as ApiData  # for the records of coordinators, which are made like messages
+from kafka.protocol.api_data import ApiData  # for the records of coordinators, which are made like messages
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 # Classes of kafka-python for our pure modules, which may not import it themselves (protocol/__init__.py).
-__all__ = ["DescribeQuorumRequest", "DescribeQuorumResponse", "FetchRequest", "FetchResponse"]
+__all__ = ["ApiData", "ConsumerProtocolAssignment", "ConsumerProtocolSubscription", "DescribeQuorumRequest",
+           "DescribeQuorumResponse", "FetchRequest", "FetchResponse"]
 
 SCHEMAS = "minikafka.protocol.schemas"
 

@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
+from minikafka.broker.groups.classic.messages import Reply
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import (
     ConsumerEffect,
-    GroupContext,
     Heartbeat,
     HeartbeatResponse,
     RemoveMembers,
     ResolveRegexes,
-    Settings,
     Write,
 )
 from minikafka.broker.groups.consumer.reconciliation import Partition, unpack
 from minikafka.broker.groups.consumer.records import Record, read_key, read_value, write_key, write_value
+from minikafka.broker.groups.group import GroupContext, Settings
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 
@@ -46,15 +46,16 @@ class World:
         topic = self.image.topics[name]
         for index in range(len(topic.partitions), count):
             self.image.apply(PartitionRecord(index, topic.id, (1,), (1,), leader=1))
-        self.group.topics_changed = True
+        self.group.look_at_topics = True
 
     def delete(self, name: str) -> None:
         self.image.apply(RemoveTopicRecord(self.image.topics[name].id))
-        self.group.topics_changed = True
+        self.group.look_at_topics = True
 
     @property
     def context(self) -> GroupContext:
-        return GroupContext(self.image, self.settings, self.now, 1_000_000 + round(self.now * 1000), self.topics_since)
+        wall_ms = 1_000_000 + round(self.now * 1000)
+        return GroupContext(self.now, wall_ms, self.image, self.settings, self.topics_since)
 
     def partitions(self, *names: str) -> set[Partition]:
         """Of "t-0": the topic's id and 0."""
@@ -72,6 +73,8 @@ class World:
             write = self.group.resolve(self.context) if isinstance(effect, ResolveRegexes) else effect
             if isinstance(effect, RemoveMembers):
                 write = Write(self.group.fence(effect.member_ids, self.context), effect.call, effect.result)
+            if isinstance(effect, Reply):
+                answer = effect.result
             if isinstance(write, Write):
                 self.log += write.records
                 self.group.adopt(write.records, self.now)
@@ -81,7 +84,7 @@ class World:
     def beat(self, member: str, epoch: int, owned: Iterable[str] | None = None, **news: object) -> HeartbeatResponse:
         owns = None if owned is None else frozenset(self.partitions(*owned))
         beat = Heartbeat(member, epoch, "c", "/h", owned=owns, **news)
-        decide = self.group.leave if epoch in (-1, -2) else self.group.heartbeat
+        decide = self.group.consumer_leave if epoch in (-1, -2) else self.group.consumer_heartbeat
         answer = self.carry_out(decide("call", beat, self.context))
         assert answer is not None
         return answer

@@ -18,7 +18,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig
 from minikafka.protocol.errors import Err
 from tests.groups.group_world import World
@@ -58,9 +58,9 @@ def do(world: World, line: str) -> World:
 
 
 def _reload(world: World) -> None:
-    world.group = Group.restore("g", world.log[-1], world.config, world.group.new_id)
+    world.group = ClassicGroup.restore("g", world.log[-1], world.config, world.group.new_id)
     world.in_flight.clear()
-    world.run(world.group.start(world.now))
+    world.run(world.group.start(world.context))
     members = " ".join(world.group.members.by_id) or "nobody"
     world.lines.append(f"loaded: {world.group.state.value}, generation {world.group.generation}: {members}")
 

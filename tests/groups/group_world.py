@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import (
     Assigned,
     Effect,
@@ -28,6 +28,7 @@ from minikafka.broker.groups.classic.messages import (
     Sync,
     SyncResult,
 )
+from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.protocol.errors import Err
 
 
@@ -54,9 +55,13 @@ class World:
 
     def __post_init__(self) -> None:
         numbers = itertools.count(1)
-        self.group = Group("g", self.config, lambda: str(next(numbers)))
+        self.group = ClassicGroup("g", self.config, lambda: str(next(numbers)))
         self.waiting: dict[str, str] = {}             # call -> client
         self._calls = itertools.count(1)
+
+    @property
+    def context(self) -> GroupContext:
+        return GroupContext(self.now)
 
     # --- clients ------------------------------------------------------------------------------------------------
 
@@ -70,7 +75,7 @@ class World:
         client.instance_id = instance
         request = Join(client.member_id if member_id is None else member_id, protocol_type, protocols, session,
                        rebalance, name, "/127.0.0.1", instance, must_return=version >= 4, may_skip=version >= 9)
-        self.run(self.group.join(self._call(name), request, self.now))
+        self.run(self.group.join(self._call(name), request, self.context))
 
     def enter(self, name: str, **how: Any) -> None:
         """Join as a client does that has no member id yet: twice."""
@@ -84,25 +89,27 @@ class World:
         sent = tuple((self.client(who).member_id, what.encode()) for who, what in (assign or {}).items())
         request = Sync(client.member_id, client.generation if generation is None else generation, sent,
                        client.instance_id, None, protocol)
-        self.run(self.group.sync(self._call(name), request, self.now))
+        self.run(self.group.sync(self._call(name), request, self.context))
 
     def heartbeat(self, name: str, generation: int | None = None) -> Err:
         client = self.client(name)
         answer = self.group.heartbeat(client.member_id, client.instance_id,
-                                      client.generation if generation is None else generation, self.now)
+                                      client.generation if generation is None else generation, self.context)
         self.lines.append(f"{name} <- {answer.name}")
         return answer
 
     def commit(self, name: str, generation: int | None = None) -> Err:
         client = self.client(name)
-        answer = self.group.check_commit(client.member_id, client.instance_id,
-                                         client.generation if generation is None else generation, self.now)
+        commit = OffsetCommit(client.member_id, client.instance_id, client.generation if generation is None else generation)
+        answer = self.group.check_commit(commit, self.context)
         self.lines.append(f"{name} <- {answer.name}")
         return answer
 
     def leave(self, *names: str) -> list[Err]:
         leaving = [Leaving(self.client(n).member_id, self.client(n).instance_id) for n in names]
-        errors, effects = self.group.leave(leaving, self.now)
+        reply, *effects = self.group.leave("call", leaving, self.context)
+        assert isinstance(reply, Reply) and isinstance(reply.result, list)
+        errors = reply.result
         self.lines += [f"{name} <- {error.name}" for name, error in zip(names, errors, strict=True)]
         self.run(effects)
         return errors
@@ -141,7 +148,7 @@ class World:
         while (due := self.group.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
             before = len(self.lines)
-            self.run(self.group.tick(self.now))
+            self.run(self.group.tick(self.context))
             if len(self.lines) > before:
                 self.lines.insert(before, f"at {self.now:g} s:")
         self.now = end

@@ -8,7 +8,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from minikafka.broker.groups.classic.embedded_protocol import read_assignment, write_assignment
-from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import (
     GroupConfig,
     Join,
@@ -21,7 +21,9 @@ from minikafka.broker.groups.classic.messages import (
 )
 from minikafka.broker.groups.classic.states import State
 from minikafka.broker.groups.consumer import classic_members as classic
+from minikafka.broker.groups.consumer import migration
 from minikafka.broker.groups.consumer.group import ConsumerGroup
+from minikafka.broker.groups.group import GroupContext
 from minikafka.protocol.errors import Err, KafkaError
 from tests.groups.consumer_world import World
 
@@ -42,8 +44,7 @@ class Mixed(World):
     """A world whose group also hears requests of the classic protocol."""
 
     def classic_join(self, member: str, *topics: str, **more: Any) -> JoinResult:
-        effects = classic.join(self.group, "call", request(member, *topics, **more), self.context)
-        answer: Any = effects if isinstance(effects, JoinResult) else self.carry_out(effects)
+        answer: Any = self.carry_out(classic.join(self.group, "call", request(member, *topics, **more), self.context))
         return answer
 
     def classic_sync(self, member: str, generation: int) -> dict[str, list[int]]:
@@ -54,20 +55,20 @@ class Mixed(World):
         return classic.heartbeat(self.group, member, None, generation, self.context)
 
 
-def stable(**topics: list[int]) -> Group:
+def stable(**topics: list[int]) -> ClassicGroup:
     """A classic group of one member, C, in generation 5."""
-    group = Group("g", GroupConfig(0), lambda: "0")
-    group.join("call", request("", *topics, must_return=False), 0.0)
-    group.tick(0.0)
+    group = ClassicGroup("g", GroupConfig(0), lambda: "0")
+    group.join("call", request("", *topics, must_return=False), GroupContext(0.0))
+    group.tick(GroupContext(0.0))
     (member,) = group.members.by_id
-    group.sync("call", Sync(member, 1, ((member, write_assignment(topics, 1)),)), 0.0)
+    group.sync("call", Sync(member, 1, ((member, write_assignment(topics, 1)),)), GroupContext(0.0))
     group.generation = 5
     stored = group.snapshot({member: write_assignment(topics, 1)})
-    return Group.restore("g", stored, GroupConfig(0), lambda: "0")
+    return ClassicGroup.restore("g", stored, GroupConfig(0), lambda: "0")
 
 
-def upgraded(world: World, old: Group) -> ConsumerGroup:
-    classic.upgrade(old, world.group, world.context)
+def upgraded(world: World, old: ClassicGroup) -> ConsumerGroup:
+    migration.upgrade(old, world.group, world.context)
     world.log += world.group.state.written
     return world.group
 
@@ -104,7 +105,7 @@ def test_groups_that_stay_what_they_are(policy: str, change: dict[str, str], rea
     for name, value in change.items():
         setattr(old, name, value)
     with pytest.raises(KafkaError) as refused:
-        classic.upgrade(old, w.group, w.context)
+        migration.upgrade(old, w.group, w.context)
     assert (refused.value.code, refused.value.message) == (
         Err.GROUP_ID_NOT_FOUND, f"Cannot upgrade classic group g to consumer group because {reason}")
 
@@ -115,13 +116,13 @@ def test_groups_that_cannot_be_read() -> None:
         w, old = Mixed({"t": 1}), stable(t=[0])
         next(iter(old.members)).assignment = blob
         with pytest.raises(KafkaError, match=reason):
-            classic.upgrade(old, w.group, w.context)
+            migration.upgrade(old, w.group, w.context)
 
 
 def test_who_waits_in_a_classic_group_is_called_back() -> None:
-    group = Group("g", GroupConfig(3000), lambda: "0")
-    group.join("waits", request("", "t", must_return=False), 0.0)
-    (reply,) = classic.called_back(group)
+    group = ClassicGroup("g", GroupConfig(3000), lambda: "0")
+    group.join("waits", request("", "t", must_return=False), GroupContext(0.0))
+    (reply,) = migration.called_back(group)
     assert isinstance(reply, Reply)
     assert (reply.call, reply.result.error) == ("waits", Err.REBALANCE_IN_PROGRESS)
 
@@ -199,20 +200,20 @@ def test_the_last_of_its_kind_leaves_a_classic_group() -> None:
     w.now += 2
     w.classic_join("C", "t")
     kept = w.group.state
-    assert classic.may_downgrade(kept, ["A"], w.settings, 10)
-    assert not classic.may_downgrade(kept, ["C"], w.settings, 10)
-    assert not classic.may_downgrade(kept, ["A", "C"], w.settings, 10)
-    assert not classic.may_downgrade(kept, ["A"], w.settings, 0)
-    assert not classic.may_downgrade(kept, ["A"], Mixed(migration_policy="upgrade").settings, 10)
-    stored = classic.downgrade(kept, ["A"], w.image)
+    assert migration.may_downgrade(kept, ["A"], w.settings, 10)
+    assert not migration.may_downgrade(kept, ["C"], w.settings, 10)
+    assert not migration.may_downgrade(kept, ["A", "C"], w.settings, 10)
+    assert not migration.may_downgrade(kept, ["A"], w.settings, 0)
+    assert not migration.may_downgrade(kept, ["A"], Mixed(migration_policy="upgrade").settings, 10)
+    stored = migration.downgrade(kept, ["A"], w.image)
     assert isinstance(stored, StoredGroup)
     assert (stored.generation, stored.protocol, stored.leader) == (3, "range", "C")
     (member,) = stored.members
     (row,) = read_assignment(member.assignment).assigned_partitions
     assert (member.session_timeout_ms, row.topic, list(row.partitions)) == (10_000, "t", [1])
-    group = classic.restored(kept, Group.restore("g", stored, GroupConfig(0), lambda: "0"))
+    group = migration.restored(kept, ClassicGroup.restore("g", stored, GroupConfig(0), lambda: "0"))
     assert group.members.get("C").protocols == request("C", "t").protocols
     assert not [e for e in group.rebalance_or_complete(0.0) if isinstance(e, Store)]
     assert group.state is State.PREPARING_REBALANCE
     w.join("B", "t")
-    assert not classic.may_downgrade(w.group.state, ["A"], w.settings, 10), "B is no classic member either"
+    assert not migration.may_downgrade(w.group.state, ["A"], w.settings, 10), "B is no classic member either"

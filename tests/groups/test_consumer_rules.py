@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from minikafka.broker.groups.consumer.commit_fencing import check_commit, check_fetch
-from minikafka.broker.groups.consumer.messages import Heartbeat, Settings, check
+from minikafka.broker.groups.consumer.messages import Heartbeat, check
 from minikafka.broker.groups.consumer.records import CURRENT, GROUP, MEMBER, PARTITIONS, REGEX, TARGET, TARGET_MEMBER
 from minikafka.broker.groups.consumer.state import ConsumerState
+from minikafka.broker.groups.group import OffsetCommit, Settings
 from minikafka.protocol.errors import Err, KafkaError
 from tests.groups.consumer_world import World
 
@@ -261,7 +262,8 @@ def test_the_majority_chooses_the_assignor() -> None:
 
 def commit(w: World, member: str, epoch: int, *names: str, version: int = 9, transactional: bool = False) -> Err:
     try:
-        check_commit(w.group.state, member, None, epoch, version, transactional, w.partitions(*names))
+        who = OffsetCommit(member, None, epoch, version, transactional)
+        check_commit(w.group.state, who, w.partitions(*names))
     except KafkaError as refused:
         return refused.code
     return Err.NONE

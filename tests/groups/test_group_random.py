@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, JoinResult, SyncResult
 from minikafka.broker.groups.classic.states import State
 from minikafka.broker.groups.offsets import CommittedOffset, OffsetStore
@@ -115,10 +115,10 @@ class Run(World):
         self.in_flight.clear()
         self.coordinators += 1
         new_id = self.group.new_id
-        self.group = (Group("g", self.config, new_id) if stored is None
-                      else Group.restore("g", stored, self.config, new_id))
+        self.group = (ClassicGroup("g", self.config, new_id) if stored is None
+                      else ClassicGroup.restore("g", stored, self.config, new_id))
         self.highest = self.group.generation
-        self.run(self.group.start(self.now))
+        self.run(self.group.start(self.context))
 
     def settle(self) -> None:
         """From now on everybody behaves and nothing fails: two minutes must be enough for all to work."""

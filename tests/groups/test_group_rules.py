@@ -6,6 +6,7 @@ import pytest
 
 from minikafka.broker.groups.classic.messages import GroupConfig, Leaving, Store
 from minikafka.broker.groups.classic.states import ANSWERS, NEXT, State
+from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.protocol.errors import Err
 from tests.groups.group_world import World
 
@@ -176,8 +177,8 @@ def test_rule_59_an_administrator_removes_a_static_member_by_its_instance() -> N
     world = World(NO_DELAY)
     world.join("a", instance="one")
     world.advance(0)
-    errors, _ = world.group.leave([Leaving("", "one"), Leaving("", "two"), Leaving("", None)], world.now)
-    assert errors == [Err.NONE, Err.UNKNOWN_MEMBER_ID, Err.UNKNOWN_MEMBER_ID]
+    reply, *_ = world.group.leave("call", [Leaving("", "one"), Leaving("", "two"), Leaving("", None)], world.context)
+    assert reply.result == [Err.NONE, Err.UNKNOWN_MEMBER_ID, Err.UNKNOWN_MEMBER_ID]
 
 
 @pytest.mark.parametrize(("generation", "member", "expected"), [
@@ -187,7 +188,7 @@ def test_rule_60_commits_to_a_stable_group_are_fenced(generation: int, member: s
     """Fails if anybody but a member of this generation may commit while the group has members."""
     world = stable("a")
     member_id = world.client("a").member_id if member == "a" else member
-    assert world.group.check_commit(member_id, None, generation, world.now) is expected
+    assert world.group.check_commit(OffsetCommit(member_id, None, generation), world.context) is expected
 
 
 def test_rule_60_commits_go_on_while_the_rebalance_is_prepared_and_stop_until_the_sync() -> None:
@@ -255,7 +256,7 @@ def test_a_restored_group_gives_every_member_a_fresh_session() -> None:
     restored = type(world.group).restore("g", world.log[-1], NO_DELAY, world.group.new_id)
     assert (restored.state, restored.generation, restored.members.leader) == (State.STABLE, 1, "a-1")
     assert restored.snapshot() == world.log[-1]
-    restored.start(100.0)
+    restored.start(GroupContext(100.0))
     assert restored.next_deadline() == 106.0
 
 
@@ -263,7 +264,7 @@ def test_a_group_loaded_above_its_maximum_has_to_shrink() -> None:
     """Fails if a lowered group.max.size is never enforced on a loaded group."""
     world = stable("a", "b")
     restored = type(world.group).restore("g", world.log[-1], GroupConfig(0, 1), world.group.new_id)
-    restored.start(0.0)
+    restored.start(GroupContext(0.0))
     assert restored.state is State.PREPARING_REBALANCE
 
 
@@ -281,7 +282,7 @@ def test_unloading_answers_everybody_once() -> None:
 def test_an_empty_generation_is_written_down() -> None:
     """Fails if the group's last generation is not in the log when everybody has left."""
     world = stable("a")
-    _, effects = world.group.leave([Leaving(world.client("a").member_id)], world.now)
+    effects = world.group.leave("call", [Leaving(world.client("a").member_id)], world.context)
     stores = [e for e in effects if isinstance(e, Store)]
     assert [(s.group.generation, s.group.members) for s in stores] == [(2, ())]
 

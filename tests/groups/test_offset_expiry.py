@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup, StoredMember
 from minikafka.broker.groups.classic.states import State
 from minikafka.broker.groups.offset_expiration import sweep
@@ -21,12 +21,12 @@ def subscription(*topics: str) -> bytes:
     return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
 
-def group(state: State, protocol_type: str | None = "consumer", metadata: bytes = b"") -> Group:
+def group(state: State, protocol_type: str | None = "consumer", metadata: bytes = b"") -> ClassicGroup:
     members = () if state is State.EMPTY else (
         StoredMember("m", None, "c", "h", 1000, 1000, metadata, b""),)
     protocol = None if state is State.EMPTY else "range"
     leader = None if state is State.EMPTY else "m"
-    made = Group.restore("g", StoredGroup(protocol_type or "", 1, protocol, leader, members), GroupConfig(), str)
+    made = ClassicGroup.restore("g", StoredGroup(protocol_type or "", 1, protocol, leader, members), GroupConfig(), str)
     made.protocol_type, made.state = protocol_type, state
     return made
 

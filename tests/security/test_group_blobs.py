@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.broker.groups.records import TOLD, assigned_partitions, subscribed_topics
+from minikafka.broker.groups.classic.embedded_protocol import MOST_TRACED, assigned_partitions, subscribed_topics
 
 MANY = 2**31 - 1
 
@@ -46,6 +46,6 @@ def test_lies_are_not_believed(read: Callable[[bytes], list[str] | None], blob: 
 
 def test_an_assignment_too_large_to_tell_is_not_told() -> None:
     """Fails if a client's megabyte becomes gigabytes: every partition would be told with the name of its topic."""
-    assert len(assigned_partitions(assignment((b"t", list(range(TOLD))))) or []) == TOLD
-    assert assigned_partitions(assignment((b"t", list(range(TOLD + 1))))) is None
+    assert len(assigned_partitions(assignment((b"t", list(range(MOST_TRACED))))) or []) == MOST_TRACED
+    assert assigned_partitions(assignment((b"t", list(range(MOST_TRACED + 1))))) is None
     assert assigned_partitions(assignment((b"n" * 250, [0]))) is None

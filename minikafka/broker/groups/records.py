@@ -18,14 +18,13 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from kafka.protocol.api_data import ApiData
-
+from minikafka.broker.groups.classic.messages import StoredGroup, StoredMember
 from minikafka.broker.groups.consumer import records as consumer_group_records
+from minikafka.broker.groups.offsets import CommittedOffset
+from minikafka.protocol.apis import ApiData
 
 _VERSION = struct.Struct(">h")
 _SCHEMAS = "minikafka.protocol.schemas"
-TOLD = 1000  # partitions of one member that the trace tells of
-LONGEST_NAME = 249  # of a topic
 
 
 class OffsetCommitKey(ApiData, load_json=_SCHEMAS):
@@ -98,43 +97,31 @@ def read_group(data: bytes) -> GroupMetadataValue:
     return GroupMetadataValue.decode(bytes(data))
 
 
-def assigned_partitions(assignment: bytes) -> list[str] | None:
-    """The partitions, as "topic-0", in a member's assignment (ConsumerProtocolAssignment, whose first two fields never
-    change: version, partitions by topic); None if it is nothing of the kind, or more than is worth telling (TOLD)."""
-    try:
-        _, topics = struct.unpack_from(">hi", assignment)
-        found, at = [], 6
-        for _ in range(topics):
-            topic, at = _topic(assignment, at)
-            (count,) = struct.unpack_from(">i", assignment, at)
-            if len(topic) > LONGEST_NAME or not 0 <= count <= TOLD - len(found):
-                return None
-            found += [f"{topic}-{index}" for index in struct.unpack_from(f">{count}i", assignment, at + 4)]
-            at += 4 + 4 * count
-        return found
-    except (struct.error, UnicodeDecodeError):
-        return None
+# --- from and to the values of the pure parts ---------------------------------------------------------------------
+
+def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
+    """Return the offset that the record at `record_offset` of the log commits."""
+    return CommittedOffset(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp,
+                           value.expire_timestamp, record_offset)
 
 
-def subscribed_topics(metadata: bytes) -> list[str] | None:
-    """The topics in a consumer's JoinGroup metadata (ConsumerProtocolSubscription, whose first two fields never
-    change: version, topics); None if it is nothing of the kind."""
-    try:
-        _, count = struct.unpack_from(">hi", metadata)
-        topics, at = [], 6
-        for _ in range(count):
-            topic, at = _topic(metadata, at)
-            topics.append(topic)
-        return topics
-    except (struct.error, UnicodeDecodeError):
-        return None
+def stored_group(value: GroupMetadataValue) -> StoredGroup:
+    """Return the classic group of a record's value. Older records have no rebalance timeout: the session's stands in."""
+    members = tuple(
+        StoredMember(m.member_id, m.group_instance_id, m.client_id, m.client_host,
+                     m.session_timeout if m.rebalance_timeout == -1 else m.rebalance_timeout, m.session_timeout,
+                     m.subscription, m.assignment)
+        for m in value.members)
+    return StoredGroup(value.protocol_type, value.generation, value.protocol, value.leader, members)
 
 
-def _topic(blob: bytes, at: int) -> tuple[str, int]:
-    """The name at a place, and the place behind it: always further on, so that no claimed count is worth more than the
-    bytes that follow it."""
-    (size,) = _VERSION.unpack_from(blob, at)
-    end = at + 2 + size
-    if not at + 2 <= end <= len(blob):
-        raise struct.error(f"a name of {size} bytes")
-    return str(blob[at + 2:end], "utf-8"), end
+def stored_value(group: StoredGroup, wall_ms: int) -> GroupMetadataValue:
+    """Return the record's value for a classic group, stamped with the wall clock (milliseconds since 1970)."""
+    members = [
+        GroupMetadataValue.MemberMetadata(
+            member_id=m.member_id, group_instance_id=m.instance_id, client_id=m.client_id, client_host=m.client_host,
+            rebalance_timeout=m.rebalance_timeout_ms, session_timeout=m.session_timeout_ms, subscription=m.subscription,
+            assignment=m.assignment)
+        for m in group.members]
+    return GroupMetadataValue(protocol_type=group.protocol_type, generation=group.generation, protocol=group.protocol,
+                              leader=group.leader, current_state_timestamp=wall_ms, members=members)

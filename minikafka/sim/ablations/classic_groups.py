@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
-from minikafka.broker.groups.classic.group import Group
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import Assigned, Store, Sync
 from minikafka.broker.groups.shell.shard import GroupPartition
 from minikafka.log.producers import UNGUARDED
@@ -43,13 +43,13 @@ def anybody(*_: Any, **__: Any) -> Err:
 @ablation("60", "a commit of a member that is out is taken", falls="lost-commit zombie-commit",
           script="a15_zombie_consumer")
 def anybody_commits() -> AbstractContextManager[object]:
-    return replaced(Group, "check_commit", anybody)
+    return replaced(ClassicGroup, "check_commit", anybody)
 
 
 @ablation("59, 60", "a commit of a static member's predecessor is taken", falls="lost-commit zombie-commit",
           script="a15_zombie_static_member")
 def any_instance_commits() -> AbstractContextManager[object]:
-    return replaced(Group, "check_commit", anybody)
+    return replaced(ClassicGroup, "check_commit", anybody)
 
 
 @ablation("60", "a commit is answered, and shown, before it is replicated", falls="lost-commit I12",
@@ -71,7 +71,7 @@ def unread_partition() -> AbstractContextManager[object]:
 def assignments_at_once() -> AbstractContextManager[object]:
     carry_out = GroupPartition._carry_out
 
-    def hasty(self: GroupPartition, group: Group, effects: list[Any]) -> None:
+    def hasty(self: GroupPartition, group: ClassicGroup, effects: list[Any]) -> None:
         carry_out(self, group, effects)
         for effect in effects:
             if isinstance(effect, Store) and effect.then is not None:
@@ -83,20 +83,20 @@ def assignments_at_once() -> AbstractContextManager[object]:
 @ablation("58", "an assignment counts for whatever generation there is when it is in the log", falls="two-owners I12",
           script="r58_former_assignment")
 def any_generation() -> AbstractContextManager[object]:
-    on_committed = Group.on_committed
+    on_committed = ClassicGroup.on_committed
 
-    def of_today(self: Group, then: Any, error: Err, now: float) -> list[Any]:
+    def of_today(self: ClassicGroup, then: Any, error: Err, now: float) -> list[Any]:
         today = replace(then, generation=self.generation) if isinstance(then, Assigned) else then
         return on_committed(self, today, error, now)
 
-    return replaced(Group, "on_committed", of_today)
+    return replaced(ClassicGroup, "on_committed", of_today)
 
 
 @ablation("58", "an assignment of any generation is taken", falls="two-owners", script="r58_late_assignment")
 def any_sync() -> AbstractContextManager[object]:
-    check = Group._check_sync
+    check = ClassicGroup._check_sync
 
-    def lenient(self: Group, request: Sync) -> Err:
+    def lenient(self: ClassicGroup, request: Sync) -> Err:
         return check(self, replace(request, generation=self.generation))
 
-    return replaced(Group, "_check_sync", lenient)
+    return replaced(ClassicGroup, "_check_sync", lenient)

@@ -6,9 +6,10 @@ from collections.abc import Set
 from contextlib import AbstractContextManager
 from typing import Any
 
-import minikafka.broker.groups.shell.coordinator as broker_groups
+from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
-from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.protocol.errors import Err
+from minikafka.sim.ablations.ablation import ablation, replaced
 from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CLIENT_KINDS
 from minikafka.sim.swarm.swarm import Run
 
@@ -25,6 +26,10 @@ def nobody_has_any(*_: Any) -> Set[Any]:
     return frozenset()
 
 
+def anybody(*_: Any) -> Err:
+    return Err.NONE
+
+
 @ablation("848", "a partition is given to a member before another has given it up", falls="I12 two-owners",
           profile=groups_struck)
 def given_too_early() -> AbstractContextManager[object]:
@@ -34,4 +39,4 @@ def given_too_early() -> AbstractContextManager[object]:
 @ablation("848", "a commit of any member and any epoch is taken", falls="I17 lost-commit zombie-commit",
           profile=groups_struck)
 def any_epoch_commits() -> AbstractContextManager[object]:
-    return replaced(broker_groups, "check_commit", nothing)
+    return replaced(ConsumerGroup, "check_commit", anybody)

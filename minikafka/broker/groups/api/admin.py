@@ -15,40 +15,39 @@ from kafka.protocol.admin.groups import (
     ListGroupsResponse,
 )
 
-from minikafka.broker.groups.classic.group import Group
-from minikafka.broker.groups.classic.states import ANSWERS, State
-from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.shell.shard import AnyGroup
+from minikafka.broker.groups.classic.group import ClassicGroup
+from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err, KafkaError
 
-CLASSIC, CONSUMER = "classic", "consumer"
 GROUP_OPERATIONS = {3, 6, 8, 10, 11}        # read, delete, describe, describe configs, alter configs: all, without ACLs
 
 Described = DescribeGroupsResponse.DescribedGroup
 
 
-@handles(DescribeGroupsRequest, versions=(0, 6))
-def describe_groups(ctx: Context, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    groups = [_describe(ctx, group_id, request.include_authorized_operations) for group_id in request.groups]
-    return DescribeGroupsResponse(throttle_time_ms=0, groups=groups)
+@handles(DescribeGroupsRequest, versions=(0, 6), needs=(GroupCoordinator,))
+def describe_groups(ctx: Context, request: DescribeGroupsRequest, groups: GroupCoordinator) -> DescribeGroupsResponse:
+    described = [_describe(ctx, groups, group_id, request.include_authorized_operations) for group_id in request.groups]
+    return DescribeGroupsResponse(throttle_time_ms=0, groups=described)
 
 
-def _describe(ctx: Context, group_id: str, operations: bool) -> Described:
+def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool) -> Described:
     try:
-        group = ctx.broker.groups.loaded(group_id).groups.get(group_id)
+        partition = groups.loaded(group_id)
     except KafkaError as error:
         return _described(group_id, "", error.code)
     allowed = GROUP_OPERATIONS if operations and ctx.version >= 3 else None
-    if isinstance(group, Group):
-        return _described(group_id, group.state.value, group=group, allowed=allowed)
+    group = partition.find(group_id, ClassicGroup)
+    if group is not None:
+        return _described(group_id, group.state_name, group=group, allowed=allowed)
     if ctx.version >= 6:
-        reason = "not found" if group is None else "is not a classic group"
+        reason = "is not a classic group" if group_id in partition.groups else "not found"
         return _described(group_id, State.DEAD.value, Err.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
     return _described(group_id, State.DEAD.value, allowed=allowed)
 
 
-def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | None = None, group: Group | None = None,
+def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | None = None, group: ClassicGroup | None = None,
                allowed: set[int] | None = None) -> Described:
     stable = group is not None and group.state is State.STABLE
     members = [
@@ -62,47 +61,38 @@ def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | Non
         protocol_data=group.protocol or "" if stable else "", members=members, authorized_operations=allowed)
 
 
-@handles(ListGroupsRequest, versions=(0, 5))
-def list_groups(ctx: Context, request: ListGroupsRequest) -> ListGroupsResponse:
+@handles(ListGroupsRequest, versions=(0, 5), needs=(GroupCoordinator,))
+def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinator) -> ListGroupsResponse:
     """The groups of this broker; clients ask every broker. Filters ignore case."""
     states = {state.lower().strip() for state in request.states_filter or ()}
     types = {kind.lower() for kind in request.types_filter or ()}
-    partitions = list(ctx.broker.groups.partitions.values())
+    partitions = list(groups.partitions.values())
     if any(partition.loading for partition in partitions):
         return ListGroupsResponse(throttle_time_ms=0, error_code=int(Err.COORDINATOR_LOAD_IN_PROGRESS), groups=[])
-    groups = [_listed(group) for partition in partitions for group in partition.groups.values()]
-    groups = [one for one in groups if (not states or one.group_state.lower() in states)
+    listed = [
+        ListGroupsResponse.ListedGroup(group_id=group.group_id, protocol_type=group.protocol_type or "",
+                                       group_state=group.state_name, group_type=group.kind)
+        for partition in partitions for group in partition.groups.values()]
+    listed = [one for one in listed if (not states or one.group_state.lower() in states)
               and (not types or one.group_type in types)]
-    return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=groups)
+    return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=listed)
 
 
-def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
-    if isinstance(group, ConsumerGroup):
-        state, protocol, kind = group.state.phase.value, CONSUMER, CONSUMER
-    else:
-        state, protocol, kind = group.state.value, group.protocol_type or "", CLASSIC
-    return ListGroupsResponse.ListedGroup(group_id=group.group_id, protocol_type=protocol, group_state=state,
-                                          group_type=kind)
-
-
-@handles(DeleteGroupsRequest, versions=(0, 2))
-async def delete_groups(ctx: Context, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+@handles(DeleteGroupsRequest, versions=(0, 2), needs=(GroupCoordinator,))
+async def delete_groups(ctx: Context, request: DeleteGroupsRequest, groups: GroupCoordinator) -> DeleteGroupsResponse:
     results = []
     for group_id in dict.fromkeys(request.groups_names):
-        error = await _delete(ctx, group_id)
+        error = await _delete(groups, group_id)
         results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=int(error)))
     return DeleteGroupsResponse(throttle_time_ms=0, results=results)
 
 
-async def _delete(ctx: Context, group_id: str) -> Err:
-    """Only a group without members can be deleted."""
+async def _delete(groups: GroupCoordinator, group_id: str) -> Err:
+    """Delete a group without members; return why not, or whether that is committed."""
     try:
-        partition = ctx.broker.groups.loaded(group_id)
+        partition = groups.loaded(group_id)
     except KafkaError as refused:
         return refused.code
     group = partition.groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        error = Err.NON_EMPTY_GROUP if group.state.members else Err.NONE
-    else:
-        error = Err.GROUP_ID_NOT_FOUND if group is None else ANSWERS["delete group"][group.state]
+    error = Err.GROUP_ID_NOT_FOUND if group is None else group.check_delete()
     return error if error is not Err.NONE else await partition.delete_group(group_id)

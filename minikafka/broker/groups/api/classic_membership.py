@@ -1,13 +1,11 @@
-"""Requests of group members: FindCoordinator, JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+"""Requests of classic group members: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Owns: the translation between the wire and the group coordinator; no decisions but the protocol's own (which versions
-show what, which errors are answered where). Offsets and administration are next door (group_offsets, group_admin).
+Owns: the translation between the wire and the group coordinator; which versions show which fields, and
+where an error stands in a response. Offsets and administration are in offsets.py and admin.py.
 Source: KafkaApis, GroupCoordinatorService.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
@@ -19,56 +17,16 @@ from kafka.protocol.consumer.group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 
 from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
-from minikafka.protocol.errors import TEXTS, Err, KafkaError
-
-GROUP, TRANSACTION, SHARE = 0, 1, 2       # key types of FindCoordinator
-
-
-class Found(NamedTuple):
-    """Where a coordinator is, or why not; `text` is the message of the batched versions (4 on)."""
-
-    error: Err
-    text: str = ""
-    node_id: int = -1
-    host: str = ""
-    port: int = -1
-
-
-# --- FindCoordinator ---------------------------------------------------------------------------------------------
-
-@handles(FindCoordinatorRequest, versions=(0, 6))
-def find_coordinator(ctx: Context, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    if ctx.version >= 4:
-        found = [(key, _find(ctx, request.key_type, key)) for key in request.coordinator_keys]
-        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=[
-            FindCoordinatorResponse.Coordinator(key=key, node_id=one.node_id, host=one.host, port=one.port,
-                                                error_code=int(one.error), error_message=one.text)
-            for key, one in found])
-    one = _find(ctx, request.key_type, request.key)
-    text = "NONE" if one.error is Err.NONE else TEXTS[one.error]      # Kafka's own oddity in versions 1 to 3
-    return FindCoordinatorResponse(throttle_time_ms=0, error_code=int(one.error), error_message=text,
-                                   node_id=one.node_id, host=one.host, port=one.port)
-
-
-def _find(ctx: Context, key_type: int, key: str) -> Found:
-    if key_type not in (GROUP, TRANSACTION):
-        return Found(Err.INVALID_REQUEST, "" if key_type == SHARE else TEXTS[Err.INVALID_REQUEST] or "")
-    coordinator = ctx.broker.groups if key_type == GROUP else ctx.broker.transactions
-    partition = coordinator.coordinator_of(key)
-    node = ctx.broker.image.brokers.get(partition.leader) if partition is not None else None
-    if node is None or node.fenced:
-        return Found(Err.COORDINATOR_NOT_AVAILABLE)
-    return Found(Err.NONE, "", node.id, node.host, node.port)
-
+from minikafka.protocol.errors import Err, KafkaError
 
 # --- JoinGroup, SyncGroup ----------------------------------------------------------------------------------------
 
-@handles(JoinGroupRequest, versions=(0, 9))
-async def join_group(ctx: Context, request: JoinGroupRequest) -> JoinGroupResponse:
+@handles(JoinGroupRequest, versions=(0, 9), needs=(GroupCoordinator,))
+async def join_group(ctx: Context, request: JoinGroupRequest, groups: GroupCoordinator) -> JoinGroupResponse:
     join = Join(
         request.member_id, request.protocol_type,
         tuple((protocol.name, bytes(protocol.metadata)) for protocol in request.protocols),
@@ -77,7 +35,7 @@ async def join_group(ctx: Context, request: JoinGroupRequest) -> JoinGroupRespon
         ctx.client_id or "", f"/{ctx.host}", request.group_instance_id,
         must_return=ctx.version >= 4, may_skip=ctx.version >= 9)
     try:
-        result = await ctx.broker.groups.join(request.group_id, join)
+        result = await groups.join(request.group_id, join)
     except KafkaError as error:
         own = error.code in (Err.INVALID_GROUP_ID, Err.INVALID_SESSION_TIMEOUT)     # the others lose the member id
         result = JoinResult(error.code, request.member_id if own else "")
@@ -96,15 +54,15 @@ def _join_response(version: int, result: JoinResult) -> JoinGroupResponse:
         skip_assignment=result.skip_assignment, member_id=result.member_id, members=members)
 
 
-@handles(SyncGroupRequest, versions=(0, 5))
-async def sync_group(ctx: Context, request: SyncGroupRequest) -> SyncGroupResponse:
+@handles(SyncGroupRequest, versions=(0, 5), needs=(GroupCoordinator,))
+async def sync_group(ctx: Context, request: SyncGroupRequest, groups: GroupCoordinator) -> SyncGroupResponse:
     try:
         if ctx.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             raise KafkaError(Err.INCONSISTENT_GROUP_PROTOCOL)
         assignments = tuple((one.member_id, bytes(one.assignment)) for one in request.assignments)
         sync = Sync(request.member_id, request.generation_id, assignments, request.group_instance_id,
                     request.protocol_type, request.protocol_name)
-        result = await ctx.broker.groups.sync(request.group_id, sync)
+        result = await groups.sync(request.group_id, sync)
     except KafkaError as error:
         result = SyncResult(error.code)
     return SyncGroupResponse(
@@ -114,10 +72,10 @@ async def sync_group(ctx: Context, request: SyncGroupRequest) -> SyncGroupRespon
 
 # --- Heartbeat, LeaveGroup ---------------------------------------------------------------------------------------
 
-@handles(HeartbeatRequest, versions=(0, 4))
-def heartbeat(ctx: Context, request: HeartbeatRequest) -> HeartbeatResponse:
+@handles(HeartbeatRequest, versions=(0, 4), needs=(GroupCoordinator,))
+def heartbeat(ctx: Context, request: HeartbeatRequest, groups: GroupCoordinator) -> HeartbeatResponse:
     try:
-        error = ctx.broker.groups.heartbeat(
+        error = groups.heartbeat(
             request.group_id, request.member_id, request.group_instance_id, request.generation_id)
     except KafkaError as refused:
         # While we load we cannot know; a member must not be driven out for that.
@@ -125,14 +83,14 @@ def heartbeat(ctx: Context, request: HeartbeatRequest) -> HeartbeatResponse:
     return HeartbeatResponse(throttle_time_ms=0, error_code=int(error))
 
 
-@handles(LeaveGroupRequest, versions=(0, 5))
-async def leave_group(ctx: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
+@handles(LeaveGroupRequest, versions=(0, 5), needs=(GroupCoordinator,))
+async def leave_group(ctx: Context, request: LeaveGroupRequest, groups: GroupCoordinator) -> LeaveGroupResponse:
     single = ctx.version < 3
     leaving = [Leaving(request.member_id)] if single else [
         Leaving(member.member_id, member.group_instance_id) for member in request.members]
     whole = Err.NONE
     try:
-        errors = await ctx.broker.groups.leave(request.group_id, leaving)
+        errors = await groups.leave(request.group_id, leaving)
     except KafkaError as refused:
         unknown = refused.code is Err.UNKNOWN_MEMBER_ID          # no such group: say so of each member
         whole = Err.NONE if unknown else refused.code

@@ -14,6 +14,7 @@ from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import Heartbeat
 from minikafka.broker.groups.consumer.reconciliation import Member, Partition, pack
 from minikafka.broker.groups.shell.consumer_requests import existing, heartbeat
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.apis import (
     ConsumerGroupDescribeRequest,
@@ -31,8 +32,9 @@ Assignment = Described.Member.Assignment
 Assigned = ConsumerGroupHeartbeatResponse.Assignment
 
 
-@handles(ConsumerGroupHeartbeatRequest)
-async def consumer_group_heartbeat(ctx: Context, request: Any) -> ConsumerGroupHeartbeatResponse:
+@handles(ConsumerGroupHeartbeatRequest, needs=(GroupCoordinator,))
+async def consumer_group_heartbeat(ctx: Context, request: ConsumerGroupHeartbeatRequest,
+                                   groups: GroupCoordinator) -> ConsumerGroupHeartbeatResponse:
     try:
         _check_feature(ctx)
         beat = Heartbeat(
@@ -40,7 +42,7 @@ async def consumer_group_heartbeat(ctx: Context, request: Any) -> ConsumerGroupH
             request.rack_id, request.rebalance_timeout_ms, _tuple(request.subscribed_topic_names),
             request.subscribed_topic_regex if ctx.version >= 1 else None, request.server_assignor,
             None if request.topic_partitions is None else _owned(request.topic_partitions))
-        response = await heartbeat(ctx.broker.groups, request.group_id, beat, ctx.version)
+        response = await heartbeat(groups, request.group_id, beat, ctx.version)
     except KafkaError as error:
         return ConsumerGroupHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code),
                                               error_message=_own(error))
@@ -52,12 +54,12 @@ async def consumer_group_heartbeat(ctx: Context, request: Any) -> ConsumerGroupH
 
 
 def _own(error: KafkaError) -> str | None:
-    """What clients know by the code is not told."""
+    """Return the error's message, if it says more than the error code does."""
     return None if error.message == TEXTS[error.code] else error.message
 
 
 def _check_feature(ctx: Context) -> None:
-    if ctx.broker.image.features.get(FEATURE, 0) < 1:
+    if ctx.node.image.features.get(FEATURE, 0) < 1:
         raise KafkaError(Err.UNSUPPORTED_VERSION)
 
 
@@ -71,28 +73,29 @@ def _owned(topics: Iterable[Any]) -> frozenset[Partition]:
 
 # --- ConsumerGroupDescribe ---------------------------------------------------------------------------------------
 
-@handles(ConsumerGroupDescribeRequest)
-async def consumer_group_describe(ctx: Context, request: Any) -> ConsumerGroupDescribeResponse:
-    ids = sorted(request.group_ids, key=bool)               # Kafka answers the nameless ones first
-    groups = [await _describe(ctx, group_id, request.include_authorized_operations) for group_id in ids]
-    return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=groups)
+@handles(ConsumerGroupDescribeRequest, needs=(GroupCoordinator,))
+async def consumer_group_describe(ctx: Context, request: ConsumerGroupDescribeRequest,
+                                  groups: GroupCoordinator) -> ConsumerGroupDescribeResponse:
+    ids = sorted(request.group_ids, key=bool)               # Kafka answers empty ids first
+    described = [await _describe(ctx, groups, group_id, request.include_authorized_operations) for group_id in ids]
+    return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=described)
 
 
-async def _describe(ctx: Context, group_id: str, operations: bool) -> Described:
+async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool) -> Described:
     try:
         _check_feature(ctx)
         if not group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
-        partition = ctx.broker.groups.loaded(group_id)
-        if (outcome := await partition.log.settled()) is not Err.NONE:      # what is told is in the log
+        partition = groups.loaded(group_id)
+        if (outcome := await partition.log.settled()) is not Err.NONE:      # a response shows only what is committed
             raise KafkaError(outcome)
         group = existing(partition, group_id)
     except KafkaError as error:
         return Described(group_id=group_id, error_code=int(error.code), error_message=_own(error), group_state="",
                          group_epoch=0, assignment_epoch=0, assignor_name="", members=[], authorized_operations=None)
-    default = ctx.broker.config["group.consumer.assignors"][0]
+    default = ctx.node.config["group.consumer.assignors"][0]
     return Described(
-        error_code=0, error_message=None, group_id=group_id, group_state=group.state.phase.value,
+        error_code=0, error_message=None, group_id=group_id, group_state=group.state_name,
         group_epoch=group.state.epoch, assignment_epoch=group.state.target.epoch,
         assignor_name=group.state.assignor(default),
         members=[_member(ctx, group, member_id, member) for member_id, member in group.state.members.items()],
@@ -110,8 +113,8 @@ def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: Member) 
 
 
 def _assignment(ctx: Context, partitions: Iterable[Partition]) -> Any:
-    """By topic, with their names; what is of no topic any more is left out."""
-    topics = [(ctx.broker.image.topic_by_id(one.topic_id), one) for one in pack(set(partitions))]
+    """Return partitions by topic, with the topics' names; those of deleted topics are left out."""
+    topics = [(ctx.node.image.topic_by_id(one.topic_id), one) for one in pack(set(partitions))]
     return Assignment(topic_partitions=[
         Assignment.TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=list(one.partitions))
         for topic, one in topics if topic is not None])

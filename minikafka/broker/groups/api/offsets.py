@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch, OffsetDelete: what a group has read.
+"""OffsetCommit, OffsetFetch, OffsetDelete: how far a group has read.
 
 Version 10 of commit and fetch names topics by id (KIP-848's follow-up); everything behind the handler uses names.
 
@@ -19,25 +19,24 @@ from kafka.protocol.consumer.group import (
     OffsetFetchResponse,
 )
 
-from minikafka.broker.groups.classic.states import ANSWERS, State
-from minikafka.broker.groups.consumer.commit_fencing import KNOWS_EPOCHS, check_fetch
-from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.offset_expiration import CONSUMER, reads
+from minikafka.broker.groups.consumer.commit_fencing import KNOWS_EPOCHS
+from minikafka.broker.groups.group import Group
 from minikafka.broker.groups.offsets import CommittedOffset, Key
 from minikafka.broker.groups.records import offset_value
-from minikafka.broker.groups.shell.shard import AnyGroup, GroupPartition
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
+from minikafka.broker.groups.shell.shard import GroupPartition
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err, KafkaError
 
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
-NOBODY = (None, -1)      # who fetches, if it does not say
+NO_MEMBER = (None, -1)     # id and epoch of a client that names no member
 FOR_EVER = 2**63 - 1  # the latest time that a record holds, in ms (Java's sum turns negative instead)
 
 
 # --- OffsetCommit --------------------------------------------------------------------------------------------------
 
-@handles(OffsetCommitRequest, versions=(2, 10))
-async def offset_commit(ctx: Context, request: OffsetCommitRequest) -> OffsetCommitResponse:
+@handles(OffsetCommitRequest, versions=(2, 10), needs=(GroupCoordinator,))
+async def offset_commit(ctx: Context, request: OffsetCommitRequest, groups: GroupCoordinator) -> OffsetCommitResponse:
     """Unknown topics fail alone; the rest is written as one batch and answered once it is committed."""
     errors: list[tuple[Any, int, Err]] = []          # (requested topic, partition, error), refused ones first
     wanted: list[tuple[Any, int, Key, Any]] = []
@@ -49,26 +48,26 @@ async def offset_commit(ctx: Context, request: OffsetCommitRequest) -> OffsetCom
             errors += [(topic, partition.partition_index, unknown) for partition in topic.partitions]
             continue
         for partition in topic.partitions:
-            if ctx.broker.image.partition(name, partition.partition_index) is None:
+            if ctx.node.image.partition(name, partition.partition_index) is None:
                 errors.append((topic, partition.partition_index, Err.UNKNOWN_TOPIC_OR_PARTITION))
             else:
                 wanted.append((topic, partition.partition_index, (name, partition.partition_index), partition))
     if wanted:
-        errors += await _commit(ctx, request, wanted)
+        errors += await _commit(ctx, groups, request, wanted)
     return OffsetCommitResponse(throttle_time_ms=0, topics=_by_topic(unknown_topics, errors))
 
 
 def _topic_name(ctx: Context, topic: Any) -> tuple[str | None, Err]:
-    """The name of a topic given by name or, from version 10 on, by id; and the error if there is none."""
+    """Return the name of a topic given by name or, from version 10 on, by id; and the error if it does not exist."""
     if ctx.version >= 10:
-        found = ctx.broker.image.topic_by_id(topic.topic_id)
+        found = ctx.node.image.topic_by_id(topic.topic_id)
         return (None if found is None else found.name), Err.UNKNOWN_TOPIC_ID
-    return (topic.name if topic.name in ctx.broker.image.topics else None), Err.UNKNOWN_TOPIC_OR_PARTITION
+    return (topic.name if topic.name in ctx.node.image.topics else None), Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def _commit(ctx: Context, request: OffsetCommitRequest,
+async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitRequest,
                   wanted: list[tuple[Any, int, Key, Any]]) -> list[tuple[Any, int, Err]]:
-    groups, now_ms = ctx.broker.groups, ctx.broker.env.wall_ms()
+    now_ms = ctx.node.env.wall_ms()
     try:
         store = groups.check_commit(request.group_id, request.member_id, request.group_instance_id,
                                     request.generation_id_or_member_epoch, ctx.version,
@@ -88,7 +87,7 @@ async def _commit(ctx: Context, request: OffsetCommitRequest,
 
 
 def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[Any]:
-    """An unknown topic is answered even if no partition of it was named."""
+    """Return the errors by topic. An unknown topic has a row even if no partition of it was named."""
     response = OffsetCommitResponse.OffsetCommitResponseTopic
     topics = {topic.topic_id or topic.name: response(name=topic.name, topic_id=topic.topic_id, partitions=[])
               for topic in [*unknown, *(topic for topic, _, _ in errors)]}
@@ -100,18 +99,18 @@ def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[An
 
 # --- OffsetFetch ---------------------------------------------------------------------------------------------------
 
-@handles(OffsetFetchRequest, versions=(1, 10))
-async def offset_fetch(ctx: Context, request: OffsetFetchRequest) -> OffsetFetchResponse:
+@handles(OffsetFetchRequest, versions=(1, 10), needs=(GroupCoordinator,))
+async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupCoordinator) -> OffsetFetchResponse:
     if ctx.version >= 8:
         response = OffsetFetchResponse.OffsetFetchResponseGroup
-        groups = []
+        found = []
         for group in request.groups:
-            member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NOBODY
-            error, topics = await _fetch(ctx, group.group_id, group.topics, request.require_stable, member)
-            groups.append(response(group_id=group.group_id, error_code=int(error),
-                                 topics=[_fetched(response.OffsetFetchResponseTopics, *one) for one in topics]))
-        return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
-    error, topics = await _fetch(ctx, request.group_id, request.topics, request.require_stable)
+            member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NO_MEMBER
+            error, topics = await _fetch(ctx, groups, group.group_id, group.topics, request.require_stable, member)
+            found.append(response(group_id=group.group_id, error_code=int(error),
+                                  topics=[_fetched(response.OffsetFetchResponseTopics, *one) for one in topics]))
+        return OffsetFetchResponse(throttle_time_ms=0, groups=found)
+    error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable)
     if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
         topics = [(t, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
     return OffsetFetchResponse(throttle_time_ms=0, error_code=int(error),
@@ -121,17 +120,17 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest) -> OffsetFetch
 Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
 
 
-async def _fetch(ctx: Context, group_id: str, topics: Any, require_stable: bool,
-                 member: tuple[str | None, int] = NOBODY) -> tuple[Err, list[Found]]:
-    """The offsets of one group; `topics` None means all that it has. `member`: who asks, by id and epoch."""
+async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Any, require_stable: bool,
+                 member: tuple[str | None, int] = NO_MEMBER) -> tuple[Err, list[Found]]:
+    """Return the offsets of one group; `topics` None means all that it has. `member`: id and epoch of the member that asks."""
     try:
-        store = ctx.broker.groups.loaded(group_id)
+        store = groups.loaded(group_id)
         if require_stable and (outcome := await store.log.settled()) is not Err.NONE:
             # Old consumers do not know COORDINATOR_NOT_AVAILABLE here, and looking for the coordinator helps them.
             raise KafkaError(Err.NOT_COORDINATOR if outcome is Err.COORDINATOR_NOT_AVAILABLE else outcome)
         group = store.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
-            check_fetch(group.state, *member)
+        if group is not None:
+            group.check_fetch(*member)
     except KafkaError as refused:
         return refused.code, []
     if topics is None:
@@ -152,7 +151,7 @@ def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_sta
         by_topic.setdefault(name, []).append(index)
     found: list[Found] = []
     for name, indexes in by_topic.items():
-        topic = ctx.broker.image.topics.get(name)
+        topic = ctx.node.image.topics.get(name)
         if topic is None and ctx.version >= 10:
             continue                                   # deleted since: it has no id to be named by
         found.append((topic.id if topic else None, name,
@@ -181,15 +180,15 @@ def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, 
 
 # --- OffsetDelete --------------------------------------------------------------------------------------------------
 
-@handles(OffsetDeleteRequest, versions=(0, 0))
-async def offset_delete(ctx: Context, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+@handles(OffsetDeleteRequest, versions=(0, 0), needs=(GroupCoordinator,))
+async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: GroupCoordinator) -> OffsetDeleteResponse:
     """Offsets of topics that the group still reads cannot be deleted (KIP-496)."""
     try:
         if not request.group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
-        store = ctx.broker.groups.loaded(request.group_id)
+        store = groups.loaded(request.group_id)
         group = store.groups.get(request.group_id)
-        error = Err.GROUP_ID_NOT_FOUND if group is None else _may_delete(group)
+        error = Err.GROUP_ID_NOT_FOUND if group is None else group.check_offset_delete()
         if group is None or error is not Err.NONE:
             raise KafkaError(error)
         topics, doomed = _doomed(ctx, request, store, group)
@@ -200,26 +199,18 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest) -> OffsetDel
     return OffsetDeleteResponse(error_code=0, throttle_time_ms=0, topics=topics)
 
 
-def _may_delete(group: AnyGroup) -> Err:
-    if isinstance(group, ConsumerGroup):
-        return Err.NONE
-    if group.protocol_type == CONSUMER and group.state is not State.DEAD:
-        return Err.NONE                                # decided topic by topic
-    return ANSWERS["delete offsets"][group.state]
-
-
 def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
-            group: AnyGroup) -> tuple[list[Any], dict[Key, bytes | None]]:
-    """The answer per partition, and the keys to write tombstones for."""
+            group: Group) -> tuple[list[Any], dict[Key, bytes | None]]:
+    """Return the response per partition, and the keys to write tombstones for."""
     response = OffsetDeleteResponse.OffsetDeleteResponseTopic
     topics: list[Any] = []
     doomed: dict[Key, bytes | None] = {}
     for topic in request.topics:
         keys = [(topic.name, one.partition_index) for one in topic.partitions]
-        if not keys and topic.name in ctx.broker.image.topics:
+        if not keys and topic.name in ctx.node.image.topics:
             continue
-        known = [key for key in keys if ctx.broker.image.partition(*key) is not None]
-        verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, topic.name) else Err.NONE
+        known = [key for key in keys if ctx.node.image.partition(*key) is not None]
+        verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(topic.name) else Err.NONE
         partitions = [response.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
                       for some, error in (([key for key in keys if key not in known], Err.UNKNOWN_TOPIC_OR_PARTITION),
                                           (known, verdict)) for key in some]
@@ -228,5 +219,5 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
     return topics, doomed
 
 
-def _has(store: GroupPartition, group: AnyGroup, key: Key) -> bool:
+def _has(store: GroupPartition, group: Group, key: Key) -> bool:
     return store.offsets.get(group.group_id, key) is not None or store.offsets.is_unstable(group.group_id, key)

@@ -1,10 +1,12 @@
 """What consumers of the classic protocol tell each other inside JoinGroup and SyncGroup ("the embedded protocol").
 
-A coordinator of classic groups only passes it on. It has to understand it where such members sit in a group of the
-consumer protocol, in which the coordinator assigns.
+A coordinator of classic groups only passes it on, and looks at two things: the topics of a subscription (whose offsets do
+not expire) and the partitions of an assignment (for the trace). In a group of the consumer protocol the coordinator assigns,
+so it has to read and write all of it for the classic members there.
 
-Owns: read_subscription(), read_assignment(), write_assignment().
-Invariants: I-EMB-1 reading costs no more than the bytes; what is none of it raises ProtocolError.
+Owns: read_subscription(), read_assignment(), write_assignment(); subscribed_topics(), assigned_partitions().
+Invariants: I-EMB-1 reading costs no more than the bytes, whatever counts a client claims; malformed bytes raise
+              ProtocolError, or are None where only the first two fields are read.
 Source: ConsumerProtocol; ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json; KIP-429, KIP-792, KIP-881.
 """
 
@@ -14,12 +16,13 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-
+from minikafka.protocol.apis import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from minikafka.protocol.errors import ProtocolError
 from minikafka.protocol.reader import read_message
 
 _VERSION = struct.Struct(">h")
+MOST_TRACED = 1000  # partitions of one member that the trace takes
+LONGEST_NAME = 249  # of a topic
 
 
 def _read(cls: Any, data: bytes) -> tuple[Any, int]:
@@ -49,3 +52,50 @@ def write_assignment(topics: Mapping[str, list[int]], version: int) -> bytes:
     encoded: bytes = ConsumerProtocolAssignment(assigned_partitions=rows, user_data=None).encode(
         version=min(version, ConsumerProtocolAssignment.max_version))
     return encoded
+
+
+# --- the first two fields alone, which never change: what the broker reads of a classic group's members ---------------
+
+def assigned_partitions(assignment: bytes) -> list[str] | None:
+    """Return the partitions, as "topic-0", in a ConsumerProtocolAssignment (version, partitions by topic, and more).
+
+    None if the bytes are something else, or hold more partitions than the trace takes (MOST_TRACED).
+    """
+    try:
+        _, topics = struct.unpack_from(">hi", assignment)
+        found, at = [], 6
+        for _ in range(topics):
+            topic, at = _topic(assignment, at)
+            (count,) = struct.unpack_from(">i", assignment, at)
+            if len(topic) > LONGEST_NAME or not 0 <= count <= MOST_TRACED - len(found):
+                return None
+            found += [f"{topic}-{index}" for index in struct.unpack_from(f">{count}i", assignment, at + 4)]
+            at += 4 + 4 * count
+        return found
+    except (struct.error, UnicodeDecodeError):
+        return None
+
+
+def subscribed_topics(metadata: bytes) -> list[str] | None:
+    """Return the topics in a ConsumerProtocolSubscription (version, topics, and more); None if it is something else."""
+    try:
+        _, count = struct.unpack_from(">hi", metadata)
+        topics, at = [], 6
+        for _ in range(count):
+            topic, at = _topic(metadata, at)
+            topics.append(topic)
+        return topics
+    except (struct.error, UnicodeDecodeError):
+        return None
+
+
+def _topic(blob: bytes, at: int) -> tuple[str, int]:
+    """Return the name at a place, and the place after it.
+
+    The place always moves on, so that no claimed count costs more than the bytes that follow it.
+    """
+    (size,) = _VERSION.unpack_from(blob, at)
+    end = at + 2 + size
+    if not at + 2 <= end <= len(blob):
+        raise struct.error(f"a name of {size} bytes")
+    return str(blob[at + 2:end], "utf-8"), end

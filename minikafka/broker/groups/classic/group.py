@@ -18,11 +18,14 @@ Source: ClassicGroup, GroupMetadataManager (classicGroup*), KIP-134 (initial del
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
+from typing import Any
 
-from minikafka.broker.groups.classic import static_member as group_static
+from minikafka.broker.groups.classic import static_member
+from minikafka.broker.groups.classic.embedded_protocol import assigned_partitions, subscribed_topics
 from minikafka.broker.groups.classic.members import Member, Members
 from minikafka.broker.groups.classic.messages import (
+    NO_MEMBER,
     Assigned,
     Call,
     Effect,
@@ -40,13 +43,16 @@ from minikafka.broker.groups.classic.messages import (
     SyncResult,
 )
 from minikafka.broker.groups.classic.states import ANSWERS, NEXT, State
+from minikafka.broker.groups.group import CLASSIC, CONSUMER, Group, GroupContext, OffsetCommit
+from minikafka.broker.groups.records import group_key
+from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err
 
-NO_MEMBER = ""       # the member id of somebody who has none yet
 
+class ClassicGroup(Group):
+    """One group. Methods that take a context, or `now` (monotonic seconds), return the effects, in order."""
 
-class Group:
-    """One group. Every method that takes `now` (monotonic seconds) returns the effects, in order."""
+    kind = CLASSIC
 
     def __init__(self, group_id: str, config: GroupConfig, new_id: Callable[[], str]) -> None:
         self.group_id, self.config, self.new_id = group_id, config, new_id
@@ -64,7 +70,7 @@ class Group:
     # --- from and to the log --------------------------------------------------------------------------------
 
     @classmethod
-    def restore(cls, group_id: str, stored: StoredGroup, config: GroupConfig, new_id: Callable[[], str]) -> Group:
+    def restore(cls, group_id: str, stored: StoredGroup, config: GroupConfig, new_id: Callable[[], str]) -> ClassicGroup:
         """The group as its record says; call start() when the whole partition is loaded."""
         group = cls(group_id, config, new_id)
         group.state = State.STABLE if stored.members else State.EMPTY
@@ -77,11 +83,11 @@ class Group:
         group.members.leader = stored.leader
         return group
 
-    def start(self, now: float) -> list[Effect]:
+    def start(self, context: GroupContext) -> list[Effect]:
         """After loading: every member gets a fresh session; a group above group.max.size has to shrink."""
         for member in self.members:
-            self.renew(member, now)
-        return self._rebalance(now) if len(self.members) > self.config.max_size else []
+            self.renew(member, context.now)
+        return self._rebalance(context.now) if len(self.members) > self.config.max_size else []
 
     def snapshot(self, assignments: dict[str, bytes] | None = None) -> StoredGroup:
         members = tuple(
@@ -108,7 +114,7 @@ class Group:
 
     # --- JoinGroup ------------------------------------------------------------------------------------------
 
-    def join(self, call: Call, request: Join, now: float) -> list[Effect]:
+    def join(self, call: Call, request: Join, context: GroupContext) -> list[Effect]:
         if self.state is State.DEAD:
             return [Reply(call, JoinResult(Err.COORDINATOR_NOT_AVAILABLE, request.member_id))]
         if not self._has_room(request.member_id):
@@ -117,8 +123,8 @@ class Group:
         if not self._supports(request):
             return [Reply(call, JoinResult(Err.INCONSISTENT_GROUP_PROTOCOL, request.member_id))]
         if request.member_id == NO_MEMBER:
-            return self._join_new(call, request, now)
-        return self._join_known(call, request, now)
+            return self._join_new(call, request, context.now)
+        return self._join_known(call, request, context.now)
 
     def _has_room(self, member_id: str) -> bool:
         if self.state is State.EMPTY:
@@ -138,7 +144,7 @@ class Group:
     def _join_new(self, call: Call, request: Join, now: float) -> list[Effect]:
         member_id = f"{request.client_id if request.instance_id is None else request.instance_id}-{self.new_id()}"
         if request.instance_id in self.members.static:
-            return group_static.replace(self, call, request, member_id, now)
+            return static_member.replace(self, call, request, member_id, now)
         if request.instance_id is None and request.must_return:
             # Without this round trip a client that times out and retries would leave a ghost member behind each time.
             self.members.pending[member_id] = now + request.session_timeout_ms / 1000
@@ -260,7 +266,7 @@ class Group:
 
     # --- SyncGroup ------------------------------------------------------------------------------------------
 
-    def sync(self, call: Call, request: Sync, now: float) -> list[Effect]:
+    def sync(self, call: Call, request: Sync, context: GroupContext) -> list[Effect]:
         error = self._check_sync(request)
         if error is not Err.NONE:
             return [Reply(call, SyncResult(error))]
@@ -296,7 +302,7 @@ class Group:
     def on_committed(self, then: Assigned | Replaced | None, error: Err, now: float) -> list[Effect]:
         """The record of a Store is committed (NONE) or failed. The world may have moved on meanwhile: look again."""
         if isinstance(then, Replaced):
-            return group_static.on_committed(self, then, error, now)
+            return static_member.on_committed(self, then, error, now)
         if then is None or self.state is not State.COMPLETING_REBALANCE or then.generation != self.generation:
             return []
         if error is not Err.NONE:
@@ -319,7 +325,7 @@ class Group:
 
     # --- Heartbeat, commits, LeaveGroup -----------------------------------------------------------------------
 
-    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> Err:
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, context: GroupContext) -> Err:
         if self.state is State.DEAD:
             return ANSWERS["heartbeat"][self.state]
         error = self.members.check(member_id, instance_id)
@@ -327,42 +333,43 @@ class Group:
             return error
         if generation != self.generation:
             return Err.ILLEGAL_GENERATION
-        self.renew(self.members.get(member_id), now)
+        self.renew(self.members.get(member_id), context.now)
         return ANSWERS["heartbeat"][self.state]
 
-    def check_commit(self, member_id: str, instance_id: str | None, generation: int, now: float,
-                     transactional: bool = False) -> Err:
-        """May these offsets be committed (rule 60)? A member's commit counts as a sign of life.
+    def check_commit(self, commit: OffsetCommit, context: GroupContext) -> Err:
+        """Return NONE if the offsets may be committed: a member needs the present generation (rule 60).
 
-        A transactional producer is no member; from KIP-447 on it tells for which member it commits (rule 61).
+        A group without members takes -1. A member's commit renews its session. A transactional producer is no member; from
+        KIP-447 on its request names the member for which it commits (rule 61).
         """
         if self.state is State.DEAD:
             return ANSWERS["commit"][self.state]
-        if generation < 0 and self.state is State.EMPTY:
+        if commit.generation < 0 and self.state is State.EMPTY:
             return Err.NONE                              # an administrator, or a consumer that assigns itself
-        if generation < 0 and not member_id and instance_id is None:
-            return Err.NONE if transactional else Err.UNKNOWN_MEMBER_ID
-        error = self.members.check(member_id, instance_id)
-        if error is Err.NONE and generation != self.generation:
+        if commit.generation < 0 and not commit.member_id and commit.instance_id is None:
+            return Err.NONE if commit.transactional else Err.UNKNOWN_MEMBER_ID
+        error = self.members.check(commit.member_id, commit.instance_id)
+        if error is Err.NONE and commit.generation != self.generation:
             error = Err.ILLEGAL_GENERATION
-        if error is Err.NONE and not transactional:
+        if error is Err.NONE and not commit.transactional:
             error = ANSWERS["commit"][self.state]
         if error is Err.NONE:
-            self.renew(self.members.get(member_id), now)
+            self.renew(self.members.get(commit.member_id), context.now)
         return error
 
-    def leave(self, leaving: list[Leaving], now: float) -> tuple[list[Err], list[Effect]]:
-        """One error per member asked for, and the effects of those that went."""
+    def leave(self, call: Call, leaving: list[Leaving], context: GroupContext) -> list[Effect]:
+        """Remove members; the reply has one error for each member asked for and comes before the other effects."""
         if self.state is State.DEAD:
-            return [Err.COORDINATOR_NOT_AVAILABLE for _ in leaving], []
-        errors, effects = [], []
+            return [Reply(call, [Err.COORDINATOR_NOT_AVAILABLE for _ in leaving])]
+        errors: list[Err] = []
+        effects: list[Effect] = []
         for one in leaving:
             error, farewell = self._leave_one(one)
             errors.append(error)
             effects += farewell
         if Err.NONE in errors and self.state is not State.EMPTY:
-            effects += self.rebalance_or_complete(now)
-        return errors, effects
+            effects += self.rebalance_or_complete(context.now)
+        return [Reply(call, errors), *effects]
 
     def _leave_one(self, one: Leaving) -> tuple[Err, list[Effect]]:
         member_id = one.member_id
@@ -385,6 +392,51 @@ class Group:
         self._has_synced(member.member_id)
         return effects
 
+    # --- offsets and administration -------------------------------------------------------------------------------
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Let every client fetch: a classic group has no member epochs."""
+
+    def check_delete(self) -> Err:
+        return ANSWERS["delete group"][self.state]
+
+    def check_offset_delete(self) -> Err:
+        if self.protocol_type == CONSUMER and self.state is not State.DEAD:
+            return Err.NONE                              # decided topic by topic
+        return ANSWERS["delete offsets"][self.state]
+
+    def reads(self, topic: str) -> bool:
+        if self.protocol_type != CONSUMER:
+            return False
+        subscriptions = [subscribed_topics(member.metadata(self.protocol)) for member in self.members]
+        return any(topics is None or topic in topics for topics in subscriptions)
+
+    def offset_age_starts(self, commit_ms: int, entered_ms: int) -> int | None:
+        if self.protocol_type is None:
+            return commit_ms
+        if self.state is State.EMPTY:
+            return entered_ms
+        return commit_ms if self.state is State.STABLE and self.protocol_type == CONSUMER else None
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
+
+    def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
+        known = {m.member_id: assigned_partitions(m.assignment) for m in self.members}
+        return {"names": {m.member_id: m.instance_id or m.client_id for m in self.members},
+                "assignment": {member: partitions for member, partitions in known.items() if partitions is not None}}
+
+    def topics_changed(self, names: Set[str]) -> None:
+        """Do nothing: the members of a classic group watch the topics themselves."""
+
+    def tombstones(self) -> list[tuple[bytes, None]]:
+        return [(group_key(self.group_id), None)]
+
     # --- time -------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
@@ -392,8 +444,9 @@ class Group:
                *(member.deadline for member in self.members)]
         return min((time for time in due if time is not None), default=None)
 
-    def tick(self, now: float) -> list[Effect]:
-        """Do what is due by `now`: the join phase, then missing syncs, then silent members."""
+    def tick(self, context: GroupContext) -> list[Effect]:
+        """Do what is due: end the join phase, then give up members without a sync, then silent members."""
+        now = context.now
         effects: list[Effect] = []
         if self.join_deadline is not None and self.join_deadline <= now:
             effects += self._complete_join(now) if self.extension_ms is None else self._initial_wait_over(now)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from minikafka.broker.groups.classic.states import State
 from minikafka.protocol.errors import Err
 
+NO_MEMBER = ""       # the member id of a client that was given none yet
+
 Call = Hashable
 Protocols = tuple[tuple[str, bytes], ...]     # (name of the assignor, the member's metadata), most wanted first
 
@@ -114,7 +116,7 @@ class Reply:
     """Answer the waiting call."""
 
     call: Call
-    result: JoinResult | SyncResult
+    result: JoinResult | SyncResult | list[Err]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Append the group's record (acks=all), then hand `then` and the outcome back to Group.stored()."""
+    """Append the group's record (acks=all), then hand `then` and the outcome to ClassicGroup.on_committed()."""
 
     group: StoredGroup
     then: Assigned | Replaced | None      # None: nobody waits for it

@@ -30,10 +30,10 @@ from minikafka.broker.groups.classic.states import State
 from minikafka.protocol.errors import Err
 
 if TYPE_CHECKING:
-    from minikafka.broker.groups.classic.group import Group
+    from minikafka.broker.groups.classic.group import ClassicGroup
 
 
-def replace(group: Group, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
+def replace(group: ClassicGroup, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
     """The member behind `request.instance_id` joins anew and is `member_id` from now on."""
     assert request.instance_id is not None
     old_id, old_leader = group.members.static[request.instance_id], group.members.leader or ""
@@ -51,7 +51,7 @@ def replace(group: Group, call: Call, request: Join, member_id: str, now: float)
     return [*fenced, *group.rebalance_or_complete(now)]
 
 
-def on_committed(group: Group, then: Replaced, error: Err, now: float) -> list[Effect]:
+def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) -> list[Effect]:
     """The record with the new id is committed, or failed: answer the JoinGroup that waits for it."""
     if then.new_member_id not in group.members:
         return []                    # replaced again, or gone, while the record was on its way
@@ -70,7 +70,7 @@ def on_committed(group: Group, then: Replaced, error: Err, now: float) -> list[E
     return [] if call is None else [Reply(call, result)]
 
 
-def _rename(group: Group, instance_id: str, member_id: str) -> None:
+def _rename(group: ClassicGroup, instance_id: str, member_id: str) -> None:
     old_id = group.members.static[instance_id]
     group.members.rename(instance_id, member_id)
     group.pending_sync = {member_id if m == old_id else m: None for m in group.pending_sync}

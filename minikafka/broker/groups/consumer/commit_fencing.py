@@ -1,10 +1,11 @@
-"""Which offsets a member of a consumer group may commit and fetch (rule 60, for epochs instead of generations).
+"""Which offsets a member of a consumer group may commit and fetch.
 
-A commit of the member's own epoch may say anything. One of an older epoch was on its way when the member got the next: it
-is taken for what the member had then and still has, for nobody else can have read that in between.
+A commit is taken only from the present owner: rule 60 with member epochs instead of generations (rule 848). A commit in the
+member's present epoch may name any partition. A commit of an older epoch was on its way when the member's epoch rose: it is
+taken for partitions that the member had then and still has, because no other member can have read them in between.
 
 Owns: check_commit(), check_fetch().
-Invariants: I-COFF-1 no commit of a member is taken for a partition that another member had since.
+Invariants: I-COFF-1 a member's commit is never taken for a partition that another member had since.
 Source: ConsumerGroup.validateOffsetCommit, validateOffsetFetch; KIP-848, KIP-1251.
 """
 
@@ -14,29 +15,33 @@ from collections.abc import Iterable
 
 from minikafka.broker.groups.consumer.reconciliation import Member, Partition
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
+from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
 
 KNOWS_EPOCHS = 9                 # OffsetCommit and OffsetFetch, from this version on
 
 
-def check_commit(group: ConsumerGroupState, member_id: str, instance_id: str | None, epoch: int, version: int,
-                 transactional: bool, partitions: Iterable[Partition]) -> None:
-    """Raises KafkaError; a producer that does not say for whom it commits is let pass, as nobody is in an empty group."""
+def check_commit(group: ConsumerGroupState, commit: OffsetCommit, partitions: Iterable[Partition]) -> None:
+    """Raise KafkaError if the member may not commit offsets of `partitions` in this epoch.
+
+    An empty group takes a commit without a member, and a producer need not name the member for which it commits.
+    """
+    epoch = commit.generation
     if epoch < 0 and not group.members:
         return
-    if transactional and epoch == -1 and not member_id and instance_id is None:
+    if commit.transactional and epoch == -1 and not commit.member_id and commit.instance_id is None:
         return
-    member = _member(group, member_id)
-    if not transactional and not member.is_classic and version < KNOWS_EPOCHS:
+    member = _member(group, commit.member_id)
+    if not commit.transactional and not member.is_classic and commit.version < KNOWS_EPOCHS:
         raise KafkaError(Err.UNSUPPORTED_VERSION)
     known = member.current.epoch
-    # One of a partition that it has, and had then, is older than nothing that matters.
+    # An older epoch is fine for a partition that the member already owned in that epoch.
     if epoch > known or epoch < known and any(epoch < member.has.get(p, epoch + 1) for p in partitions):
-        raise KafkaError(Err.ILLEGAL_GENERATION if transactional or member.is_classic else Err.STALE_MEMBER_EPOCH)
+        raise KafkaError(Err.ILLEGAL_GENERATION if commit.transactional or member.is_classic else Err.STALE_MEMBER_EPOCH)
 
 
 def check_fetch(group: ConsumerGroupState, member_id: str | None, epoch: int) -> None:
-    """Raises KafkaError; who names no member may look."""
+    """Raise KafkaError if the member is not in this epoch. A client that names no member may fetch."""
     if member_id is None and epoch < 0:
         return
     member = _member(group, member_id or "")

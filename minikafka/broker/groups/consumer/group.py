@@ -22,8 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import replace
+from typing import Any
 
-from minikafka.broker.groups.consumer import topic_regex
+from minikafka.broker.groups.classic.messages import Join, Leaving, Reply, Sync
+from minikafka.broker.groups.consumer import classic_members, subscriptions
+from minikafka.broker.groups.consumer.commit_fencing import check_commit, check_fetch
 from minikafka.broker.groups.consumer.heartbeat_steps import (
     assign,
     check_epoch,
@@ -37,10 +40,10 @@ from minikafka.broker.groups.consumer.heartbeat_steps import (
 from minikafka.broker.groups.consumer.messages import (
     Call,
     ConsumerEffect,
-    GroupContext,
     Heartbeat,
     HeartbeatResponse,
     RemoveMembers,
+    ReplyCommitted,
     ResolveRegexes,
     Write,
 )
@@ -65,16 +68,21 @@ from minikafka.broker.groups.consumer.records import (
     Record,
     Regex,
     Value,
+    write_key,
 )
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
-from minikafka.broker.groups.consumer.topic_hash import topics_hash
+from minikafka.broker.groups.consumer.subscriptions import topics_hash
+from minikafka.broker.groups.group import CONSUMER, Group, GroupContext, OffsetCommit
+from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err, KafkaError
 
 RETRY_S = 0.5          # a member that could not be driven out, since the log takes nothing, is tried again
 
 
-class ConsumerGroup:
+class ConsumerGroup(Group):
     """One group. Methods that return effects have changed nothing but deadlines; adopt() does."""
+
+    kind = protocol_type = CONSUMER
 
     def __init__(self, group_id: str, new_id: Callable[[], str]) -> None:
         self.group_id, self.new_id = group_id, new_id
@@ -82,7 +90,7 @@ class ConsumerGroup:
         self.sessions: dict[str, float] = {}                 # member id -> when it is given up
         self.revocations: dict[str, tuple[float, int]] = {}  # -> until when it may stay in this epoch
         self.awaited: dict[str, float] = {}                  # classic member -> until when it has to join or sync
-        self.topics_changed = True                           # since the hash was made; a new coordinator cannot know
+        self.look_at_topics = True                           # since the hash was made; a new coordinator cannot know
 
     # --- from and to the log --------------------------------------------------------------------------------
 
@@ -109,7 +117,7 @@ class ConsumerGroup:
             elif key.kind == MEMBER and value is None:
                 self._forget_deadlines(key.name)
             elif key.kind == GROUP:
-                self.topics_changed = False
+                self.look_at_topics = False
 
     def _await_revocation(self, member_id: str, current: CurrentMember, now: float) -> None:
         self.revocations.pop(member_id, None)
@@ -128,7 +136,7 @@ class ConsumerGroup:
 
     # --- the heartbeat --------------------------------------------------------------------------------------
 
-    def heartbeat(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
+    def consumer_heartbeat(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
         """Any request but the one to leave; raises KafkaError."""
         self.check_room(request.member_id, context)
         draft = self.state.draft()
@@ -189,42 +197,43 @@ class ConsumerGroup:
 
     def update(self, draft: ConsumerGroupState, member_id: str, before: Member, said: MemberMetadata,
                owned: Set[Partition] | None, context: GroupContext) -> tuple[Member, bool]:
-        """The four steps, for a member that now says `said`. Also: whether expressions have to be resolved."""
+        """Take the four steps for a member whose metadata is now `said`. Return it, and whether to resolve expressions."""
         if said != before.metadata:
             draft.write(MEMBER, member_id, said)
-        renamed = set(said.topics) != set(before.metadata.topics)
-        changed_regex = (said.regex or "") != (before.metadata.regex or "")
-        if changed_regex:
+        names_changed = set(said.topics) != set(before.metadata.topics)
+        regex_changed = (said.regex or "") != (before.metadata.regex or "")
+        if regex_changed:
             self._change_regex(draft, before.metadata.regex, said.regex)
-        known_regex = changed_regex and (not said.regex or said.regex in draft.regexes)
-        self._raise_epoch(draft, renamed or known_regex, context)
+        # A new expression asks for an assignment once it is resolved: until then it is not known which topics it means.
+        topics_known = not said.regex or said.regex in draft.regexes
+        self._raise_epoch(draft, names_changed or (regex_changed and topics_known), context)
         if draft.epoch > draft.target.epoch and may_assign(draft, context):
             assign(draft, context)
-        reconcile_member(draft, member_id, renamed or changed_regex, owned, context)
+        reconcile_member(draft, member_id, names_changed or regex_changed, owned, context)
         return draft.members[member_id], must_resolve(draft, context)
 
     def _change_regex(self, draft: ConsumerGroupState, old: str | None, new: str | None) -> None:
         subscribed = self.state.expressions()
         if new and not subscribed[new]:
-            topic_regex.check(new)
+            subscriptions.check(new)
         if old and not draft.expressions()[old] and old in draft.regexes:
             draft.write(REGEX, old, None)
 
     def _raise_epoch(self, draft: ConsumerGroupState, wanted: bool, context: GroupContext) -> None:
         """A new epoch asks for a new assignment: since a subscription changed, or the topics did."""
-        if not wanted and not self.topics_changed:
+        if not wanted and not self.look_at_topics:
             return
         seen = topics_hash(draft.topics(), context.image)
         if wanted or seen != draft.metadata.metadata_hash:
             draft.write(GROUP, "", GroupMetadata(draft.epoch + 1, seen))
         else:
-            self.topics_changed = False
+            self.look_at_topics = False
 
     def resolve(self, context: GroupContext) -> Write | None:
         """See which topics the expressions match now; what that changes is assigned with the next heartbeats."""
         draft, changed = self.state.draft(), False
         for expression in draft.expressions():
-            topics = topic_regex.match(expression, context.image.topics)
+            topics = subscriptions.match(expression, context.image.topics)
             old = draft.regexes.get(expression)
             changed = changed or topics != (old.topics if old is not None else ())
             draft.write(REGEX, expression, Regex(topics, context.image.offset, context.wall_ms))
@@ -235,7 +244,7 @@ class ConsumerGroup:
 
     # --- leaving --------------------------------------------------------------------------------------------
 
-    def leave(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
+    def consumer_leave(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
         """Epoch -1, or -2 of a static member that will be back; raises KafkaError."""
         if request.instance_id is not None:
             member = self.check_static(self.state.static_member(request.instance_id), request.member_id, request.instance_id)
@@ -261,6 +270,70 @@ class ConsumerGroup:
             draft.write(REGEX, expression, None)
         draft.write(GROUP, "", GroupMetadata(draft.epoch + 1, topics_hash(draft.topics(), context.image)))
         return tuple(draft.written)
+
+    # --- requests of classic members ------------------------------------------------------------------------
+
+    def join(self, call: Call, request: Join, context: GroupContext) -> list[ConsumerEffect]:
+        return classic_members.join(self, call, request, context)
+
+    def sync(self, call: Call, request: Sync, context: GroupContext) -> list[ConsumerEffect]:
+        return [ReplyCommitted(call, classic_members.sync(self, request, context))]
+
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, context: GroupContext) -> Err:
+        try:
+            return classic_members.heartbeat(self, member_id, instance_id, generation, context)
+        except KafkaError as refused:
+            return refused.code
+
+    def leave(self, call: Call, leaving: list[Leaving], context: GroupContext) -> list[ConsumerEffect]:
+        errors, gone = classic_members.leave(self, leaving)
+        return [RemoveMembers(tuple(gone), call, errors)] if gone else [Reply(call, errors)]
+
+    # --- offsets and administration -------------------------------------------------------------------------
+
+    def check_commit(self, commit: OffsetCommit, context: GroupContext) -> Err:
+        topics = context.image.topics              # one may have been deleted while the request waited
+        partitions = [(topics[name].id, index) for name, index in commit.keys if name in topics]
+        try:
+            check_commit(self.state, commit, partitions)
+        except KafkaError as refused:
+            return refused.code
+        return Err.NONE
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        check_fetch(self.state, member_id, epoch)
+
+    def check_delete(self) -> Err:
+        return Err.NON_EMPTY_GROUP if self.state.members else Err.NONE
+
+    def check_offset_delete(self) -> Err:
+        return Err.NONE
+
+    def reads(self, topic: str) -> bool:
+        return topic in self.state.topics()
+
+    def offset_age_starts(self, commit_ms: int, entered_ms: int) -> int:
+        return commit_ms
+
+    @property
+    def state_name(self) -> str:
+        return self.state.phase.value
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.state.members
+
+    def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
+        known = self.state.members.items()
+        return {"names": {m: member.metadata.instance_id or member.metadata.client_id for m, member in known},
+                "assignment": {m: sorted(f"{topic.name}-{index}" for topic_id, index in member.assigned
+                                         if (topic := image.topic_by_id(topic_id)) is not None) for m, member in known}}
+
+    def topics_changed(self, names: Set[str]) -> None:
+        self.look_at_topics = self.look_at_topics or bool(names & self.state.topics())
+
+    def tombstones(self) -> list[tuple[bytes, None]]:
+        return [(write_key(key), None) for key, _ in self.state.tombstones()]
 
     # --- time -----------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""The steps of a heartbeat, each on a draft of the group: what a member says, a new assignment, one step towards it.
+"""The steps of a heartbeat, each on a draft of the group: the member's subscription, a new assignment, one step towards it.
 
-Owns: functions of a draft and a moment; who calls them in which order is the group's (consumer_group.py).
+Owns: functions of a draft and a context; the group decides on their order (group.py).
 Invariants: I-CSTEP-1 a target assignment is of the epoch that asked for it, and made from the subscriptions of that epoch.
 Source: GroupMetadataManager (maybeUpdateTargetAssignment, maybeReconcile, replaceMember), TargetAssignmentBuilder; KIP-848,
 KIP-1263 (the assignment interval).
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from minikafka.broker.groups.consumer import topic_regex
+from minikafka.broker.groups.consumer import subscriptions
 from minikafka.broker.groups.consumer.assignors import ASSIGNORS, MemberSubscription
-from minikafka.broker.groups.consumer.messages import GroupContext, Heartbeat
+from minikafka.broker.groups.consumer.messages import Heartbeat
 from minikafka.broker.groups.consumer.reconciliation import JOINING, Goal, Member, Partition, pack, reconcile
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
@@ -25,11 +25,12 @@ from minikafka.broker.groups.consumer.records import (
     TargetMetadata,
 )
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
+from minikafka.broker.groups.group import GroupContext
 from minikafka.protocol.errors import Err, KafkaError
 
 
 def check_epoch(member: Member, request: Heartbeat) -> None:
-    """A member that is not where we know it to be starts anew, unless just an answer of ours was lost."""
+    """Raise KafkaError if the member's epoch is not the one known here, unless only a response of ours was lost."""
     epoch, known = request.epoch, member.current.epoch
     if epoch == JOINING or epoch == known:
         return
@@ -42,7 +43,7 @@ def check_epoch(member: Member, request: Heartbeat) -> None:
 
 
 def merged_subscription(old: MemberMetadata, request: Heartbeat) -> MemberMetadata:
-    """What is known of the member after this heartbeat: what it leaves out holds."""
+    """Return the member's metadata after this heartbeat: a field that the request leaves out keeps its value."""
     news = {"instance_id": request.instance_id, "rack_id": request.rack_id, "regex": request.regex, "assignor": request.assignor,
             "topics": None if request.topics is None else tuple(sorted(set(request.topics))),
             "rebalance_timeout_ms": None if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms,
@@ -51,21 +52,21 @@ def merged_subscription(old: MemberMetadata, request: Heartbeat) -> MemberMetada
 
 
 def may_assign(draft: ConsumerGroupState, context: GroupContext) -> bool:
-    """Many members that come at once shall not make an assignment each (KIP-1263)."""
+    """Return whether the assignment interval is over: many members that come at once share one assignment (KIP-1263)."""
     made, interval = draft.target.made_ms, context.settings.assignment_interval_ms
     return made == 0 or interval == 0 or context.wall_ms >= made + interval
 
 
 def assign(draft: ConsumerGroupState, context: GroupContext) -> None:
-    """Make a target assignment for the group's epoch; what is no news is not written again."""
+    """Make a target assignment for the group's epoch; a member's target is written only if it changed."""
     topics = {name: context.image.topics[name] for name in draft.topics() if name in context.image.topics}
-    subscriptions = {
+    members = {
         member_id: MemberSubscription(frozenset(topics[name].id for name in draft.topics_of(member_id) if name in topics),
                                       draft.targets.get(member_id, frozenset()), member.metadata.instance_id)
         for member_id, member in draft.members.items()}
     default = context.settings.assignors[0]
     assignor = ASSIGNORS.get(draft.assignor(default), ASSIGNORS[default])       # another broker may have known more
-    targets = assignor(subscriptions, {topic.id: len(topic.partitions) for topic in topics.values()})
+    targets = assignor(members, {topic.id: len(topic.partitions) for topic in topics.values()})
     for member_id, partitions in targets.items():
         if draft.targets.get(member_id) != partitions:
             draft.write(TARGET_MEMBER, member_id, TargetMember(pack(partitions)))
@@ -74,7 +75,7 @@ def assign(draft: ConsumerGroupState, context: GroupContext) -> None:
 
 def reconcile_member(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[Partition] | None,
           context: GroupContext) -> None:
-    """One step towards the target, unless the member is there."""
+    """Lead the member one step towards its target, unless it has reached it."""
     member = draft.members[member_id]
     if member.is_reconciled(draft.target.epoch) and not subscription_changed:
         return
@@ -86,6 +87,7 @@ def reconcile_member(draft: ConsumerGroupState, member_id: str, subscription_cha
 
 
 def must_resolve(draft: ConsumerGroupState, context: GroupContext) -> bool:
+    """Return whether the expressions have to be matched again: they, or the topics, changed; or the last time is long ago."""
     expressions = draft.expressions()
     if not expressions:
         return False
@@ -93,18 +95,19 @@ def must_resolve(draft: ConsumerGroupState, context: GroupContext) -> bool:
     if last is None:
         return True
     version = max(regex.version for regex in draft.regexes.values())
-    stale = context.wall_ms > last + topic_regex.REFRESH_MAX_MS
-    return context.wall_ms > last + topic_regex.REFRESH_MIN_MS and (
+    stale = context.wall_ms > last + subscriptions.REFRESH_MAX_MS
+    return context.wall_ms > last + subscriptions.REFRESH_MIN_MS and (
         expressions.keys() != draft.regexes.keys() or version < context.topics_since or stale)
 
 
 def remove(draft: ConsumerGroupState, member_id: str) -> None:
+    """Write the tombstones of a member."""
     for kind in (CURRENT, TARGET_MEMBER, MEMBER):
         draft.write(kind, member_id, None)
 
 
 def replace_static(draft: ConsumerGroupState, old_id: str, member_id: str) -> Member:
-    """A static member is back: under its new id it has what it had, and waits to be led on."""
+    """Give a returning static member its partitions under its new id; it continues from epoch 0. Return the new member."""
     old, target = draft.members[old_id], draft.targets.get(old_id, frozenset())
     remove(draft, old_id)
     draft.write(MEMBER, member_id, old.metadata)

@@ -1,52 +1,26 @@
-"""What goes into a consumer group and what comes out: the heartbeat, its answer, effects, and the moment it comes at.
+"""What goes into a consumer group and what comes out: the heartbeat, its response, and effects.
 
-Owns: frozen values, and what a heartbeat is refused for before any group is looked at.
+Owns: frozen values, and the check of a heartbeat that needs no group.
 Invariants: I-CMSG-1 an effect Write is one batch: all of it is in the log, or nothing.
 Source: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid; KIP-848.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from minikafka.broker.groups.consumer.assignors import ASSIGNORS
+from minikafka.broker.groups.classic.messages import Call, Reply
 from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING, Partition
 from minikafka.broker.groups.consumer.records import Record, TopicPartitions
-from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.groups.group import Settings
 from minikafka.protocol.errors import Err, KafkaError
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The brokers' group.consumer.*, or what the group's own configuration has instead. Times in milliseconds."""
-
-    session_timeout_ms: int = 45_000
-    heartbeat_interval_ms: int = 5_000
-    assignment_interval_ms: int = 1_000
-    max_size: int = 2**31 - 1
-    assignors: tuple[str, ...] = tuple(ASSIGNORS)
-    migration_policy: str = "bidirectional"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupContext:
-    """What a coordinator knows besides the group: `now` on the monotonic clock (s), `wall_ms` since 1970.
-
-    `topics_since` is the metadata offset at which a topic was last created.
-    """
-
-    image: MetadataImage
-    settings: Settings
-    now: float
-    wall_ms: int
-    topics_since: int = -1
-
-
-@dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A ConsumerGroupHeartbeat; None means that nothing changed since the last one."""
+    """A ConsumerGroupHeartbeat request; None means that nothing changed since the last one."""
 
     member_id: str
     epoch: int
@@ -62,14 +36,14 @@ class Heartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Does it say everything? So a client speaks when it does not know what reached the coordinator."""
+        """Whether every field is sent, as by a client that does not know what reached the coordinator."""
         subscribes = self.topics is not None or self.regex is not None
         return self.epoch == JOINING or (self.rebalance_timeout_ms != -1 and subscribes and self.owned is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatResponse:
-    """The answer; `assignment` None: what the member was told last still holds."""
+    """The response; `assignment` None: the assignment of the last response still holds."""
 
     member_id: str
     epoch: int
@@ -77,21 +51,30 @@ class HeartbeatResponse:
     assignment: tuple[TopicPartitions, ...] | None = None
 
 
-Call = Hashable
+@dataclass(frozen=True, slots=True)
+class ReplyCommitted:
+    """Answer the waiting call once everything appended so far is committed."""
+
+    call: Call
+    result: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Append `records` as one batch and apply them; once they are committed, answer `call` (None: nobody waits)."""
+    """Append `records` as one batch and apply them; once they are committed, answer `call` (None: no client waits).
+
+    `before` goes in front of them in the same batch: the tombstones of a classic group whose place this group takes.
+    """
 
     records: tuple[Record, ...]
     call: Call | None = None
     result: Any = None
+    before: tuple[tuple[bytes, None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveMembers:
-    """Members leave, or are driven out: what that writes depends on who stays (consumer_classic.py)."""
+    """Remove members that leave or are given up. The records depend on the members that stay (migration.py)."""
 
     member_ids: tuple[str, ...]
     call: Call | None = None
@@ -100,14 +83,14 @@ class RemoveMembers:
 
 @dataclass(frozen=True, slots=True)
 class ResolveRegexes:
-    """Look again which topics the group's expressions match, once what stands before is applied."""
+    """Look again which topics the group's expressions match, once the effects before this one are carried out."""
 
 
-ConsumerEffect: TypeAlias = Write | RemoveMembers | ResolveRegexes
+ConsumerEffect: TypeAlias = Reply | ReplyCommitted | Write | RemoveMembers | ResolveRegexes
 
 
 def check(group_id: str, request: Heartbeat, version: int, settings: Settings) -> None:
-    """Raises KafkaError for a request that no group could make sense of. In Kafka's order."""
+    """Raise KafkaError for a request that is invalid in every group. The checks come in Kafka's order."""
     may_lack_id = version < 1 and request.epoch <= JOINING and request.epoch != GONE
     _not_blank("MemberId", None if may_lack_id else request.member_id)
     _not_blank("GroupId", group_id)

@@ -1,142 +1,79 @@
-"""Requests to consumer groups, of members of either protocol: which group one belongs to, and which has to be made, or
-made anew, for it.
+"""ConsumerGroupHeartbeat: which group it goes to, and how a new group, or an upgraded one, begins.
 
-Owns: carrying a group from one protocol to the other; what that means is decided in broker/groups/consumer/classic_members.py.
+Owns: heartbeat(), existing(). What an upgrade means is decided in consumer/migration.py.
 Source: GroupMetadataManager.consumerGroupHeartbeat, getOrMaybeCreateConsumerGroup; KIP-848.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from asyncio import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from minikafka.broker.coordinator.shell.coordinator_log import Record
-from minikafka.broker.groups.classic.group import Group
-from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.states import State
-from minikafka.broker.groups.consumer import classic_members as classic
+from minikafka.broker.groups.consumer import migration
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import (
-    GroupContext,
-    Heartbeat,
-    HeartbeatResponse,
-    RemoveMembers,
-    Write,
-    check,
-)
+from minikafka.broker.groups.consumer.messages import ConsumerEffect, Heartbeat, HeartbeatResponse, Write, check
 from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING
-from minikafka.broker.groups.shell import consumer_store
+from minikafka.broker.groups.group import GroupContext
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
+from minikafka.broker.groups.shell.shard import GroupPartition, outcome_of
 from minikafka.protocol.errors import Err, KafkaError
 
-if TYPE_CHECKING:
-    from minikafka.broker.groups.shell.coordinator import GroupCoordinator
-    from minikafka.broker.groups.shell.shard import GroupPartition
 
-
-async def heartbeat(groups: GroupCoordinator, group_id: str, beat: Heartbeat, version: int) -> HeartbeatResponse:
-    """Answers once everything that the answer tells is committed; raises KafkaError."""
-    context = groups.context(group_id)
-    check(group_id, beat, version, context.settings)
-    partition, call = groups.loaded(group_id), groups.broker.env.future()
-    if beat.epoch in (GONE, GONE_STATIC):
+async def heartbeat(groups: GroupCoordinator, group_id: str, request: Heartbeat, version: int) -> HeartbeatResponse:
+    """Return the response once everything in it is committed. Raises KafkaError."""
+    context = groups.factory.context(group_id)
+    check(group_id, request, version, context.settings)
+    partition = groups.loaded(group_id)
+    call: Future[Any] = groups.env.future()
+    if request.epoch in (GONE, GONE_STATIC):
         group = existing(partition, group_id)
-        partition.run(group, group.leave(call, beat, context))
+        partition.run(group, group.consumer_leave(call, request, context))
     else:
-        old = partition.groups.get(group_id)
-        group, before = _group_for(groups, partition, group_id, beat, context)
-        effects = group.heartbeat(call, beat, context)
-        if old is not group:
-            founding, *effects = effects
-            assert isinstance(founding, Write)
-            records = (*group.state.written, *founding.records)
-            consumer_store.write(partition, group, replace(founding, records=records), before)
-        if partition.groups.get(group_id) is group:       # else it could not be written, and is no group
-            partition.run(group, effects)
-            if isinstance(old, Group):
-                partition.run(old, classic.called_back(old))
-    result: HeartbeatResponse = await _outcome(call)
-    return result
-
-
-async def _outcome(call: Awaitable[Any]) -> Any:
-    result = await call
-    if isinstance(result, Err):
-        raise KafkaError(result)
-    return result
+        _run_heartbeat(partition, group_id, call, request, context)
+    response: HeartbeatResponse = await outcome_of(call)
+    return response
 
 
 def existing(partition: GroupPartition, group_id: str) -> ConsumerGroup:
-    """The group for who does not make one; raises KafkaError."""
-    group = partition.groups.get(group_id)
+    """Return the consumer group of this name. Raises KafkaError if there is none."""
+    group = partition.find(group_id, ConsumerGroup)
     if group is None:
-        raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-    if isinstance(group, Group):
-        raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        reason = "is not a consumer group" if group_id in partition.groups else "not found"
+        raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
     return group
 
 
-def _group_for(groups: GroupCoordinator, partition: GroupPartition, group_id: str, beat: Heartbeat,
-               context: GroupContext) -> tuple[ConsumerGroup, list[Record]]:
-    """The group, a new one for who joins, and the records that make way for it."""
-    group = partition.groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        return group, []
-    if beat.epoch != JOINING:
-        raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found." if group is None
+def _run_heartbeat(partition: GroupPartition, group_id: str, call: Future[Any], request: Heartbeat,
+                   context: GroupContext) -> None:
+    group = partition.find(group_id, ConsumerGroup)
+    if group is not None:
+        partition.run(group, group.consumer_heartbeat(call, request, context))
+        return
+    old = partition.find(group_id, ClassicGroup)
+    group = _new_group(partition, group_id, old, request, context)
+    partition.run(group, _founding(group, old, group.consumer_heartbeat(call, request, context)))
+    if old is not None and partition.groups.get(group_id) is group:       # else the new group could not be written
+        partition.run(old, migration.called_back(old))
+
+
+def _new_group(partition: GroupPartition, group_id: str, old: ClassicGroup | None, request: Heartbeat,
+               context: GroupContext) -> ConsumerGroup:
+    """Return a consumer group for a member that joins, with the members of the classic group `old`."""
+    if request.epoch != JOINING:
+        raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found." if old is None
                          else f"Group {group_id} is not a consumer group.")
-    new = groups.new_consumer_group(group_id)
-    if group is None:
-        return new, []
-    if group.state is not State.EMPTY:
-        classic.upgrade(group, new, context)
-    return new, consumer_store.tombstones(partition, group_id)
+    group = partition.factory.consumer(group_id)
+    if old is not None and old.state is not State.EMPTY:
+        migration.upgrade(old, group, context)
+    return group
 
 
-def remove_members(partition: GroupPartition, group: ConsumerGroup, out: RemoveMembers) -> None:
-    """Members go. If the others are all of the classic protocol, so is the group from then on."""
-    groups = partition.coordinator
-    context, most = groups.context(group.group_id), groups.group_config.max_size
-    if classic.may_downgrade(group.state, out.member_ids, context.settings, most):
-        stored = classic.downgrade(group.state, out.member_ids, context.image)
-        new = classic.restored(group.state, groups.restored(group.group_id, stored))
-        consumer_store.replace(partition, new, out.call, out.result)
-    else:
-        consumer_store.write(partition, group, Write(group.fence(out.member_ids, context), out.call, out.result))
-
-
-# --- requests of classic members -----------------------------------------------------------------------------------
-
-async def join(partition: GroupPartition, group: ConsumerGroup, request: Join) -> JoinResult:
-    call = partition.env.future()
-    effects = classic.join(group, call, request, partition.coordinator.context(group.group_id))
-    if isinstance(effects, JoinResult):
-        return effects
-    partition.run(group, effects)
-    result: JoinResult = await _outcome(call)
-    return result
-
-
-async def sync(partition: GroupPartition, group: ConsumerGroup, request: Sync) -> SyncResult:
-    result = classic.sync(group, request, partition.coordinator.context(group.group_id))
-    partition.run(group, [])
-    if (outcome := await partition.log.settled()) is not Err.NONE:
-        raise KafkaError(outcome)
-    return result
-
-
-def classic_heartbeat(partition: GroupPartition, group: ConsumerGroup, member_id: str, instance_id: str | None,
-                      generation: int) -> Err:
-    error = classic.heartbeat(group, member_id, instance_id, generation, partition.coordinator.context(group.group_id))
-    partition.run(group, [])
-    return error
-
-
-async def leave(partition: GroupPartition, group: ConsumerGroup, leaving: list[Leaving]) -> list[Err]:
-    errors, gone = classic.leave(group, leaving)
-    if not gone:
-        return errors
-    call = partition.env.future()
-    partition.run(group, [RemoveMembers(tuple(gone), call, errors)])
-    result: list[Err] = await _outcome(call)
-    return result
+def _founding(group: ConsumerGroup, old: ClassicGroup | None, effects: list[ConsumerEffect]) -> list[ConsumerEffect]:
+    """Return the effects of a new group's first heartbeat: one batch ends the old group and begins the new one."""
+    write, *others = effects
+    assert isinstance(write, Write)
+    before = () if old is None else tuple(old.tombstones())
+    return [replace(write, records=(*group.state.written, *write.records), before=before), *others]

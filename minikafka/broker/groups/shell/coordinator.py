@@ -13,67 +13,49 @@ What Kafka does differently: the same in more layers. Source: GroupCoordinatorSe
 from __future__ import annotations
 
 import logging
-from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from asyncio import Future
+from collections.abc import Iterable
+from typing import Any
 
 from kafka.protocol.admin import CreateTopicsRequest
 
+from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.coordinator.hashing import partition_of
-from minikafka.broker.groups import records as wire
-from minikafka.broker.groups.classic.group import Group
-from minikafka.broker.groups.classic.messages import (
-    GroupConfig,
-    Join,
-    JoinResult,
-    Leaving,
-    StoredGroup,
-    StoredMember,
-    Sync,
-    SyncResult,
-)
-from minikafka.broker.groups.consumer.commit_fencing import check_commit
-from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import GroupContext, Settings
+from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
+from minikafka.broker.groups.group import CONSUMER, Group, OffsetCommit
 from minikafka.broker.groups.offsets import Key
-from minikafka.broker.groups.shell import consumer_requests as consumer_groups
-from minikafka.broker.groups.shell.shard import AnyGroup, GroupPartition
+from minikafka.broker.groups.shell.group_factory import GroupFactory
+from minikafka.broker.groups.shell.shard import GroupPartition, outcome_of
 from minikafka.broker.metadata.image import Changes, MetadataImage
 from minikafka.broker.metadata.image import Partition as PartitionImage
-from minikafka.broker.metadata.records import GROUP
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+from minikafka.broker.server.node import Node
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
 
 log = logging.getLogger("minikafka.groups")
 
 class GroupCoordinator:
     """All groups that this broker coordinates. Methods raise KafkaError with the code for the whole request."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
-        config: Mapping[str, Any] = broker.config
-        self.commit_timeout_s = config["offsets.commit.timeout.ms"] / 1000
-        self.load_buffer_size: int = config["offsets.load.buffer.size"]
-        self.max_metadata: int = config["offset.metadata.max.bytes"]
-        self.session_range = (config["group.min.session.timeout.ms"], config["group.max.session.timeout.ms"])
-        self.group_config = GroupConfig(config["group.initial.rebalance.delay.ms"], config["group.max.size"])
+    def __init__(self, node: Node, replicas: ReplicaManager, channel: Channel) -> None:
+        self.node, self.env, self.replicas, self.channel = node, node.env, replicas, channel
+        self.max_metadata: int = node.config["offset.metadata.max.bytes"]
+        self.session_range = (node.config["group.min.session.timeout.ms"], node.config["group.max.session.timeout.ms"])
+        self.factory = GroupFactory(node)
         self.partitions: dict[int, GroupPartition] = {}
-        self._topics: dict[str, None] = {}              # that were there, and since when there is no new one
-        self._topics_since = -1
+        self._topics: dict[str, None] = {}              # that were there when the image last changed
         self._creating = False
-        broker.replicas.on_role(OFFSETS_TOPIC, self.on_role)
+        replicas.on_role(OFFSETS_TOPIC, self.on_role)
 
     def start(self) -> None:
-        """Begin to look for what may be forgotten; elections bring the other work."""
-        self.broker.env.spawn(self._expire(), "expire offsets")
+        """Begin to expire offsets; elections bring the other work."""
+        self.env.spawn(self._expire(), "expire offsets")
 
     async def _expire(self) -> None:
-        config = self.broker.config
+        config = self.node.config
         while True:
-            await self.broker.env.sleep(config["offsets.retention.check.interval.ms"] / 1000)
+            await self.env.sleep(config["offsets.retention.check.interval.ms"] / 1000)
             for partition in [p for p in self.partitions.values() if not p.loading]:
                 partition.expire(config["offsets.retention.minutes"] * 60_000)
 
@@ -89,9 +71,9 @@ class GroupCoordinator:
         elif known is not None:
             known.epoch = max(known.epoch, leader_epoch)      # re-elected: nothing was lost meanwhile
         else:
-            partition = self.broker.replicas.get(OFFSETS_TOPIC, index)
-            known = self.partitions[index] = GroupPartition(self, partition, leader_epoch)
-            self.broker.env.spawn(known.load(), f"load {partition.name}")
+            partition = self.replicas.get(OFFSETS_TOPIC, index)
+            known = self.partitions[index] = GroupPartition(self.node, self.factory, partition, leader_epoch)
+            self.env.spawn(known.load(), f"load {partition.name}")
 
     def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
         """Offsets of deleted topics go with them (KAFKA-4682's sibling: a recreated topic must not inherit them), and
@@ -108,29 +90,28 @@ class GroupCoordinator:
 
     def _note_topics(self, image: MetadataImage, changes: Changes) -> None:
         if any(name not in self._topics for name in changes.topics):
-            self._topics_since = image.offset
+            self.factory.topics_since = image.offset
         self._topics.update(changes.topics)
         gone = [topic.name for topic in changes.deleted.values()]
         for name in gone:
             self._topics.pop(name, None)
         touched = {*changes.topics, *gone}
         for group in [g for p in self.partitions.values() for g in p.groups.values() if touched]:
-            if isinstance(group, ConsumerGroup) and touched & group.state.topics():
-                group.topics_changed = True
+            group.topics_changed(touched)
 
     # --- who is the coordinator ---------------------------------------------------------------------------------
 
     def partition_for(self, group_id: str) -> int:
-        topic = self.broker.image.topics.get(OFFSETS_TOPIC)
-        count = len(topic.partitions) if topic else self.broker.config["offsets.topic.num.partitions"]
+        topic = self.node.image.topics.get(OFFSETS_TOPIC)
+        count = len(topic.partitions) if topic else self.node.config["offsets.topic.num.partitions"]
         return partition_of(group_id, count)
 
     def coordinator_of(self, group_id: str) -> PartitionImage | None:
         """The partition whose leader coordinates the group; None, and its creation begins, if the topic is missing."""
-        if OFFSETS_TOPIC not in self.broker.image.topics:
+        if OFFSETS_TOPIC not in self.node.image.topics:
             self.create_topic()
             return None
-        return self.broker.image.partition(OFFSETS_TOPIC, self.partition_for(group_id))
+        return self.node.image.partition(OFFSETS_TOPIC, self.partition_for(group_id))
 
     def loaded(self, group_id: str) -> GroupPartition:
         """The partition that keeps the group, ready to serve."""
@@ -148,11 +129,11 @@ class GroupCoordinator:
         """
         if not self._creating:
             self._creating = True
-            self.broker.env.spawn(self._create_topic(), f"create {OFFSETS_TOPIC}")
+            self.env.spawn(self._create_topic(), f"create {OFFSETS_TOPIC}")
 
     async def _create_topic(self) -> None:
         try:
-            response = await self.broker.channel.request(self._topic_request(), 7, timeout=30)
+            response = await self.channel.request(self._topic_request(), 7, timeout=30)
             for result in response.topics:
                 if result.error_code not in (Err.NONE, Err.TOPIC_ALREADY_EXISTS):
                     log.warning("%s cannot be created: %s", result.name, result.error_message)
@@ -162,7 +143,7 @@ class GroupCoordinator:
             self._creating = False
 
     def _topic_request(self) -> CreateTopicsRequest:
-        config = self.broker.config
+        config = self.node.config
         settings = {"cleanup.policy": "compact", "compression.type": "producer",
                     "segment.bytes": str(config["offsets.topic.segment.bytes"])}
         topic = CreateTopicsRequest.CreatableTopic(
@@ -172,100 +153,56 @@ class GroupCoordinator:
                      for n, v in settings.items()])
         return CreateTopicsRequest(topics=[topic], timeout_ms=30_000, validate_only=False)
 
-    # --- groups -------------------------------------------------------------------------------------------------
-
-    def new_consumer_group(self, group_id: str) -> ConsumerGroup:
-        return ConsumerGroup(group_id, self._new_short_id)
-
-    def context(self, group_id: str) -> GroupContext:
-        """What a group of the consumer protocol may know just now."""
-        broker = self.broker
-        own = broker.image.configs.get((GROUP, group_id), {})
-
-        def interval(name: str) -> int:
-            return int(own.get(f"consumer.{name}", broker.setting(f"group.consumer.{name}")))
-
-        settings = Settings(interval("session.timeout.ms"), interval("heartbeat.interval.ms"),
-                            interval("assignment.interval.ms"), broker.config["group.consumer.max.size"],
-                            tuple(broker.config["group.consumer.assignors"]),
-                            broker.config["group.consumer.migration.policy"])
-        return GroupContext(broker.image, settings, broker.env.now(), broker.env.wall_ms(), self._topics_since)
-
-    def new_group(self, group_id: str) -> Group:
-        return Group(group_id, self.group_config, self._new_id)
-
-    def restore_group(self, group_id: str, value: wire.GroupMetadataValue) -> Group:
-        members = tuple(
-            StoredMember(m.member_id, m.group_instance_id, m.client_id, m.client_host,
-                         m.session_timeout if m.rebalance_timeout == -1 else m.rebalance_timeout, m.session_timeout,
-                         m.subscription, m.assignment)
-            for m in value.members)
-        stored = StoredGroup(value.protocol_type, value.generation, value.protocol, value.leader, members)
-        return self.restored(group_id, stored)
-
-    def restored(self, group_id: str, stored: StoredGroup) -> Group:
-        return Group.restore(group_id, stored, self.group_config, self._new_id)
-
-    def _new_id(self) -> str:
-        return str(self.broker.env.uuid())
-
-    def _new_short_id(self) -> str:
-        """In 22 characters, as Kafka's Uuid shows itself."""
-        return urlsafe_b64encode(self.broker.env.uuid().bytes).decode().rstrip("=")
+    # --- requests of members ------------------------------------------------------------------------------------
 
     async def join(self, group_id: str, request: Join) -> JoinResult:
-        """Answers when the join phase ends: that can take as long as the slowest member's rebalance timeout."""
+        """Return the result when the join phase ends: that can take as long as the slowest member's rebalance timeout."""
         if not group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
         low, high = self.session_range
         if not low <= request.session_timeout_ms <= high:
             raise KafkaError(Err.INVALID_SESSION_TIMEOUT)
-        partition, now = self.loaded(group_id), self.broker.env.now()
-        call = self.broker.env.future()
+        partition, context = self.loaded(group_id), self.factory.context(group_id)
+        call: Future[Any] = self.env.future()
         group = partition.groups.get(group_id)
-        if isinstance(group, ConsumerGroup) and not group.state.members:
-            group = None                                 # an empty one of the other protocol makes way
-        if isinstance(group, ConsumerGroup):
-            return await consumer_groups.join(partition, group, request)
-        if group is not None:
-            partition.run(group, group.join(call, request, now))
+        if group is not None and not (group.kind == CONSUMER and group.is_empty):
+            partition.run(group, group.join(call, request, context))
         elif request.member_id:
             return JoinResult(Err.UNKNOWN_MEMBER_ID, request.member_id)
-        else:
-            group = self.new_group(group_id)
-            effects = group.join(call, request, now)
-            if group.is_awaited:                       # a refused first member makes no group
-                partition.create(group)
-            partition.run(group, effects)
-        return await call
+        else:                                          # an empty consumer group makes way for a classic one
+            new = self.factory.classic(group_id)
+            effects = new.join(call, request, context)
+            if new.is_awaited:                         # a refused first member makes no group
+                partition.create(new)
+            partition.run(new, effects)
+        result: JoinResult = await outcome_of(call)
+        return result
 
     async def sync(self, group_id: str, request: Sync) -> SyncResult:
-        """Answers when the leader's assignment is in the log."""
+        """Return the result when the leader's assignment is in the log."""
         partition, group = self._group_of_member(group_id)
-        if isinstance(group, ConsumerGroup):
-            return await consumer_groups.sync(partition, group, request)
-        call = self.broker.env.future()
-        partition.run(group, group.sync(call, request, self.broker.env.now()))
-        return await call
+        call: Future[Any] = self.env.future()
+        partition.run(group, group.sync(call, request, self.factory.context(group_id)))
+        result: SyncResult = await outcome_of(call)
+        return result
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> Err:
+        """Renew the member's session; return NONE, or why the member must join again."""
         partition, group = self._group_of_member(group_id)
-        if isinstance(group, ConsumerGroup):
-            return consumer_groups.classic_heartbeat(partition, group, member_id, instance_id, generation)
-        error = group.heartbeat(member_id, instance_id, generation, self.broker.env.now())
+        error = group.heartbeat(member_id, instance_id, generation, self.factory.context(group_id))
         partition.run(group, [])
         return error
 
     async def leave(self, group_id: str, leaving: list[Leaving]) -> list[Err]:
+        """Remove members; return one error for each of them."""
         partition, group = self._group_of_member(group_id)
-        if isinstance(group, ConsumerGroup):
-            return await consumer_groups.leave(partition, group, leaving)
-        errors, effects = group.leave(leaving, self.broker.env.now())
-        partition.run(group, effects)
+        call: Future[Any] = self.env.future()
+        partition.run(group, group.leave(call, leaving, self.factory.context(group_id)))
+        errors: list[Err] = await outcome_of(call)
         return errors
 
-    def _group_of_member(self, group_id: str) -> tuple[GroupPartition, AnyGroup]:
-        """A member speaks of a group that does not exist: it is the member we do not know."""
+    def _group_of_member(self, group_id: str) -> tuple[GroupPartition, Group]:
+        """Return the group of a member's request. Without a group the member is unknown: UNKNOWN_MEMBER_ID."""
         if not group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
         partition = self.loaded(group_id)
@@ -276,18 +213,16 @@ class GroupCoordinator:
 
     def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int, version: int,
                      keys: Iterable[Key], transactional: bool = False) -> GroupPartition:
-        """The partition to commit `keys` to, if this member (or nobody in particular) may (rule 60)."""
+        """Return the partition to commit `keys` to. Raises KafkaError if the member may not commit in this generation or
+        epoch (rules 60, 848)."""
         partition = self.loaded(group_id)
         group = partition.groups.get(group_id)
         error = Err.NONE
-        if isinstance(group, ConsumerGroup):
-            topics = self.broker.image.topics              # one may have been deleted while the request waited
-            wanted = [(topics[name].id, index) for name, index in keys if name in topics]
-            check_commit(group.state, member_id, instance_id, generation, version, transactional, wanted)
-        elif group is not None:
-            error = group.check_commit(member_id, instance_id, generation, self.broker.env.now(), transactional)
+        if group is not None:
+            commit = OffsetCommit(member_id, instance_id, generation, version, transactional, tuple(keys))
+            error = group.check_commit(commit, self.factory.context(group_id))
             partition.run(group, [])
-        elif generation >= 0:                    # whoever commits without a group makes one
+        elif generation >= 0:                    # a commit without a member makes a group, one of a member does not
             error = Err.GROUP_ID_NOT_FOUND if version >= 9 else Err.ILLEGAL_GENERATION
         if error is not Err.NONE:
             raise KafkaError(error)

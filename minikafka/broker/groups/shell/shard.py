@@ -1,11 +1,15 @@
 """The groups of one `__consumer_offsets` partition, while this broker leads it: loaded, served, dropped.
 
-Groups of both protocols live here. A classic Group stores what it decided and is told when that is committed; a
-ConsumerGroup hands over records and changes by them as soon as they are in the log. Either way nobody is answered before.
+Groups of both kinds live here. A ClassicGroup stores what it decided, and goes on when that is committed. A ConsumerGroup
+hands over records and changes by them as soon as they are appended, as Kafka's coordinator does: if they are refused nothing
+has changed, and if they never commit, neither does anything after them, and the leadership is lost with all that was built
+on them. In both kinds a client gets its response only after the commit.
 
 Owns: the state machines of the groups and the OffsetStore of the partition, their timers, and the calls that wait.
 Invariants: I-GPART-1 nothing is served before every record up to the log end at the election is replayed (rule 62).
             I-GPART-2 effects of a group are carried out in order; what it stores is committed before it goes on.
+            I-CSTORE-1 a consumer group's records are applied once appended, and answered for once committed (rule 58).
+            I-CSTORE-2 the end of a group of one kind and the beginning of one of the other kind are one batch.
             I-GPART-3 when leadership goes, every waiting call is answered NOT_COORDINATOR and all state is dropped.
 
 What Kafka does differently: an event queue with a thread per few partitions; our event loop is that thread.
@@ -17,51 +21,56 @@ from __future__ import annotations
 import logging
 from asyncio import Future
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from minikafka.broker.coordinator.shell.coordinator_log import GroupLog, failed
 from minikafka.broker.groups import records as wire
-from minikafka.broker.groups.classic.group import Group
-from minikafka.broker.groups.classic.messages import Effect, Moved, Reply, Store, StoredGroup
+from minikafka.broker.groups.classic.group import ClassicGroup
+from minikafka.broker.groups.classic.messages import Assigned, Moved, Replaced, Reply, Store, StoredGroup
 from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.consumer import migration
 from minikafka.broker.groups.consumer import records as consumer_wire
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import ConsumerEffect, RemoveMembers, ResolveRegexes, Write
+from minikafka.broker.groups.consumer.messages import RemoveMembers, ReplyCommitted, ResolveRegexes, Write
+from minikafka.broker.groups.consumer.state import ConsumerState
+from minikafka.broker.groups.group import Group, GroupContext
 from minikafka.broker.groups.offset_expiration import sweep
-from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
-from minikafka.broker.groups.records import assigned_partitions
-from minikafka.broker.groups.shell import consumer_store
-from minikafka.broker.groups.shell.consumer_requests import remove_members
+from minikafka.broker.groups.offsets import Key, OffsetStore
+from minikafka.broker.groups.shell.group_factory import GroupFactory
 from minikafka.broker.replication.shell.partition import LOG_END, Partition
 from minikafka.broker.server.env import Timer
+from minikafka.broker.server.node import Node
 from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.batch import Header, build, checked, records
 from minikafka.log.markers import is_commit, marker
 from minikafka.log.records import MalformedRecord
 from minikafka.protocol.errors import Err, KafkaError
 
-if TYPE_CHECKING:
-    from minikafka.broker.groups.shell.coordinator import GroupCoordinator
-
 log = logging.getLogger("minikafka.groups")
 
-AnyGroup = Group | ConsumerGroup
 NEW = StoredGroup("", 0, None, None, ())      # what is written when a group comes into being
+Kind = TypeVar("Kind", bound=Group)
 
 
 class GroupPartition:
     """`epoch` is the leader epoch under which this broker serves the partition."""
 
-    def __init__(self, coordinator: GroupCoordinator, partition: Partition, epoch: int) -> None:
-        self.coordinator, self.partition, self.epoch = coordinator, partition, epoch
-        self.env = coordinator.broker.env
-        self.groups: dict[str, AnyGroup] = {}
+    def __init__(self, node: Node, factory: GroupFactory, partition: Partition, epoch: int) -> None:
+        self.node, self.env, self.factory = node, node.env, factory
+        self.partition, self.epoch = partition, epoch
+        self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
-        self.log = GroupLog(self.env, partition, coordinator.commit_timeout_s)
+        self.log = GroupLog(self.env, partition, node.config["offsets.commit.timeout.ms"] / 1000)
         self.loading, self.closed = True, False
         self._timers: dict[str, tuple[float, Timer]] = {}
         self._entered_ms: dict[str, int] = {}       # since when each group is in its state
+
+    def find(self, group_id: str, kind: type[Kind]) -> Kind | None:
+        """Return the group if it is of this kind."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, kind) else None
 
     # --- loading ------------------------------------------------------------------------------------------------
 
@@ -70,7 +79,7 @@ class GroupPartition:
         at, end = self.partition.log.start_offset, self.partition.log.end_offset
         while at < end and not self.closed:
             try:
-                data = self.partition.read(at, self.coordinator.load_buffer_size, LOG_END).records
+                data = self.partition.read(at, self.node.config["offsets.load.buffer.size"], LOG_END).records
                 for header, raw in checked(data):
                     self._replay(header, raw)
                     at = header.next_offset
@@ -93,21 +102,33 @@ class GroupPartition:
             if isinstance(key, wire.OffsetKey):
                 self._replay_offset(key, record.value, record.offset, header)
             elif isinstance(key, consumer_wire.Key):
-                consumer_store.replay(self, key, record.value)
+                self._replay_consumer_group(key, record.value)
             elif isinstance(key, wire.GroupKey) and record.value is None:
-                if isinstance(self.groups.get(key.group), Group):
+                if self.find(key.group, ClassicGroup) is not None:
                     del self.groups[key.group]
             elif isinstance(key, wire.GroupKey):
                 stored = wire.read_group(record.value)
-                self.groups[key.group] = self.coordinator.restore_group(key.group, stored)
+                self.groups[key.group] = self.factory.restored(key.group, wire.stored_group(stored))
                 self._entered_ms[key.group] = stored.current_state_timestamp
+
+    def _replay_consumer_group(self, key: consumer_wire.Key, value: bytes | None) -> None:
+        """Apply a record of a consumer group. A group of the same name that only keeps offsets makes way for it."""
+        group = self.find(key.group, ConsumerGroup)
+        if group is None:
+            if value is None or key.kind == consumer_wire.PARTITIONS:
+                return
+            group = self.groups[key.group] = self.factory.consumer(key.group)
+        if key.kind == consumer_wire.GROUP and value is None:
+            del self.groups[key.group]
+        elif key.kind != consumer_wire.PARTITIONS:
+            group.replay(key, None if value is None else consumer_wire.read_value(key.kind, bytes(value)))
 
     def _replay_offset(self, key: wire.OffsetKey, value: bytes | None, offset: int, header: Header) -> None:
         apply = self._offset_change(key.group, (key.topic, key.partition), value)
         if value is not None:
             self._exists(key.group)
         if header.is_transactional and value is not None:
-            committed = _committed(wire.read_offset(value), offset)
+            committed = wire.committed_offset(wire.read_offset(value), offset)
             stage = partial(self.offsets.stage, header.producer_id, key.group, (key.topic, key.partition), committed)
             # In the log's order too: a marker that waits must not settle what a later transaction has staged.
             self._when_committed(offset, lambda _: stage())
@@ -124,7 +145,7 @@ class GroupPartition:
         self.loading = False
         self.log.check(self.partition)
         for group in list(self.groups.values()):
-            self.run(group, group.start(self._now(group)))
+            self.run(group, group.start(self.context(group)))
         log.info("%s loaded: %d groups", self.partition.name, len(self.groups))
 
     def close(self) -> None:
@@ -138,72 +159,113 @@ class GroupPartition:
 
     # --- groups -------------------------------------------------------------------------------------------------
 
-    def create(self, group: Group) -> None:
-        """Keep a new group and write it to the log (an empty one of the other kind makes way); raises KafkaError if it
-        cannot be."""
-        before = consumer_store.tombstones(self, group.group_id) if group.group_id in self.groups else []
-        outcome = self.log.append([*before, self.group_record(group.group_id, NEW)])
+    def create(self, group: ClassicGroup) -> None:
+        """Keep a new group and append its record; an empty group of the other kind makes way. KafkaError if that fails."""
+        before = self.groups[group.group_id].tombstones() if group.group_id in self.groups else []
+        outcome = self.log.append([*before, self._group_record(group.group_id, NEW)])
         if failed(outcome):
             raise KafkaError(outcome.result())
         self.groups[group.group_id] = group
 
-    def run(self, group: AnyGroup, effects: Sequence[Effect | ConsumerEffect]) -> None:
-        """Carry out `effects`, and see to it that the group's next deadline is not missed."""
+    def run(self, group: Group, effects: Sequence[object]) -> None:
+        """Carry out `effects`, and set a timer for the group's next deadline."""
         self._carry_out(group, effects)
         due = group.next_deadline()
+        if due is None or self.closed:
+            return
         armed, timer = self._timers.get(group.group_id, (None, None))
-        if due is None or self.closed or (armed is not None and armed <= due):
+        if armed is not None and armed <= due:
             return                                  # an early timer only looks, and is set again then
         if timer is not None:
             timer.cancel()
         self._timers[group.group_id] = (due, self.env.later(due - self.env.now(), self._tick, group.group_id))
 
-    def _now(self, group: AnyGroup) -> Any:
-        """What a group of its kind wants to know of the moment."""
-        return self.env.now() if isinstance(group, Group) else self.coordinator.context(group.group_id)
+    def context(self, group: Group) -> GroupContext:
+        return self.factory.context(group.group_id)
 
     def _tick(self, group_id: str) -> None:
         self._timers.pop(group_id, None)
         group = self.groups.get(group_id)
         if group is not None and not self.closed:
-            self.run(group, group.tick(self._now(group)))
+            self.run(group, group.tick(self.context(group)))
 
-    def _carry_out(self, group: Any, effects: Sequence[Effect | ConsumerEffect]) -> None:
+    def _carry_out(self, group: Any, effects: Sequence[object]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
-                assert isinstance(effect.call, Future)
-                if not effect.call.done():          # the client may have hung up
-                    effect.call.set_result(effect.result)
+                _answer(effect.call, effect.result)
+            elif isinstance(effect, ReplyCommitted):
+                _answer(effect.call, AfterCommit(self.log.settled(), effect.result))
             elif isinstance(effect, Store):
-                outcome = self.log.append([self.group_record(group.group_id, effect.group)])
-                outcome.add_done_callback(partial(self._stored, group, effect.then))
+                outcome = self.log.append([self._group_record(group.group_id, effect.group)])
+                outcome.add_done_callback(partial(self._on_committed, group, effect.then))
             elif isinstance(effect, Write):
-                consumer_store.write(self, group, effect)
+                self._write(group, effect)
             elif isinstance(effect, RemoveMembers):
-                remove_members(self, group, effect)
+                self._remove_members(group, effect)
             elif isinstance(effect, ResolveRegexes):
-                resolved = group.resolve(self._now(group))
-                self._carry_out(group, [resolved] if resolved is not None else [])
-            else:
+                self._resolve(group)
+            elif isinstance(effect, Moved):
                 self._entered_ms[group.group_id] = self.env.wall_ms()
                 self._trace(group, effect)
 
-    def _stored(self, group: Group, then: object, outcome: Future[Err]) -> None:
-        if not self.closed:
-            self.run(group, group.on_committed(then, outcome.result(), self.env.now()))      # type: ignore[arg-type]
+    def _group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
+        return wire.group_key(group_id), wire.group_value(wire.stored_value(stored, self.env.wall_ms()))
 
-    def _trace(self, group: Group, moved: Moved) -> None:
-        """Names and assignments are told once they are settled, not on the way."""
-        settled: dict[str, Any] = {}
-        if moved.state is State.STABLE:
-            known = {m.member_id: assigned_partitions(m.assignment) for m in group.members}
-            settled = {"names": {m.member_id: m.instance_id or m.client_id for m in group.members},
-                       "assignment": {member: tps for member, tps in known.items() if tps is not None}}
+    # --- what a classic group decided -----------------------------------------------------------------------------
+
+    def _on_committed(self, group: ClassicGroup, then: Assigned | Replaced | None, outcome: Future[Err]) -> None:
+        if not self.closed:
+            self.run(group, group.on_committed(then, outcome.result(), self.env.now()))
+
+    def _trace(self, group: ClassicGroup, moved: Moved) -> None:
+        """Trace a new state; names and assignments only once they are settled."""
+        settled = group.settled_fields(self.node.image) if moved.state is State.STABLE else {}
         self.env.trace("group", group=group.group_id, state=moved.state.value, generation=moved.generation,
                        members=list(moved.members), **settled)
 
-    def group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
-        return wire.group_key(group_id), wire.group_value(stored_value(stored, self.env.wall_ms()))
+    # --- what a consumer group decided ----------------------------------------------------------------------------
+
+    def _write(self, group: ConsumerGroup, effect: Write) -> None:
+        """Append the group's records as one batch, apply them, and answer the call once they are committed."""
+        own = [(consumer_wire.write_key(key), consumer_wire.write_value(value)) for key, value in effect.records]
+        outcome = self.log.append([*effect.before, *own]) if own else self.log.settled()
+        _answer_later(effect.call, effect.result, outcome)
+        if own and not failed(outcome):
+            self.groups[group.group_id] = group
+            before = _shown(group)
+            group.adopt(effect.records, self.env.now())
+            if _shown(group) != before:
+                self._trace_consumer_group(group)
+
+    def _remove_members(self, group: ConsumerGroup, effect: RemoveMembers) -> None:
+        """Remove members. If those that stay are all of the classic protocol, so is the group from then on."""
+        context = self.context(group)
+        if migration.may_downgrade(group.state, effect.member_ids, context.settings, self.factory.classic_config.max_size):
+            stored = migration.downgrade(group.state, effect.member_ids, context.image)
+            classic = migration.restored(group.state, self.factory.restored(group.group_id, stored))
+            self._replace(group, classic, effect)
+        else:
+            self._write(group, Write(group.fence(effect.member_ids, context), effect.call, effect.result))
+
+    def _replace(self, old: ConsumerGroup, group: ClassicGroup, effect: RemoveMembers) -> None:
+        """Put a classic group in the place of a consumer group, in one batch, and call its members back."""
+        outcome = self.log.append([*old.tombstones(), self._group_record(group.group_id, group.snapshot())])
+        _answer_later(effect.call, effect.result, outcome)
+        if not failed(outcome):
+            self.groups[group.group_id] = group
+            self.run(group, [*group.start(self.context(group)), *group.rebalance_or_complete(self.env.now())])
+
+    def _resolve(self, group: ConsumerGroup) -> None:
+        if self.groups.get(group.group_id) is group:          # a new group whose first write failed is none
+            resolved = group.resolve(self.context(group))
+            if resolved is not None:
+                self._write(group, resolved)
+
+    def _trace_consumer_group(self, group: ConsumerGroup) -> None:
+        """Trace it in the words of a classic group: the generation is the group's epoch."""
+        phase, epoch, members = _shown(group)
+        settled = group.settled_fields(self.node.image) if phase is ConsumerState.STABLE else {}
+        self.env.trace("group", group=group.group_id, state=phase.value, generation=epoch, members=members, **settled)
 
     # --- offsets ------------------------------------------------------------------------------------------------
 
@@ -229,7 +291,7 @@ class GroupPartition:
 
         def apply(base: int) -> None:
             for number, (key, value) in enumerate(values.items()):
-                committed = _committed(wire.read_offset(value), base + number)
+                committed = wire.committed_offset(wire.read_offset(value), base + number)
                 self.offsets.stage(who.producer_id, group_id, key, committed)
 
         outcome = self.log.write(data, apply, guard)
@@ -245,7 +307,7 @@ class GroupPartition:
     def _exists(self, group_id: str) -> None:
         """Offsets without a group make a "simple" one: Empty, of no protocol type."""
         if group_id not in self.groups:
-            self.groups[group_id] = self.coordinator.new_group(group_id)
+            self.groups[group_id] = self.factory.classic(group_id)
 
     def _offset_change(self, group_id: str, key: Key, value: bytes | None) -> Callable[[int], None]:
         """What a record of this key and value does once it is committed, given its offset in the log."""
@@ -254,7 +316,7 @@ class GroupPartition:
         return partial(self._take_offset, group_id, key, value)
 
     def _take_offset(self, group_id: str, key: Key, value: bytes, record_offset: int) -> None:
-        committed = _committed(wire.read_offset(value), record_offset)
+        committed = wire.committed_offset(wire.read_offset(value), record_offset)
         if self.offsets.put(group_id, key, committed) and not self.loading:
             self.env.trace("commit", group=group_id, tp=f"{key[0]}-{key[1]}", offset=committed.offset)
 
@@ -272,7 +334,7 @@ class GroupPartition:
     def delete_group(self, group_id: str) -> Future[Err]:
         """Forget the group at once, its offsets when the tombstones are committed."""
         keys = [key for key, _ in self.offsets.of_group(group_id)]
-        tombstones = [*((wire.offset_key(group_id, *key), None) for key in keys), *consumer_store.tombstones(self, group_id)]
+        tombstones = [*((wire.offset_key(group_id, *key), None) for key in keys), *self.groups[group_id].tombstones()]
 
         def apply(_: int) -> None:
             for key in keys:
@@ -286,21 +348,37 @@ class GroupPartition:
         return outcome
 
 
+@dataclass(frozen=True, slots=True)
+class AfterCommit:
+    """A result that a client may see once `outcome` says that everything it shows is committed."""
 
-def _committed(value: wire.OffsetCommitValue, record_offset: int) -> CommittedOffset:
-    return CommittedOffset(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp,
-                           value.expire_timestamp, record_offset)
+    outcome: Future[Err]
+    result: Any
 
 
-def stored_value(stored: StoredGroup, wall_ms: int) -> wire.GroupMetadataValue:
-    """The record's value for a group, stamped with the wall clock (milliseconds since 1970)."""
-    members = [
-        wire.GroupMetadataValue.MemberMetadata(
-            member_id=m.member_id, group_instance_id=m.instance_id, client_id=m.client_id, client_host=m.client_host,
-            rebalance_timeout=m.rebalance_timeout_ms, session_timeout=m.session_timeout_ms, subscription=m.subscription,
-            assignment=m.assignment)
-        for m in stored.members
-    ]
-    return wire.GroupMetadataValue(protocol_type=stored.protocol_type, generation=stored.generation,
-                                   protocol=stored.protocol, leader=stored.leader, current_state_timestamp=wall_ms,
-                                   members=members)
+async def outcome_of(call: Future[Any]) -> Any:
+    """Return the result with which a call is answered. Raises KafkaError if that is an error of the log."""
+    result = await call
+    if isinstance(result, AfterCommit):
+        error = await result.outcome
+        result = result.result if error is Err.NONE else error
+    if isinstance(result, Err):
+        raise KafkaError(result)
+    return result
+
+
+def _shown(group: ConsumerGroup) -> tuple[ConsumerState, int, list[str]]:
+    """Return what the trace shows of a consumer group: a change of it is traced."""
+    return group.state.phase, group.state.epoch, list(group.state.members)
+
+
+def _answer_later(call: object, result: object, outcome: Future[Err]) -> None:
+    """Answer `call` (None: no client waits) with `result` once `outcome` is NONE, or with the error."""
+    if call is not None:
+        outcome.add_done_callback(lambda done: _answer(call, result if done.result() is Err.NONE else done.result()))
+
+
+def _answer(call: object, result: object) -> None:
+    assert isinstance(call, Future)
+    if not call.done():                             # the client may have hung up
+        call.set_result(result)

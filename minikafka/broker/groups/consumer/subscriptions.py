@@ -1,19 +1,26 @@
-"""Subscriptions by regular expression, in RE2's language: matched in time linear in the name, whatever a client sends.
+"""What members of a consumer group subscribe to: regular expressions over topic names, and a hash of the topics they mean.
 
-Owns: check(), match(), and when expressions are to be looked at again.
-Invariants: I-REGEX-1 an expression that is no RE2 is refused before anything of it is kept.
+An expression is in RE2's language, so that matching takes time linear in the name, whatever a client sends. The hash says
+in eight bytes what the subscribed topics looked like when the target assignment was made: if it changes, a new assignment
+is due.
 
-What Kafka does differently: re2j, whose texts of what is wrong are ours to tell (TEXTS); a thread of its own resolves, so
-that a topic is matched a moment after the heartbeat (so it is here, without the thread).
-Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid; KIP-848.
+Owns: check(), match(), when expressions are resolved again; topics_hash().
+Invariants: I-REGEX-1 an expression that is not RE2 is refused before anything of it is kept.
+            I-THASH-1 equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
+
+What Kafka does differently: it uses re2j, whose error texts we translate to (TEXTS); a thread of its own resolves
+expressions, so that a topic is matched a moment after the heartbeat (as here, without the thread); its hash is XXH3 over the
+same facts (KIP-1101). Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
 import re2
 
+from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err, KafkaError
 
 REFRESH_MIN_MS, REFRESH_MAX_MS = 10_000, 600_000      # group.consumer.regex.refresh.interval.ms is not for everybody
@@ -56,3 +63,17 @@ def match(expression: str, topics: Iterable[str]) -> tuple[str, ...]:
     except re2.error:
         return ()                          # written by a broker that knew more
     return tuple(sorted(topic for topic in topics if compiled.fullmatch(topic)))
+
+
+def topics_hash(names: Iterable[str], image: MetadataImage) -> int:
+    """A signed 64-bit number; 0 if none of the topics exists."""
+    facts = []
+    for name in sorted(names):
+        topic = image.topics.get(name)
+        if topic is not None:
+            racks = [sorted(image.brokers[node].rack or "" for node in partition.replicas if node in image.brokers)
+                     for _, partition in sorted(topic.partitions.items())]
+            facts.append((str(topic.id), name, racks))
+    if not facts:
+        return 0
+    return int.from_bytes(hashlib.blake2b(repr(facts).encode(), digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,56 @@
+"""FindCoordinator: which broker coordinates a group, or the transactions of a producer.
+
+Owns: the translation between the wire and the two coordinators.
+Source: KafkaApis.handleFindCoordinatorRequest; KIP-699 (many keys at once).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
+
+from minikafka.broker.groups.shell.coordinator import GroupCoordinator
+from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
+from minikafka.protocol.errors import TEXTS, Err
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2       # key types of FindCoordinator
+Coordinator = GroupCoordinator | TransactionCoordinator
+
+
+class Found(NamedTuple):
+    """Where a coordinator is, or why not; `text` is the message of the batched versions (4 on)."""
+
+    error: Err
+    text: str = ""
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
+
+
+@handles(FindCoordinatorRequest, versions=(0, 6), needs=(GroupCoordinator, TransactionCoordinator))
+def find_coordinator(ctx: Context, request: FindCoordinatorRequest, groups: GroupCoordinator,
+                     transactions: TransactionCoordinator) -> FindCoordinatorResponse:
+    coordinators: dict[int, Coordinator] = {GROUP: groups, TRANSACTION: transactions}
+    if ctx.version >= 4:
+        found = [(key, _find(ctx, coordinators, request.key_type, key)) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=[
+            FindCoordinatorResponse.Coordinator(key=key, node_id=one.node_id, host=one.host, port=one.port,
+                                                error_code=int(one.error), error_message=one.text)
+            for key, one in found])
+    one = _find(ctx, coordinators, request.key_type, request.key)
+    text = "NONE" if one.error is Err.NONE else TEXTS[one.error]      # Kafka's own oddity in versions 1 to 3
+    return FindCoordinatorResponse(throttle_time_ms=0, error_code=int(one.error), error_message=text,
+                                   node_id=one.node_id, host=one.host, port=one.port)
+
+
+def _find(ctx: Context, coordinators: dict[int, Coordinator], key_type: int, key: str) -> Found:
+    """Return where the coordinator of `key` is: the leader of the partition that keeps the key, if it is alive."""
+    if key_type not in coordinators:
+        return Found(Err.INVALID_REQUEST, "" if key_type == SHARE else TEXTS[Err.INVALID_REQUEST] or "")
+    partition = coordinators[key_type].coordinator_of(key)
+    node = ctx.node.image.brokers.get(partition.leader) if partition is not None else None
+    if node is None or node.fenced:
+        return Found(Err.COORDINATOR_NOT_AVAILABLE)
+    return Found(Err.NONE, "", node.id, node.host, node.port)

@@ -1,0 +1,161 @@
+"""What every group can do, whichever protocol its members speak.
+
+A group is one of two kinds. In a *classic* group the members assign the partitions among themselves (JoinGroup, SyncGroup);
+in a *consumer* group the brokers assign them (ConsumerGroupHeartbeat, KIP-848). Both serve the requests of classic members,
+both keep offsets, and both are described, listed, expired and deleted in the same way; Group is what they share.
+
+Owns: Group, and what its methods take: GroupContext, Settings, OffsetCommit.
+Source: org.apache.kafka.coordinator.group.Group.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.broker.groups.classic.messages import Call, Join, Leaving, Sync
+from minikafka.broker.groups.offsets import Key
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.protocol.errors import Err
+
+CLASSIC, CONSUMER = "classic", "consumer"        # the kinds of group, as ListGroups names them
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The broker's group.consumer.*, or what the group's own configuration has instead. Times in milliseconds."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+    max_size: int = 2**31 - 1
+    assignors: tuple[str, ...] = ("uniform", "range")
+    migration_policy: str = "bidirectional"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupContext:
+    """What a coordinator tells a group with each request: `now` on the monotonic clock (s), `wall_ms` since 1970.
+
+    `topics_since` is the metadata offset at which a topic was last created.
+    """
+
+    now: float
+    wall_ms: int = 0
+    image: MetadataImage = field(default_factory=MetadataImage)
+    settings: Settings = Settings()
+    topics_since: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    """Who wants to commit offsets for `keys`. `generation` is a member epoch in a consumer group, -1 without a member.
+
+    `version` is that of OffsetCommit; `transactional` offsets come from a producer, which need not name a member.
+    """
+
+    member_id: str = ""
+    instance_id: str | None = None
+    generation: int = -1
+    version: int = 9
+    transactional: bool = False
+    keys: tuple[Key, ...] = ()
+
+
+class Group(ABC):
+    """One group. Methods that return effects leave their execution to the shell, in the order of the list."""
+
+    group_id: str
+    kind: str                                    # CLASSIC or CONSUMER
+    protocol_type: str | None                    # None: a "simple" group, which only keeps offsets
+
+    # --- requests of classic members; a refusal is a Reply with the error, or KafkaError -------------------------
+
+    @abstractmethod
+    def join(self, call: Call, request: Join, context: GroupContext) -> Sequence[object]:
+        """Take a JoinGroup; the reply to `call` is a JoinResult."""
+
+    @abstractmethod
+    def sync(self, call: Call, request: Sync, context: GroupContext) -> Sequence[object]:
+        """Take a SyncGroup; the reply to `call` is a SyncResult."""
+
+    @abstractmethod
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, context: GroupContext) -> Err:
+        """Renew the member's session; return NONE, or why the member must join again."""
+
+    @abstractmethod
+    def leave(self, call: Call, leaving: list[Leaving], context: GroupContext) -> Sequence[object]:
+        """Remove members; the reply to `call` is a list with one error for each member in `leaving`."""
+
+    # --- offsets -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def check_commit(self, commit: OffsetCommit, context: GroupContext) -> Err:
+        """Return NONE if the offsets may be committed: by a member of the present generation or epoch (rule 60)."""
+
+    @abstractmethod
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Raise KafkaError if the member may not fetch offsets in this epoch; a client may fetch without a member id."""
+
+    @abstractmethod
+    def check_delete(self) -> Err:
+        """Return NONE if the group may be deleted: it has no members."""
+
+    @abstractmethod
+    def check_offset_delete(self) -> Err:
+        """Return NONE if offsets may be deleted of topics that no member reads."""
+
+    @abstractmethod
+    def reads(self, topic: str) -> bool:
+        """Return whether a member subscribes to `topic`. Where a subscription cannot be read, it may name any topic."""
+
+    @abstractmethod
+    def offset_age_starts(self, commit_ms: int, entered_ms: int) -> int | None:
+        """Return since when (ms since 1970) an offset ages that was committed at `commit_ms`; None: it does not age now.
+
+        `entered_ms`: since when the group is in its state.
+        """
+
+    # --- what administrators and the trace are shown -------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def state_name(self) -> str:
+        """Kafka's name of the group's state."""
+
+    @property
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether the group has no members (and is not deleted)."""
+
+    @abstractmethod
+    def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
+        """Return the members' names and partitions, which the trace has of a Stable group."""
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def start(self, context: GroupContext) -> Sequence[object]:
+        """Begin to serve, after the whole partition is loaded: every member gets a fresh session."""
+
+    @abstractmethod
+    def unload(self) -> Sequence[object]:
+        """Stop to serve: this broker is no longer the coordinator, or the group is deleted."""
+
+    @abstractmethod
+    def next_deadline(self) -> float | None:
+        """Return when tick() has something to do (monotonic seconds); None: never."""
+
+    @abstractmethod
+    def tick(self, context: GroupContext) -> Sequence[object]:
+        """Do what is due."""
+
+    @abstractmethod
+    def topics_changed(self, names: Set[str]) -> None:
+        """Learn that these topics were created, deleted, or have more partitions."""
+
+    @abstractmethod
+    def tombstones(self) -> list[tuple[bytes, None]]:
+        """Return the records that delete the group from the log, but not its offsets."""
