@@ -4,8 +4,9 @@
     frame = run.at(31.4, "flights-2")
     svg, text = to_svg(frame), to_text(frame)
 
-No broker is ever asked: a dead one cannot blank the picture (I-PICTURE-1), and what the trace does not tell is drawn
-as unknown, never as 0 (I-PICTURE-2).
+Invariants
+  I-PICTURE-1  no broker is ever asked, so a dead one cannot blank the picture
+  I-PICTURE-2  what the trace does not tell is drawn as unknown, never as 0
 
 The way from a trace to a picture; what draws never looks at the trace:
 

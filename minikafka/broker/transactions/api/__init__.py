@@ -1,0 +1,1 @@
+"""The requests of transactional producers, of their coordinators and of administrators, a file a family."""
