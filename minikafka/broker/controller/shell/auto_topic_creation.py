@@ -50,17 +50,17 @@ class TopicCreator:
 
     def _wanted(self, name: str) -> CreateTopicsRequest.CreatableTopic:
         config = self.node.config
-        count, factor = config["num.partitions"], config["default.replication.factor"]
+        prefix = CONFIGURED_BY.get(name)
+        count, factor = (config["num.partitions"], config["default.replication.factor"]) if prefix is None else (
+            config[f"{prefix}.num.partitions"], config[f"{prefix}.replication.factor"])
         settings: dict[str, str] = {}
-        if name in CONFIGURED_BY:
-            prefix = CONFIGURED_BY[name]
-            count, factor = config[f"{prefix}.num.partitions"], config[f"{prefix}.replication.factor"]
-            settings = {"cleanup.policy": "compact", "segment.bytes": str(config[f"{prefix}.segment.bytes"])}
         if name == OFFSETS_TOPIC:
-            settings["compression.type"] = "producer"
+            settings = {"cleanup.policy": "compact", "compression.type": "producer",
+                        "segment.bytes": str(config[f"{prefix}.segment.bytes"])}
         elif name == TRANSACTION_TOPIC:
-            settings |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false",
-                         "min.insync.replicas": str(config["transaction.state.log.min.isr"])}
+            settings = {"cleanup.policy": "compact", "segment.bytes": str(config[f"{prefix}.segment.bytes"]),
+                        "compression.type": "uncompressed", "unclean.leader.election.enable": "false",
+                        "min.insync.replicas": str(config["transaction.state.log.min.isr"])}
         topic = CreateTopicsRequest.CreatableTopic
         configs = [topic.CreatableTopicConfig(name=key, value=value) for key, value in settings.items()]
         return topic(name=name, num_partitions=count, replication_factor=factor, assignments=[], configs=configs)

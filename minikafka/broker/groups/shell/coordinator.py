@@ -1,13 +1,10 @@
 """The group coordinator of a broker: which groups are its own, and what clients may ask of them.
 
-A group belongs to the leader of one partition of `__consumer_offsets`, chosen by the hash of its name. Winning that
-leadership means loading the partition, losing it means dropping everything: the log is the state, this is its shadow.
+A group belongs to the leader of one partition of `__consumer_offsets`, chosen by the hash of its name; what it shares with
+the transaction coordinator is in coordinator/shell/coordinator.py. shard.py keeps the groups of one partition.
 
-Owns: the GroupPartitions this broker leads, and the creation of `__consumer_offsets`.
-Invariants: I-COORD-1 a request is served by at most one coordinator at a time that can commit anything: the leader.
-            I-COORD-2 an election that comes late never brings back or drops what a newer epoch made (rule 62).
-
-What Kafka does differently: the same in more layers. Source: GroupCoordinatorService, AutoTopicCreationManager.
+Owns: the timer that expires offsets, and what groups are told of topics that come and go.
+What Kafka does differently: it has more layers for the same. Source: GroupCoordinatorService.
 """
 
 from __future__ import annotations
@@ -17,36 +14,34 @@ from asyncio import Future
 from collections.abc import Iterable
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest
-
-from minikafka.broker.controller.shell.controller_channel import Channel
-from minikafka.broker.coordinator.hashing import partition_of
+from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
+from minikafka.broker.coordinator.shell.coordinator import Coordinator
 from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
 from minikafka.broker.groups.group import CONSUMER, Group, OffsetCommit
 from minikafka.broker.groups.offsets import Key
 from minikafka.broker.groups.shell.group_factory import GroupFactory
 from minikafka.broker.groups.shell.shard import GroupPartition, outcome_of
 from minikafka.broker.metadata.image import Changes, MetadataImage
-from minikafka.broker.metadata.image import Partition as PartitionImage
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
+from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.node import Node
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.groups")
 
-class GroupCoordinator:
+
+class GroupCoordinator(Coordinator[GroupPartition]):
     """All groups that this broker coordinates. Methods raise KafkaError with the code for the whole request."""
 
-    def __init__(self, node: Node, replicas: ReplicaManager, channel: Channel) -> None:
-        self.node, self.env, self.replicas, self.channel = node, node.env, replicas, channel
+    topic, partitions_setting = OFFSETS_TOPIC, "offsets.topic.num.partitions"
+
+    def __init__(self, node: Node, replicas: ReplicaManager, topic_creator: TopicCreator) -> None:
+        super().__init__(node, replicas, topic_creator)
         self.max_metadata: int = node.config["offset.metadata.max.bytes"]
         self.session_range = (node.config["group.min.session.timeout.ms"], node.config["group.max.session.timeout.ms"])
         self.factory = GroupFactory(node)
-        self.partitions: dict[int, GroupPartition] = {}
         self._topics: dict[str, None] = {}              # that were there when the image last changed
-        self._creating = False
-        replicas.on_role(OFFSETS_TOPIC, self.on_role)
 
     def start(self) -> None:
         """Begin to expire offsets; elections bring the other work."""
@@ -59,25 +54,14 @@ class GroupCoordinator:
             for partition in [p for p in self.partitions.values() if not p.loading]:
                 partition.expire(config["offsets.retention.minutes"] * 60_000)
 
-    # --- elections ----------------------------------------------------------------------------------------------
+    def new_shard(self, partition: Partition, leader_epoch: int) -> GroupPartition:
+        return GroupPartition(self.node, self.factory, partition, leader_epoch)
 
-    def on_role(self, index: int, leader_epoch: int | None) -> None:
-        """This broker leads `__consumer_offsets-index` in `leader_epoch`, or (None) does not any more."""
-        known = self.partitions.get(index)
-        if leader_epoch is None:
-            if known is not None:
-                del self.partitions[index]
-                known.close()
-        elif known is not None:
-            known.epoch = max(known.epoch, leader_epoch)      # re-elected: nothing was lost meanwhile
-        else:
-            partition = self.replicas.get(OFFSETS_TOPIC, index)
-            known = self.partitions[index] = GroupPartition(self.node, self.factory, partition, leader_epoch)
-            self.env.spawn(known.load(), f"load {partition.name}")
+    # --- topics that come and go --------------------------------------------------------------------------------
 
     def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
-        """Offsets of deleted topics go with them (KAFKA-4682's sibling: a recreated topic must not inherit them), and
-        consumer groups look at topics that changed."""
+        """Delete the offsets of deleted topics, which a topic made later under the same name must not inherit, and tell the
+        groups which topics changed."""
         self._note_topics(image, changes)
         topics = {topic.name: None for topic in changes.deleted.values() if topic.name not in image.topics}
         if not topics:
@@ -98,60 +82,6 @@ class GroupCoordinator:
         touched = {*changes.topics, *gone}
         for group in [g for p in self.partitions.values() for g in p.groups.values() if touched]:
             group.topics_changed(touched)
-
-    # --- who is the coordinator ---------------------------------------------------------------------------------
-
-    def partition_for(self, group_id: str) -> int:
-        topic = self.node.image.topics.get(OFFSETS_TOPIC)
-        count = len(topic.partitions) if topic else self.node.config["offsets.topic.num.partitions"]
-        return partition_of(group_id, count)
-
-    def coordinator_of(self, group_id: str) -> PartitionImage | None:
-        """The partition whose leader coordinates the group; None, and its creation begins, if the topic is missing."""
-        if OFFSETS_TOPIC not in self.node.image.topics:
-            self.create_topic()
-            return None
-        return self.node.image.partition(OFFSETS_TOPIC, self.partition_for(group_id))
-
-    def loaded(self, group_id: str) -> GroupPartition:
-        """The partition that keeps the group, ready to serve."""
-        partition = self.partitions.get(self.partition_for(group_id))
-        if partition is None:
-            raise KafkaError(Err.NOT_COORDINATOR)
-        if partition.loading:
-            raise KafkaError(Err.COORDINATOR_LOAD_IN_PROGRESS)
-        return partition
-
-    def create_topic(self) -> None:
-        """Ask the controller for `__consumer_offsets`, once at a time; clients meanwhile try again.
-
-        With fewer brokers registered than offsets.topic.replication.factor Kafka refuses, and so do we.
-        """
-        if not self._creating:
-            self._creating = True
-            self.env.spawn(self._create_topic(), f"create {OFFSETS_TOPIC}")
-
-    async def _create_topic(self) -> None:
-        try:
-            response = await self.channel.request(self._topic_request(), 7, timeout=30)
-            for result in response.topics:
-                if result.error_code not in (Err.NONE, Err.TOPIC_ALREADY_EXISTS):
-                    log.warning("%s cannot be created: %s", result.name, result.error_message)
-        except (KafkaError, OSError, TimeoutError) as error:
-            log.warning("%s cannot be created: %s", OFFSETS_TOPIC, error)
-        finally:
-            self._creating = False
-
-    def _topic_request(self) -> CreateTopicsRequest:
-        config = self.node.config
-        settings = {"cleanup.policy": "compact", "compression.type": "producer",
-                    "segment.bytes": str(config["offsets.topic.segment.bytes"])}
-        topic = CreateTopicsRequest.CreatableTopic(
-            name=OFFSETS_TOPIC, num_partitions=config["offsets.topic.num.partitions"],
-            replication_factor=config["offsets.topic.replication.factor"], assignments=[],
-            configs=[CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=n, value=v)
-                     for n, v in settings.items()])
-        return CreateTopicsRequest(topics=[topic], timeout_ms=30_000, validate_only=False)
 
     # --- requests of members ------------------------------------------------------------------------------------
 
