@@ -15,7 +15,7 @@ def figures(c: Any, run: Any, follower: int) -> tuple[float, float]:
     lane = next(lane for lane in run.at(None, "flights-0").chosen.lanes if lane.broker == follower)
     leader = c.leader("flights", 0)
     own = c.world.broker(leader).replicas.get("flights", 0)
-    known = own.core.followers[follower]
+    known = own.replica.followers[follower]
     late = c.world.hosts[leader].env.now() - known.last_caught_up_time
     return lane.behind_for, 0.0 if known.log_end_offset == own.log.end_offset else late
 

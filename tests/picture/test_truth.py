@@ -35,21 +35,21 @@ class Compare:
                 continue
             assert (lane.end, lane.start) == (own.log.end_offset, own.log.start_offset), (frame.t, lane)
             assert lane.high_watermark == own.high_watermark, (frame.t, lane)
-            assert lane.epoch == own.leader_epoch and lane.believes_leader == own.core.is_leader, (frame.t, lane)
+            assert lane.epoch == own.leader_epoch and lane.believes_leader == own.replica.is_leader, (frame.t, lane)
             written = [epoch for epoch, start in own.log.epochs.entries if start < own.log.end_offset]
             assert not lane.cells or written[-1] == lane.cells[-1].epoch, (frame.t, lane)
             self.compared += 1
-            if lane.broker == frame.chosen.leader and own.core.is_leader:
+            if lane.broker == frame.chosen.leader and own.replica.is_leader:
                 self.leader(c, frame, lane, own)
 
     def leader(self, c: Any, frame: Frame, lane: Lane, own: Any) -> None:
         assert frame.chosen is not None
-        assert frame.chosen.isr is not None and set(frame.chosen.isr) == set(own.core.isr.committed), (frame.t, frame.chosen.isr)
-        assert frame.chosen.min_isr == own.core.min_insync
-        assert frame.chosen.replication_factor == len(own.core.replicas)
+        assert frame.chosen.isr is not None and set(frame.chosen.isr) == set(own.replica.isr.committed), frame
+        assert frame.chosen.min_isr == own.replica.min_insync
+        assert frame.chosen.replication_factor == len(own.replica.replicas)
         now = c.world.hosts[lane.broker].env.now()
         for other in frame.chosen.lanes:
-            follower = own.core.followers.get(other.broker)
+            follower = own.replica.followers.get(other.broker)
             if follower is None or follower.log_end_offset < 0 or other.behind_for is None or not other.in_sync:
                 continue
             late = 0.0 if follower.log_end_offset == own.log.end_offset else now - follower.last_caught_up_time

@@ -26,7 +26,7 @@ class Replicas(Stage):
         await self.start()
         await self.create("t")
         await self.until(lambda: self.leader is not None)
-        await self.until(lambda: all(self.partition(n).core.leader == self.leader for n in IDS))
+        await self.until(lambda: all(self.partition(n).replica.leader == self.leader for n in IDS))
 
     async def create(self, name: str) -> None:
         config = CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name="min.insync.replicas", value="2")
@@ -103,12 +103,12 @@ def test_the_isr_shrinks_in_time_and_grows_again() -> None:
         release = w.hold(late)
         await w.client.sleep(1.0)
         waiting = w.client.spawn(w.send(b"b", timeout=90.0), "send")
-        took = await w.until(lambda: late not in w.partition(w.leader).core.isr.committed)
+        took = await w.until(lambda: late not in w.partition(w.leader).replica.isr.committed)
         assert LAG - 2 <= took <= 1.5 * LAG + 1
         assert (await waiting).error_code == 0         # what waited for the late one is committed by the others
-        assert sorted(w.partition(w.leader).core.isr.committed) == sorted([w.leader, good])
+        assert sorted(w.partition(w.leader).replica.isr.committed) == sorted([w.leader, good])
         release()
-        await w.until(lambda: late in w.partition(w.leader).core.isr.committed)
+        await w.until(lambda: late in w.partition(w.leader).replica.isr.committed)
         assert w.partition(late).log.end_offset == 2
         reasons = [e["why"] for e in w.events(w.leader, "isr")]
         assert reasons[-2:] == [f"{late} fell behind", f"{late} caught up"]
@@ -122,7 +122,7 @@ def test_an_idle_follower_is_in_sync() -> None:
         await w.client.sleep(1.0)
         w.hold(*w.followers)
         await w.client.sleep(3 * LAG)
-        assert sorted(w.partition(w.leader).core.isr.committed) == list(IDS)
+        assert sorted(w.partition(w.leader).replica.isr.committed) == list(IDS)
     tell(story)
 
 
@@ -149,7 +149,7 @@ def test_below_min_insync_nothing_is_committed() -> None:
         release = w.hold(*w.followers)
         await w.client.sleep(1.0)
         assert (await w.send(b"a", acks=1)).error_code == 0
-        await w.until(lambda: w.partition(w.leader).core.isr.committed == (w.leader,))
+        await w.until(lambda: w.partition(w.leader).replica.isr.committed == (w.leader,))
         refused = await w.send(b"b")
         assert (refused.error_code, refused.base_offset) == (Err.NOT_ENOUGH_REPLICAS, -1)
         assert w.partition(w.leader).log.end_offset == 1 and w.partition(w.leader).high_watermark == 0
@@ -257,7 +257,7 @@ def test_a_clean_stop_and_start_keeps_log_and_watermark() -> None:
         assert manager.dir.high_watermarks["t", 0] == 3
         await w.until(lambda: ("t", 0) in manager.partitions)
         assert (w.partition(node).log.end_offset, w.partition(node).high_watermark) == (3, 3)
-        await w.until(lambda: sorted(w.partition(w.leader).core.isr.committed) == list(IDS))
+        await w.until(lambda: sorted(w.partition(w.leader).replica.isr.committed) == list(IDS))
     tell(story)
 
 
@@ -331,7 +331,7 @@ def test_a_lost_disk_is_filled_again() -> None:
         disk.rmtree("/data")
         await w.world.restart(node)
         await w.until(lambda: ("t", 0) in w.brokers[node].replicas.partitions)
-        await w.until(lambda: node in w.partition(w.leader).core.isr.committed)
+        await w.until(lambda: node in w.partition(w.leader).replica.isr.committed)
         assert w.partition(node).log.end_offset == 3
         same = {n: w.partition(n).log.read(0, 1 << 20, 3) for n in IDS}
         assert len(set(same.values())) == 1

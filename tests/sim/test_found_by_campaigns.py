@@ -110,7 +110,7 @@ def test_a_deposed_leader_follows_from_within_a_batch() -> None:
         await world.until(lambda: of(new).high_watermark == 3)
         await admin.delete_records(("t", 0), 2)
         world.heal()
-        await world.until(lambda: old in of(new).core.isr.committed)
+        await world.until(lambda: old in of(new).replica.isr.committed)
         assert [(of(n).log.start_offset, of(n).high_watermark, of(n).log.end_offset) for n in others] == [(2, 3, 3)] * 2
         await world.until(lambda: of(old).high_watermark == 3)
         assert of(old).log.read(2, 1000, 3) == of(new).log.read(2, 1000, 3) != b""

@@ -469,11 +469,11 @@ def test_a_held_follower_leaves_the_isr_and_stays_registered() -> None:
         assert leader is not None
         w.hold_follower(node)
         task = w.loop.create_task(w.send(b"a", timeout=20))
-        await w.until(lambda: node not in w.partition(leader).core.isr.committed)  # type: ignore[union-attr]
+        await w.until(lambda: node not in w.partition(leader).replica.isr.committed)  # type: ignore[union-attr]
         assert await task == 0
         assert not w.broker(leader).image.brokers[node].fenced  # type: ignore[union-attr]
         w.heal()
-        await w.until(lambda: node in w.partition(leader).core.isr.committed)  # type: ignore[union-attr]
+        await w.until(lambda: node in w.partition(leader).replica.isr.committed)  # type: ignore[union-attr]
     play(story)
 
 

@@ -91,6 +91,13 @@ class HighWatermark:
 
 
 @dataclass(frozen=True, slots=True)
+class LogEndMoved:
+    """The log ends at `offset` now, the high watermark stays: fetches of followers that waited may be answered."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProposeIsr:
     """Send AlterPartition; its outcome comes back through `on_alter_response` with this very proposal."""
 
@@ -120,7 +127,7 @@ class StartAt:
     offset: int
 
 
-Effect = AssignEpoch | Lead | Follow | HighWatermark | ProposeIsr | IsrCommitted | Truncate | StartAt
+Effect = AssignEpoch | Lead | Follow | HighWatermark | LogEndMoved | ProposeIsr | IsrCommitted | Truncate | StartAt
 
 
 class EpochEnd(NamedTuple):

@@ -31,6 +31,7 @@ from minikafka.broker.replication.effects import (
     HighWatermark,
     IsrCommitted,
     Lead,
+    LogEndMoved,
     LogView,
     PartitionView,
     ProposeIsr,
@@ -138,8 +139,11 @@ class Replica:
             raise KafkaError(Err.NOT_ENOUGH_REPLICAS)
 
     def on_appended(self, now: float) -> list[Effect]:
-        """The leader's log has grown; alone in the ISR it commits at once."""
-        return self._advance(now)
+        """The leader's log has grown: alone in the ISR it commits at once; else followers may fetch what is new.
+
+        One effect of the two, since each of them wakes everything that waits for this partition.
+        """
+        return self._advance(now) or [LogEndMoved(self.log.end_offset)]
 
     def ack(self, required: int) -> Err | None:
         """The answer to an acks=all append that ends at offset `required`; None while it must wait (rule 8)."""

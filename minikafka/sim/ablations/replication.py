@@ -179,7 +179,7 @@ def quietly(kind: type) -> AbstractContextManager[object]:
     do = Partition._DO[kind]
 
     def without(self: Partition, effect: Effect) -> bool:
-        with replaced(self.waiters, "wake", nothing):
+        with replaced(self, "wake", nothing):
             return bool(do(self, effect))
 
     return replaced(Partition, "_DO", Partition._DO | {kind: without})

@@ -33,12 +33,12 @@ class MaximalIsr(Invariant):
     def check(self, key: Key) -> None:
         state = self.cluster.states.get(key)
         leader = self.cluster.replica(state.leader, key) if state is not None and state.leader >= 0 else None
-        if state is None or leader is None or not leader.core.is_leader:
+        if state is None or leader is None or not leader.replica.is_leader:
             return
         if leader.leader_epoch != state.leader_epoch:
             return
-        maximal = leader.core.isr.maximal
-        enough = len(leader.core.isr.committed) >= leader.core.effective_min_insync
+        maximal = leader.replica.isr.maximal
+        enough = len(leader.replica.isr.committed) >= leader.replica.effective_min_insync
         missing = [n for n in (*state.isr, *(state.elr if enough else ())) if n not in maximal]
         if missing:
             self.fail(f"{leader.name}: leader {state.leader} of epoch {state.leader_epoch} waits for {list(maximal)} "

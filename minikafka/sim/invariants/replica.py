@@ -124,7 +124,7 @@ class Seen:
 
     @property
     def core(self) -> Any:
-        return self.partition.core
+        return self.partition.replica
 
     def __str__(self) -> str:
         return f"broker {self.node}'s {self.partition.name}"

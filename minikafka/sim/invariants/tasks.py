@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
-from minikafka.broker.replication.api.fetch import DelayedFetch
-from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
+from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, DelayedProduce
 from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.invariants.invariant import Invariant
@@ -53,20 +52,22 @@ class NothingIsForgotten(Invariant):
 
     def on_replica(self, seen: Seen, why: int) -> None:
         partition = seen.partition
-        for waiting in partition.waiters:
-            if not waiting._done.done() and self._ready(waiting, partition):
+        for waiting in [*partition.observers, *partition.waiters]:
+            if self._ready(waiting, partition):
                 kind = type(waiting).__name__
                 self.fail(f"{seen} (HW {seen.core.high_watermark}, LEO {seen.log.end_offset}): a {kind} waits for what "
                           f"has happened", str(seen), kind)
 
     def _ready(self, waiting: Any, partition: Any) -> bool:
-        if isinstance(waiting, DelayedProduce):
-            return partition in waiting.pending and partition.ack(waiting.pending[partition]) is not None
         if isinstance(waiting, GroupLog):
             return bool(waiting.waiting) and partition.ack(waiting.waiting[0].required) is not None
+        if waiting._done.done():
+            return False
+        if isinstance(waiting, DelayedProduce):
+            return partition in waiting.pending and partition.ack(waiting.pending[partition]) is not None
         if isinstance(waiting, DelayedFetch):
             wanted = waiting.waiting[partition]
-            if waiting.fetch.min_bytes > 1 or wanted.offset >= partition.bound(waiting.fetch.isolation):
+            if waiting.min_bytes > 1 or wanted.offset >= partition.bound(waiting.isolation):
                 return False
             # Offsets up to the bound may all be without records: compacted away, and what followed was truncated.
             return waiting._available(partition, wanted) > 0
@@ -95,7 +96,7 @@ class NothingIsForgotten(Invariant):
         found = []
         for seen in self.watch.replicas():
             produces = [w for w in seen.partition.waiters if isinstance(w, DelayedProduce)]
-            logs = [w for w in seen.partition.waiters if isinstance(w, GroupLog) and w.waiting]
+            logs = [w for w in seen.partition.observers if isinstance(w, GroupLog) and w.waiting]
             found += [f"{seen}: {len(produces)} produce requests wait for their acknowledgement"] if produces else []
             found += [f"{seen}: its coordinator waits for {len(logs[0].waiting)} records"] if logs else []
             if seen.core.is_leader and seen.core.isr.proposal is not None:

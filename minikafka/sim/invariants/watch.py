@@ -108,7 +108,7 @@ class Watch(Known):
     def _leads(self, event: dict[str, Any]) -> bool:
         broker = self.cluster.running(event["b"])
         partition = broker.replicas.partitions.get(self.key(event["tp"])) if broker is not None else None
-        return partition is not None and partition.core.is_leader
+        return partition is not None and partition.replica.is_leader
 
     def _look_at_metadata(self) -> None:
         changed = self.cluster.refresh()

@@ -146,7 +146,7 @@ async def r5_forgotten_offsets(story: Story) -> None:
     await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
     world.hold_follower(3)
     story.send("n1", to=1)
-    await story.until(lambda: story.end(2) == 2 and story.partition(1).core.followers[2].log_end_offset == 2)
+    await story.until(lambda: story.end(2) == 2 and story.partition(1).replica.followers[2].log_end_offset == 2)
     await story.look()
     story.step("1 hears nothing from the controller; 3 is made the leader, and 2 follows it")
     world.cut(1, CONTROLLER)

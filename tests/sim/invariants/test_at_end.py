@@ -106,7 +106,7 @@ def test_i14_what_is_waited_for_never_comes() -> None:
 def test_i14_a_proposal_without_a_verdict() -> None:
     """Fails if a leader may wait at rest for the controller's word on its ISR."""
     async def tamper(kit: Kit) -> None:
-        core = kit.partition(kit.leader()).core
+        core = kit.partition(kit.leader()).replica
         members = tuple((node, -1) for node in core.isr.committed)
         core.isr.proposal = Proposal(members, core.leader_epoch, core.partition_epoch, "nobody will say")
 
@@ -182,7 +182,7 @@ def test_i15_a_replica_is_in_another_epoch_than_the_metadata(who: str) -> None:
     """Fails if a replica may stay in a former leader epoch though it has everything, or if the leader may not know that
     it leads; nobody drops who copies nothing any more, for there is time."""
     async def tamper(kit: Kit) -> None:
-        leader, follower = kit.partition(kit.leader()).core, kit.partition(kit.followers()[0]).core
+        leader, follower = kit.partition(kit.leader()).replica, kit.partition(kit.followers()[0]).replica
         await kit.world.until(lambda: follower.high_watermark == leader.high_watermark == 20)
         if who == "follower":
             follower.leader_epoch -= 1

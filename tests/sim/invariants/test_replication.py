@@ -34,7 +34,7 @@ def after(tamper: Any, **watch: Any) -> Kit:
 def cut(kit: Kit, node: int) -> None:
     """Make a replica end at offset 10, as a truncation does."""
     partition = kit.partition(node)
-    partition.run(partition.core._cut(10))
+    partition.run(partition.replica._cut(10))
 
 
 def ids(kit: Kit) -> set[str]:
@@ -44,7 +44,7 @@ def ids(kit: Kit) -> set[str]:
 def test_i1_a_high_watermark_beyond_the_log_end() -> None:
     """Fails if HW > LEO goes unseen; the text must name the broker and the numbers."""
     def tamper(kit: Kit) -> None:
-        kit.partition(kit.leader()).core.high_watermark = 99
+        kit.partition(kit.leader()).replica.high_watermark = 99
 
     kit = after(tamper)
     assert kit.watch.violations[0].id == "I1"
@@ -64,7 +64,7 @@ def test_i2_a_leaders_high_watermark_goes_back() -> None:
     """Fails if a leader may take back what consumers have read."""
     def tamper(kit: Kit) -> None:
         kit.watch.look_at_everything()
-        kit.partition(kit.leader()).core.high_watermark -= 3
+        kit.partition(kit.leader()).replica.high_watermark -= 3
 
     assert ids(after(tamper)) == {"I2"}
 
@@ -78,8 +78,8 @@ def test_i2_a_follower_knows_more_than_any_leader() -> None:
         kit.world.hold_follower(kit.followers()[1])
         kit.env.spawn(kit.send(), "send")
         await kit.world.until(lambda: follower.log.end_offset == 6)
-        assert leader.core.high_watermark == 5
-        follower.core.high_watermark = 6
+        assert leader.replica.high_watermark == 5
+        follower.replica.high_watermark = 6
         kit.watch.look_at_everything()
 
     assert "I2" in Kit().run(story)
@@ -96,9 +96,9 @@ def test_i2_a_leader_that_leads_no_more_at_the_end_of_the_step() -> None:
         kit.env.spawn(kit.send(), "send")
         partition = kit.partition(kit.leader())
         await kit.world.until(lambda: partition.log.end_offset == 6)
-        partition.core.high_watermark = 6
+        partition.replica.high_watermark = 6
         partition.run([HighWatermark(6)])
-        partition.core.leader = kit.followers()[0]
+        partition.replica.leader = kit.followers()[0]
         await kit.world.sleep(0.0)
         assert kit.watch.truths["t", 0].end == 6
 
@@ -180,18 +180,18 @@ def test_i5_what_lies_before_the_start_of_a_log_is_no_part_of_it(deleted: bool) 
             kit.partition(old).append(build([(b"k", b"never replicated %d" % number)], timestamp_ms=kit.env.wall_ms()), 1)
         await kit.world.until(lambda: any(kit.partition(node).is_leader for node in kit.followers()))
         await kit.send(3)
-        await kit.world.until(lambda: max(kit.partition(n).core.high_watermark for n in kit.followers()) == 3)
+        await kit.world.until(lambda: max(kit.partition(n).replica.high_watermark for n in kit.followers()) == 3)
         if deleted:
             await admin.delete_records(("t", 0), 3)
         else:
             for node in kit.world.brokers:
-                kit.partition(node).core.divergence = lambda offset, epoch: None
+                kit.partition(node).replica.divergence = lambda offset, epoch: None
         kit.world.heal()
         await kit.world.until(lambda: len(kit.watch.cluster.states["t", 0].isr) == 3)
         theirs = kit.world.hosts[old].disk.names["/data/t-0/00000000000000000000.log"]
         assert theirs is not None and theirs.content.count(b"never replicated") == 3
         await kit.world.sleep(1.0)
-        assert kit.partition(old).core.high_watermark == 3
+        assert kit.partition(old).replica.high_watermark == 3
 
     assert Kit().run(story) == ([] if deleted else ["I5"])
 
@@ -199,7 +199,7 @@ def test_i5_what_lies_before_the_start_of_a_log_is_no_part_of_it(deleted: bool) 
 def test_i6_a_leader_forgets_whom_it_waits_for() -> None:
     """Fails if the maximal ISR may be smaller than the controller's ISR."""
     def tamper(kit: Kit) -> None:
-        kit.partition(kit.leader()).core.isr = Isr((kit.leader(),))
+        kit.partition(kit.leader()).replica.isr = Isr((kit.leader(),))
 
     assert ids(after(tamper)) == {"I6"}
 
@@ -208,7 +208,7 @@ def test_i7_two_leaders_in_one_epoch() -> None:
     """Fails if a second broker may lead in the same leader epoch."""
     def tamper(kit: Kit) -> None:
         node = kit.followers()[0]
-        kit.partition(node).core.leader = node
+        kit.partition(node).replica.leader = node
 
     assert "I7" in ids(after(tamper))
 
@@ -216,7 +216,7 @@ def test_i7_two_leaders_in_one_epoch() -> None:
 def test_i7_a_leader_epoch_goes_back() -> None:
     """Fails if a replica may return to an older leader epoch."""
     def tamper(kit: Kit) -> None:
-        kit.partition(kit.followers()[0]).core.leader_epoch -= 1
+        kit.partition(kit.followers()[0]).replica.leader_epoch -= 1
 
     assert ids(after(tamper)) == {"I7"}
 

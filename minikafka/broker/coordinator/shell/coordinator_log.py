@@ -21,7 +21,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minikafka.broker.replication.shell.delayed_operations import Delayed
 from minikafka.broker.server.env import Env
 from minikafka.log import batch
 from minikafka.log.producers import UNGUARDED
@@ -55,15 +54,14 @@ class Appended:
     outcome: Future[Err]
 
 
-class GroupLog(Delayed["Partition"]):
-    """Registered with the partition for as long as this broker leads it, and looked at whenever it moves."""
+class GroupLog:
+    """An observer of the partition for as long as this broker leads it: told whenever the partition moves."""
 
     def __init__(self, env: Env, partition: Partition, timeout_s: float, acks: int = 1) -> None:
         """`acks` -1: refuse before the append while the ISR is too small."""
-        super().__init__(env)
         self.env, self.partition, self.timeout_s, self.acks = env, partition, timeout_s, acks
         self.waiting: deque[Appended] = deque()
-        partition.waiters.add(self)
+        partition.observers.append(self)
 
     def append(self, records: list[Record], apply: Callable[[int], None] | None = None) -> Future[Err]:
         """Append `records` as one batch. The outcome comes when they are committed, fail, or take too long."""
@@ -79,7 +77,7 @@ class GroupLog(Delayed["Partition"]):
             return outcome
         self.expect(info.last_offset + 1, info.base_offset, apply, outcome)
         self._limit(outcome)
-        self.check(self.partition)
+        self.moved(self.partition)
         return outcome
 
     def expect(self, required: int, base: int, apply: Callable[[int], None] | None,
@@ -102,10 +100,10 @@ class GroupLog(Delayed["Partition"]):
         timer = self.env.later(self.timeout_s, _answer, outcome, TRANSLATED[Err.REQUEST_TIMED_OUT])
         outcome.add_done_callback(lambda _: timer.cancel())
 
-    def check(self, moved: Partition) -> bool:
-        """The partition moved: what is committed takes effect, in log order."""
+    def moved(self, partition: Partition) -> None:
+        """Let what is committed now take effect, in log order, and answer its authors."""
         while self.waiting:
-            error = moved.ack(self.waiting[0].required)
+            error = partition.ack(self.waiting[0].required)
             if error is None:
                 break
             first = self.waiting.popleft()
@@ -115,11 +113,11 @@ class GroupLog(Delayed["Partition"]):
             if first.apply is not None:
                 first.apply(first.base)
             _answer(first.outcome, Err.NONE)
-        return False
 
     def close(self) -> None:
         """This broker leads the partition no more: nothing that waits will ever be known here."""
-        self.partition.waiters.discard(self)
+        if self in self.partition.observers:
+            self.partition.observers.remove(self)
         while self.waiting:
             _answer(self.waiting.popleft().outcome, Err.NOT_COORDINATOR)
 

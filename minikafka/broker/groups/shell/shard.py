@@ -143,7 +143,7 @@ class GroupPartition:
 
     def _loaded(self) -> None:
         self.loading = False
-        self.log.check(self.partition)
+        self.log.moved(self.partition)
         for group in list(self.groups.values()):
             self.run(group, group.start(self.context(group)))
         log.info("%s loaded: %d groups", self.partition.name, len(self.groups))

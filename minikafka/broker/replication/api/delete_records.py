@@ -56,7 +56,7 @@ def _leader(ctx: Context, name: str, index: int) -> Partition:
 
 def _outcome(partition: Partition, error: Err) -> Any:
     known = error in (Err.NONE, Err.REQUEST_TIMED_OUT)
-    return _row(partition.index, error, partition.core.low_watermark if known else INVALID_LOW_WATERMARK)
+    return _row(partition.index, error, partition.replica.low_watermark if known else INVALID_LOW_WATERMARK)
 
 
 def _row(index: int, error: Err, low_watermark: int) -> Any:

@@ -19,7 +19,7 @@ Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
@@ -27,7 +27,7 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 from minikafka.broker.raft.api import fetch_metadata
 from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.fetch_session import FetchContext, Key
-from minikafka.broker.replication.shell.delayed_operations import Delayed
+from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, Wanted
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition, Read
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.protocol.codec import encoded_size
@@ -40,16 +40,6 @@ BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6  
 Answers = dict[Key, Any]
 Topic = FetchResponse.FetchableTopicResponse
 Data = Topic.PartitionData
-
-
-class Wanted(NamedTuple):
-    """One partition of a request, as the session keeps it."""
-
-    leader_epoch: int
-    offset: int
-    last_epoch: int
-    log_start: int
-    max_bytes: int
 
 
 @handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18))
@@ -92,7 +82,8 @@ class Fetch:
         results = self._read_all(count=self.ctx.listener == INTERNAL)
         if context.error or self._enough(results):
             return self._answer(context, results)
-        delayed = DelayedFetch(self, {self._partition(key): wanted for key, wanted in self.wanted.items()})
+        waiting = {self._partition(key): wanted for key, wanted in self.wanted.items()}
+        delayed = DelayedFetch(self.ctx.broker.env, waiting, self.isolation, self.min_bytes, self.only_leader)
         delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
         return self._wait(context, delayed)
 
@@ -155,10 +146,10 @@ class Fetch:
         partition = self._partition(key)
         partition.check(wanted.leader_epoch, self.only_leader)
         if self.from_follower:
-            partition.core.check_follower(self.replica, wanted.leader_epoch)
-        elsewhere = partition.elsewhere(wanted.offset, self.rack) if self.rack else None
-        if elsewhere is not None:
-            return elsewhere
+            partition.replica.check_follower(self.replica, wanted.leader_epoch)
+        nearer = partition.preferred_read_replica(wanted.offset, self.rack) if self.rack else None
+        if nearer is not None:
+            return nearer
         read = partition.read(wanted.offset, max_bytes, self.isolation, wanted.last_epoch, min_one)
         if self.from_follower and count and read.diverging_epoch is None:
             partition.follower_fetched(self.replica, self.broker_epoch, wanted.leader_epoch, wanted.offset,
@@ -256,39 +247,6 @@ class Fetch:
             for topic in self.request.topics]
         return FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=self.request.session_id,
                              responses=topics)
-
-
-class DelayedFetch(Delayed[Partition]):
-    """A long poll: ready when a partition has something new, has to be refused, or has diverged."""
-
-    def __init__(self, fetch: Fetch, waiting: dict[Partition, Wanted]) -> None:
-        super().__init__(fetch.ctx.broker.env)
-        self.fetch, self.waiting = fetch, waiting
-        self._sizes: dict[Partition, int] = {}
-
-    def check(self, moved: Partition) -> bool:
-        wanted = self.waiting[moved]
-        try:
-            moved.check(wanted.leader_epoch, self.fetch.only_leader)
-            if moved.core.divergence(wanted.offset, wanted.last_epoch) is not None:
-                return True
-        except KafkaError:
-            return True
-        if wanted.offset > moved.log.end_offset:
-            return True
-        if wanted.offset >= moved.bound(self.fetch.isolation):
-            return False
-        return self.fetch.min_bytes <= 1 or self._gathered(moved, wanted) >= self.fetch.min_bytes
-
-    def _gathered(self, moved: Partition, wanted: Wanted) -> int:
-        """Bytes there are by now, those of partitions that have not moved since included."""
-        if not self._sizes:
-            self._sizes = {p: self._available(p, w) for p, w in self.waiting.items()}
-        self._sizes[moved] = self._available(moved, wanted)
-        return sum(self._sizes.values())
-
-    def _available(self, partition: Partition, wanted: Wanted) -> int:
-        return len(partition.read(wanted.offset, wanted.max_bytes, self.fetch.isolation).records)
 
 
 def _size(results: dict[Key, Read | Err]) -> int:

@@ -100,7 +100,7 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
         return Found(log.start_offset, leader_epoch=log.epochs.epoch_for_offset(log.start_offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING):
         return Found()
-    behind = consumer and not partition.core.latest_known
+    behind = consumer and not partition.replica.latest_known
     bound = partition.bound((LAST_STABLE if isolation_level == 1 else HIGH_WATERMARK) if consumer else LOG_END)
     if timestamp == LATEST:
         if behind:

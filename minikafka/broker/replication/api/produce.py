@@ -35,7 +35,7 @@ log = logging.getLogger("minikafka.produce")
 
 BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # since these versions
 # Refusals by a partition that tell nothing about its log, not even where it starts.
-BLIND = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE, Err.CORRUPT_MESSAGE,
+HIDES_LOG_START = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE, Err.CORRUPT_MESSAGE,
                    Err.KAFKA_STORAGE_ERROR, Err.INVALID_TOPIC_EXCEPTION})
 
 Key = tuple[Any, int]                               # (topic name or topic id, partition)
@@ -88,7 +88,7 @@ async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any],
     guards: dict[Key, object] = {}
     if len({_producer(records) for records in asked.values()}) > 1:
         text = "Transactional records contained more than one producer ID"
-        refused = dict.fromkeys(batches, Unasked(Err.INVALID_PRODUCER_ID_MAPPING, text))
+        refused = dict.fromkeys(batches, RejectedBeforeAppend(Err.INVALID_PRODUCER_ID_MAPPING, text))
     elif asked:
         guards = await _verify(ctx, request, asked, refused)
     answer = _finish(ctx, request, {key: refused.get(key) or _append(ctx, request, key, records, guards.get(key))
@@ -114,7 +114,7 @@ async def _verify(ctx: Context, request: Any, batches: dict[Key, Any],
         return {}
     guards, errors = await ctx.broker.verification.join(request.transactional_id, who, waiting,
                                             add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
-    refused |= {keys[one]: Unasked(error.code, error.message) for one, error in errors.items()}
+    refused |= {keys[one]: RejectedBeforeAppend(error.code, error.message) for one, error in errors.items()}
     return {key: guards[one] for one, key in keys.items()}
 
 
@@ -125,7 +125,7 @@ def _producer(records: memoryview) -> Identity:
 # --- refusals before any log is asked -------------------------------------------------------------------------------
 
 
-class Unasked(KafkaError):
+class RejectedBeforeAppend(KafkaError):
     """No log was asked, so nothing is told of one; a message of its own is told to the client."""
 
 
@@ -134,9 +134,9 @@ def _refuse_all(request: Any, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
     refusal = None
     try:
         if any(map(is_transactional, batches.values())) and request.transactional_id is None:
-            refusal = Unasked(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            refusal = RejectedBeforeAppend(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     except KafkaError as bad:
-        refusal = Unasked(bad.code, None if bad.code is Err.UNKNOWN_SERVER_ERROR else bad.message)
+        refusal = RejectedBeforeAppend(bad.code, None if bad.code is Err.UNKNOWN_SERVER_ERROR else bad.message)
     return dict.fromkeys(batches, refusal) if refusal is not None else {}
 
 
@@ -149,7 +149,7 @@ def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> dict[Key, KafkaError]
                 raise KafkaError(_unknown(ctx, key))
             one_batch(records, ctx.version)
         except KafkaError as bad:
-            refused[key] = Unasked(bad.code)
+            refused[key] = RejectedBeforeAppend(bad.code)
     return refused
 
 
@@ -163,7 +163,7 @@ def _unknown(ctx: Context, key: Key) -> Err:
 
 def _append(ctx: Context, request: Any, key: Key, records: memoryview, guard: object = None) -> Appended | KafkaError:
     if request.acks not in (-1, 0, 1):
-        return Unasked(Err.INVALID_REQUIRED_ACKS)
+        return RejectedBeforeAppend(Err.INVALID_REQUIRED_ACKS)
     try:
         partition = _find(ctx, key)
         return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard))
@@ -234,8 +234,8 @@ def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
 
 def _refusal(ctx: Context, key: Key, refused: KafkaError) -> Any:
     errors = getattr(refused, "record_errors", None) or []
-    blind = isinstance(refused, Unasked) or refused.code in BLIND
-    told = errors or (isinstance(refused, Unasked) and refused.message != TEXTS[refused.code])
+    blind = isinstance(refused, RejectedBeforeAppend) or refused.code in HIDES_LOG_START
+    told = errors or (isinstance(refused, RejectedBeforeAppend) and refused.message != TEXTS[refused.code])
     partition = None if blind else ctx.broker.replicas.partitions.get((_name(ctx, key), key[1]))
     return Answer(
         index=key[1], error_code=int(refused.code), base_offset=-1, log_append_time_ms=-1,

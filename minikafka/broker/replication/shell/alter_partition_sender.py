@@ -26,7 +26,7 @@ RETRY_S = 0.05
 TIMEOUT_S = 30.0
 
 
-class AlterIsr:
+class AlterPartitionSender:
     """The proposals of every partition led by this broker."""
 
     def __init__(self, manager: ReplicaManager) -> None:
@@ -52,7 +52,7 @@ class AlterIsr:
             self._running = False
 
     def _take(self) -> dict[Partition, Proposal]:
-        batch = {p: proposal for p, proposal in self._waiting.items() if p.core.isr.proposal is proposal}
+        batch = {p: proposal for p, proposal in self._waiting.items() if p.replica.isr.proposal is proposal}
         self._waiting.clear()
         return batch
 
@@ -92,7 +92,7 @@ class AlterIsr:
         error = Err(verdict.error_code)
         if error != Err.NONE:
             log.info("ISR of %s: %s refused with %s", partition.name, list(proposal.members), error.name)
-        effects = partition.core.on_alter_response(
+        effects = partition.replica.on_alter_response(
             proposal, error, now, tuple(verdict.isr), verdict.leader_epoch, verdict.partition_epoch)
         again = any(getattr(e, "proposal", None) is proposal for e in effects)
         if not again:
@@ -100,5 +100,5 @@ class AlterIsr:
         return not again
 
     def _again(self, partition: Partition, proposal: Proposal) -> None:
-        if partition.core.isr.proposal is proposal:
+        if partition.replica.isr.proposal is proposal:
             self.submit(partition, proposal)

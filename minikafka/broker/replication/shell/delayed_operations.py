@@ -14,10 +14,10 @@ Source: kafka.server.DelayedOperation, DelayedProduce, DelayedFetch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from minikafka.broker.server.env import Env
-from minikafka.protocol.errors import Err
+from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.replication.shell.partition import Partition
@@ -145,3 +145,47 @@ class DelayedProduce(Delayed["Partition"]):
         if not self.ready() and timeout > 0:
             await self.wait([p.waiters for p in self.pending], timeout)
         return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
+
+
+class Wanted(NamedTuple):
+    """One partition of a Fetch request, as the session keeps it."""
+
+    leader_epoch: int
+    offset: int
+    last_epoch: int
+    log_start: int
+    max_bytes: int
+
+
+class DelayedFetch(Delayed["Partition"]):
+    """A long poll: ready when a partition has something new, has to be refused, or has diverged."""
+
+    def __init__(self, env: Env, waiting: dict[Partition, Wanted], isolation: str, min_bytes: int,
+                 only_leader: bool) -> None:
+        super().__init__(env)
+        self.waiting, self.isolation, self.min_bytes, self.only_leader = waiting, isolation, min_bytes, only_leader
+        self._sizes: dict[Partition, int] = {}
+
+    def check(self, moved: Partition) -> bool:
+        wanted = self.waiting[moved]
+        try:
+            moved.check(wanted.leader_epoch, self.only_leader)
+            if moved.replica.divergence(wanted.offset, wanted.last_epoch) is not None:
+                return True
+        except KafkaError:
+            return True
+        if wanted.offset > moved.log.end_offset:
+            return True
+        if wanted.offset >= moved.bound(self.isolation):
+            return False
+        return self.min_bytes <= 1 or self._gathered(moved, wanted) >= self.min_bytes
+
+    def _gathered(self, moved: Partition, wanted: Wanted) -> int:
+        """Bytes there are by now, those of partitions that have not moved since included."""
+        if not self._sizes:
+            self._sizes = {p: self._available(p, w) for p, w in self.waiting.items()}
+        self._sizes[moved] = self._available(moved, wanted)
+        return sum(self._sizes.values())
+
+    def _available(self, partition: Partition, wanted: Wanted) -> int:
+        return len(partition.read(wanted.offset, wanted.max_bytes, self.isolation).records)

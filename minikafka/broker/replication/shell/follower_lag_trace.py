@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 QUIET_S = 0.5  # as long as an idle follower's fetch may take: less is not worth telling
 
 
-class Stopwatches:
+class FollowerLagTrace:
     """Of the followers of one partition; `look` is cheap enough for every append."""
 
     def __init__(self, partition: Partition) -> None:
@@ -38,7 +38,7 @@ class Stopwatches:
 
     def look(self, now: float) -> None:
         """Tell of every follower that has become late, later, or caught up."""
-        core = self.partition.core
+        core = self.partition.replica
         end = core.log.end_offset
         for replica, follower in core.followers.items():
             caught_up = follower.last_caught_up_time

@@ -1,9 +1,9 @@
-"""One partition on this broker: the log on disk, the state machine that rules it, and those who wait for it.
+"""One partition on this broker: the log on disk, the state machine that decides, and the answers that wait for a move.
 
-The state machine (`replication/replica.py`) decides, this module does: it carries out effects in their order, tells the trace,
-and wakes delayed answers.
+The state machine (`replication/replica.py`, here `self.replica`) decides; this module carries out its effects
+(`replication/effects.py`) in their order, tells the trace, and wakes delayed answers.
 
-Owns: the log, the replica core, the waiters of one partition.
+Owns: the log, the replica, the waiters and the observers of one partition.
 Invariants
   I-PART-1  validation and append happen without an await in between (rule 46).
   I-PART-2  effects run from left to right; after a failure none that follows has happened.
@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
-from minikafka.broker.replication import effects as core
-from minikafka.broker.replication import preferred_replica as read_replica
+from minikafka.broker.replication import effects, preferred_replica
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.delayed_operations import Waiters
-from minikafka.broker.replication.shell.follower_lag_trace import Stopwatches
+from minikafka.broker.replication.shell.follower_lag_trace import FollowerLagTrace
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -34,6 +33,13 @@ if TYPE_CHECKING:
 LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
 
 
+class Observer(Protocol):
+    """What follows a partition for as long as this broker leads it: a coordinator's log."""
+
+    def moved(self, partition: Partition) -> None:
+        """The high watermark, the log end or the role of `partition` has changed."""
+
+
 class Read(NamedTuple):
     """What a fetch of one partition found, by the names of a FetchResponse; offsets as they were before the read."""
 
@@ -41,7 +47,7 @@ class Read(NamedTuple):
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
-    diverging_epoch: core.EpochEnd | None = None
+    diverging_epoch: effects.EpochEnd | None = None
     aborted: list[AbortedTransaction] = []             # with read_committed: what is to be skipped (rule 54)
     preferred_read_replica: int = -1                   # nothing was read: this follower is nearer to the consumer
     error_code: int = 0                                # none: what is refused raises
@@ -53,44 +59,45 @@ class Partition:
     def __init__(self, manager: ReplicaManager, topic: str, topic_id: UUID, index: int, log: Log,
                  replica: Replica) -> None:
         self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
-        self.log, self.core = log, replica
+        self.log, self.replica = log, replica
         self.name = f"{topic}-{index}"
-        self.waiters: Waiters[Partition] = Waiters()
-        self.stopwatches = Stopwatches(self)
+        self.waiters: Waiters[Partition] = Waiters()   # delayed answers; each leaves when it is ready
+        self.observers: list[Observer] = []            # told of every move, before the waiters, for as long as they stay
+        self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
         self.failed = False
         self._env = manager.broker.env
 
     def __repr__(self) -> str:
-        return f"Partition({self.name}, leader {self.core.leader}, epoch {self.core.leader_epoch})"
+        return f"Partition({self.name}, leader {self.replica.leader}, epoch {self.replica.leader_epoch})"
 
     # --- what others ask ------------------------------------------------------------------------------------------
 
     @property
     def is_leader(self) -> bool:
-        return self.core.is_leader and not self.failed
+        return self.replica.is_leader and not self.failed
 
     @property
     def leader_epoch(self) -> int:
-        return self.core.leader_epoch
+        return self.replica.leader_epoch
 
     @property
     def high_watermark(self) -> int:
-        return self.core.high_watermark
+        return self.replica.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
         """The end of what read_committed may see: the high watermark, or where an undecided transaction begins (rule 10)."""
-        return max(self.log.producers.last_stable_offset(self.core.high_watermark), self.log.start_offset)
+        return max(self.log.producers.last_stable_offset(self.replica.high_watermark), self.log.start_offset)
 
     def check(self, leader_epoch: int = -1, only_leader: bool = True) -> None:
         """Raise what a request for this partition must be answered, if it must be refused (rule 22)."""
         if self.failed:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR)
         if only_leader:
-            self.core.check_leader(leader_epoch)
+            self.replica.check_leader(leader_epoch)
         else:
-            self.core.check_epoch(leader_epoch)
+            self.replica.check_epoch(leader_epoch)
 
     def bound(self, isolation: str) -> int:
         """The exclusive end of what a fetch of this isolation may read (rule 9)."""
@@ -107,27 +114,26 @@ class Partition:
         `guard`: what `log.producers.guard` gave before a transactional batch was verified (rule 52).
         """
         self.check()
-        self.core.check_append(acks)
+        self.replica.check_append(acks)
         with self.storage():
             info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
                                           request_version=request_version, guard=guard)
         if not info.duplicate:
             self._trace_append(info)
             now = self._env.now()
-            if not self.run(self.core.on_appended(now)):
-                self.waiters.wake(self)                # followers wait for the log end
-            self.stopwatches.look(now)
+            self.run(self.replica.on_appended(now))
+            self.lag_trace.look(now)
         return info
 
     def ack(self, required: int) -> Err | None:
         """The answer to an acks=all append that ends at `required`; None while it must wait."""
-        return Err.KAFKA_STORAGE_ERROR if self.failed else self.core.ack(required)
+        return Err.KAFKA_STORAGE_ERROR if self.failed else self.replica.ack(required)
 
     def read(self, offset: int, max_bytes: int, isolation: str, last_fetched_epoch: int = -1,
              min_one: bool = True) -> Read:
         """Read stored batches from `offset` up to the bound of `isolation`, or find where the logs diverge."""
         head = (self.high_watermark, self.last_stable_offset, self.log.start_offset)
-        diverging = self.core.divergence(offset, last_fetched_epoch)
+        diverging = self.replica.divergence(offset, last_fetched_epoch)
         if diverging is not None:
             return Read(b"", *head, diverging)
         if not self.log.start_offset <= offset <= self.log.end_offset:
@@ -142,10 +148,10 @@ class Partition:
         aborted = self.log.aborted_transactions(offset, self.log.end_offset) if isolation == LAST_STABLE and records else []
         return Read(records, *head, aborted=aborted)
 
-    def elsewhere(self, offset: int, rack: str) -> Read | None:
-        """Where a consumer in `rack` had better read `offset`; None if here (KIP-392)."""
+    def preferred_read_replica(self, offset: int, rack: str) -> Read | None:
+        """Return an empty read that names a follower nearer to a consumer in `rack`; None if it reads here (KIP-392)."""
         alive = {b.id: b.rack for b in self.manager.broker.image.brokers.values() if not b.fenced}
-        chosen = read_replica.choose(self.core, offset, rack, alive)
+        chosen = preferred_replica.choose(self.replica, offset, rack, alive)
         if chosen is None:
             return None
         return Read(b"", self.high_watermark, self.last_stable_offset, self.log.start_offset,
@@ -169,18 +175,18 @@ class Partition:
             self.check()
         except KafkaError as refused:
             return refused.code
-        return Err.NONE if self.core.low_watermark >= before else None
+        return Err.NONE if self.replica.low_watermark >= before else None
 
     def follower_fetched(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int) -> None:
         """Record the fetch of a follower that `read` has just served."""
         # Only a higher start of this follower's log can raise the low watermark; it is rare.
-        start_rises = log_start > self.core.followers[replica].log_start_offset
-        low = self.core.low_watermark if start_rises else None
+        start_rises = log_start > self.replica.followers[replica].log_start_offset
+        low = self.replica.low_watermark if start_rises else None
         now = self._env.now()
-        woken = self.run(self.core.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, now))
-        self.stopwatches.look(now)
-        if low is not None and not woken and self.core.low_watermark > low:
-            self.waiters.wake(self)
+        woken = self.run(self.replica.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, now))
+        self.lag_trace.look(now)
+        if low is not None and not woken and self.replica.low_watermark > low:
+            self.wake()
 
     # --- follower -------------------------------------------------------------------------------------------------
 
@@ -191,16 +197,16 @@ class Partition:
         """
         moved, grown = False, len(records) > 0
         if log_start > self.log.start_offset:
-            moved = self.run(self.core.on_fetched(high_watermark))
+            moved = self.run(self.replica.on_fetched(high_watermark))
             self._begin_at(min(log_start, self.log.end_offset))
         if grown:
             with self.storage():
                 info = self.log.append_follower(records, self._env.wall_ms())
             if info is not None:
                 self._trace_append(info)
-        moved = self.run(self.core.on_fetched(high_watermark)) or moved
+        moved = self.run(self.replica.on_fetched(high_watermark)) or moved
         if grown and not moved:
-            self.waiters.wake(self)
+            self.run([effects.LogEndMoved(self.log.end_offset)])
 
     # --- life -----------------------------------------------------------------------------------------------------
 
@@ -230,55 +236,65 @@ class Partition:
 
     def retire(self) -> None:
         """This broker has no replica of the partition any more; whoever waits is told."""
-        self.core.leader = -1
-        self.waiters.wake(self)
+        self.replica.leader = -1
+        self.wake()
 
     # --- effects --------------------------------------------------------------------------------------------------
 
-    def run(self, effects: list[core.Effect]) -> bool:
-        """Carry out `effects`; True if the waiters were woken on the way."""
+    def run(self, decided: list[effects.Effect]) -> bool:
+        """Carry out the effects that the replica has decided on, in order; True if one of them called `wake`."""
         woken = False
-        for effect in effects:
+        for effect in decided:
             woken = self._DO[type(effect)](self, effect) or woken
         return woken
 
-    def _assign_epoch(self, e: core.AssignEpoch) -> None:
+    def wake(self) -> None:
+        """Tell the observers, then let the delayed answers look: something they may depend on has moved."""
+        for observer in list(self.observers):
+            observer.moved(self)
+        self.waiters.wake(self)
+
+    def _assign_epoch(self, e: effects.AssignEpoch) -> None:
         with self.storage():
             self.log.epochs.assign(e.epoch, e.start_offset)
 
-    def _lead(self, e: core.Lead) -> bool:
-        self.stopwatches.reset()
+    def _lead(self, e: effects.Lead) -> bool:
+        self.lag_trace.reset()
         self.shown = self.manager.shown_settings(self)
-        self._trace_role("leader", replicas=list(self.core.replicas), **self.shown)
+        self._trace_role("leader", replicas=list(self.replica.replicas), **self.shown)
         self.manager.on_leading(self)
-        self.waiters.wake(self)
+        self.wake()
         return True
 
-    def _follow(self, e: core.Follow) -> bool:
+    def _follow(self, e: effects.Follow) -> bool:
         self._trace_role("follower" if e.leader >= 0 else "leaderless")
         self.manager.on_following(self)
-        self.waiters.wake(self)
+        self.wake()
         return True
 
-    def _moved_high_watermark(self, e: core.HighWatermark) -> bool:
+    def _moved_high_watermark(self, e: effects.HighWatermark) -> bool:
         self.log.producers.replicated(e.offset)
         stable = self.last_stable_offset
         open_transaction = {"lso": stable} if stable < e.offset else {}
         self._env.trace("hw", tp=self.name, hw=e.offset, **open_transaction)
-        self.waiters.wake(self)
+        self.wake()
         return True
 
-    def _propose(self, e: core.ProposeIsr) -> None:
-        self.manager.alter_isr.submit(self, e.proposal)
+    def _moved_log_end(self, e: effects.LogEndMoved) -> bool:
+        self.wake()
+        return True
 
-    def _isr_committed(self, e: core.IsrCommitted) -> None:
+    def _propose(self, e: effects.ProposeIsr) -> None:
+        self.manager.alter_partition_sender.submit(self, e.proposal)
+
+    def _isr_committed(self, e: effects.IsrCommitted) -> None:
         self._env.trace("isr", tp=self.name, isr=list(e.isr), leader_epoch=self.leader_epoch,
                         partition_epoch=e.partition_epoch, why=e.why)
 
-    def _truncate(self, e: core.Truncate) -> None:
+    def _truncate(self, e: effects.Truncate) -> None:
         self._cut(self.log.truncate, e.offset)
 
-    def _start_at(self, e: core.StartAt) -> None:
+    def _start_at(self, e: effects.StartAt) -> None:
         self._cut(self.log.truncate_fully, e.offset)
 
     def _cut(self, truncate: Callable[[int], None], offset: int) -> None:
@@ -292,9 +308,10 @@ class Partition:
         self._env.trace("truncate", tp=self.name, to=offset, records=lost, **{"from": end})
 
     _DO: dict[type, Any] = {
-        core.AssignEpoch: _assign_epoch, core.Lead: _lead, core.Follow: _follow,
-        core.HighWatermark: _moved_high_watermark, core.ProposeIsr: _propose, core.IsrCommitted: _isr_committed,
-        core.Truncate: _truncate, core.StartAt: _start_at}
+        effects.AssignEpoch: _assign_epoch, effects.Lead: _lead, effects.Follow: _follow,
+        effects.HighWatermark: _moved_high_watermark, effects.LogEndMoved: _moved_log_end,
+        effects.ProposeIsr: _propose, effects.IsrCommitted: _isr_committed, effects.Truncate: _truncate,
+        effects.StartAt: _start_at}
 
     # --- storage --------------------------------------------------------------------------------------------------
 
@@ -318,5 +335,5 @@ class Partition:
                         count=info.count, bytes=info.bytes)
 
     def _trace_role(self, role: str, **more: Any) -> None:
-        self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.core.leader,
-                        isr=list(self.core.isr.committed), hw=self.high_watermark, **more)
+        self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.replica.leader,
+                        isr=list(self.replica.isr.committed), hw=self.high_watermark, **more)

@@ -59,7 +59,7 @@ class Fetchers:
 
     def follow(self, partition: Partition) -> None:
         """Fetch `partition` from its present leader, if it has one, and from nobody else."""
-        leader = partition.core.leader
+        leader = partition.replica.leader
         self.drop(partition)
         if leader < 0:
             return
@@ -218,7 +218,7 @@ class Fetcher:
             try:
                 if _diverges(data):
                     end = EpochEnd(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
-                    partition.run(partition.core.on_diverging(end))
+                    partition.run(partition.replica.on_diverging(end))
                 else:
                     partition.append_fetched(data.records or b"", data.high_watermark, data.log_start_offset)
                 self._pauses.pop(key, None)
@@ -241,7 +241,7 @@ class Fetcher:
         if end is None or start is None or not self._current(key, asked):
             self._pause(key)
             return
-        effects = partition.core.on_out_of_range(start, end)
+        effects = partition.replica.on_out_of_range(start, end)
         log.warning("%s: %s is not in the log of node %d, which is [%d, %d): %s", partition.name,
                     partition.log.end_offset, self.leader, start, end, effects)
         partition.run(effects)

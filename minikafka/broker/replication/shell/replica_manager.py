@@ -23,7 +23,7 @@ from uuid import UUID
 from minikafka.broker.config.effective import log_config, topic_value
 from minikafka.broker.replication.fetch_session import FetchSessions
 from minikafka.broker.replication.replica import Replica
-from minikafka.broker.replication.shell.alter_partition_sender import AlterIsr
+from minikafka.broker.replication.shell.alter_partition_sender import AlterPartitionSender
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_fetcher import Fetchers
@@ -50,7 +50,7 @@ class ReplicaManager:
         self.broker, self.env, self.config = broker, broker.env, broker.config
         self.dir = LogDir(self.env.fs, self.config.log_dir, broker.cluster_id, broker.node_id)
         self.partitions: dict[tuple[str, int], Partition] = {}
-        self.alter_isr = AlterIsr(self)
+        self.alter_partition_sender = AlterPartitionSender(self)
         self.fetchers = Fetchers(self)
         ids = self.env.rng("fetch sessions")
         self.sessions: FetchSessions[Any] = FetchSessions(
@@ -82,8 +82,8 @@ class ReplicaManager:
         self.next_check = self.env.now() + self.check_every
         self._every(self.check_every, self._check_isr)
         self._every(config["log.retention.check.interval.ms"] / 1000, self._retain)
-        self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self.checkpoints.watermarks_are_due)
-        self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self.checkpoints.points_are_due)
+        self._every(config["replica.high.watermark.checkpoint.interval.ms"] / 1000, self.checkpoints.schedule_high_watermarks)
+        self._every(config["log.flush.offset.checkpoint.interval.ms"] / 1000, self.checkpoints.schedule_recovery_points)
         self.cleaner.start()
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class ReplicaManager:
         """(leader, leader epoch) as far as this broker knows: what a refused client is told (KIP-951)."""
         partition = self.partitions.get((topic, index))
         if partition is not None:
-            return partition.core.leader, partition.leader_epoch
+            return partition.replica.leader, partition.leader_epoch
         state = self.broker.image.partition(topic, index)
         return (state.leader, state.leader_epoch) if state is not None else (-1, -1)
 
@@ -201,7 +201,7 @@ class ReplicaManager:
             return
         partition = hosted or self._host(state.topic, state.topic_id, state.index)
         try:
-            partition.run(partition.core.on_metadata(state, self.env.now()))
+            partition.run(partition.replica.on_metadata(state, self.env.now()))
         except KafkaError as error:
             log.error("%s: cannot take its new role: %s", partition.name, error)
         self._tell_role(partition)
@@ -252,7 +252,7 @@ class ReplicaManager:
     def _reconfigure(self) -> None:
         for partition in self.hosted():
             partition.log.config = self._log_config(partition.topic)
-            partition.core.min_insync = self._min_insync(partition.topic)
+            partition.replica.min_insync = self._min_insync(partition.topic)
             if partition.is_leader and (shown := self.shown_settings(partition)) != partition.shown:
                 partition.shown = shown
                 self.env.trace("settings", tp=partition.name, **shown)
@@ -260,7 +260,7 @@ class ReplicaManager:
     def shown_settings(self, partition: Partition) -> dict[str, Any]:
         """What a picture of the partition needs to know of its configuration."""
         unclean = topic_value(self.broker.image, self.config, partition.topic, "unclean.leader.election.enable")
-        return {"min_isr": partition.core.min_insync, "unclean": unclean}
+        return {"min_isr": partition.replica.min_insync, "unclean": unclean}
 
     # --- logs -----------------------------------------------------------------------------------------------------
 
@@ -298,7 +298,7 @@ class ReplicaManager:
             each.failed = True
             self.fetchers.drop(each)
         for each in self.hosted():
-            each.waiters.wake(each)
+            each.wake()
             self._tell_role(each)
         # A moment for the answers on their way; then loudly.
         self.env.later(0.1, self.env.crash, error)
@@ -341,8 +341,8 @@ class ReplicaManager:
         now = self.env.now()
         for partition in self.hosted():
             if partition.is_leader:
-                partition.stopwatches.look(now)
-                partition.run(partition.core.on_tick(now))
+                partition.lag_trace.look(now)
+                partition.run(partition.replica.on_tick(now))
 
     def _retain(self) -> None:
         now_ms = self.env.wall_ms()

@@ -33,10 +33,10 @@ class Checkpoints:
 
     # --- now and then ---------------------------------------------------------------------------------------------
 
-    def watermarks_are_due(self) -> None:
+    def schedule_high_watermarks(self) -> None:
         self._in_background(self._write_watermarks)
 
-    def points_are_due(self) -> None:
+    def schedule_recovery_points(self) -> None:
         self._in_background(self._flush_and_write_points)
 
     def _in_background(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -58,7 +58,7 @@ class TransactionPartition:
             await self.env.sleep(0)
         if not self.closed:
             self.log.expect(end, end, lambda _: self._loaded())
-            self.log.check(self.partition)
+            self.log.moved(self.partition)
 
     def _replay(self, raw: memoryview) -> None:
         for record in records(raw):

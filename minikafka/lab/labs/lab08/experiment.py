@@ -105,7 +105,7 @@ class Room:
 
     def note(self) -> None:
         """Append a note of this moment (while C leads)."""
-        leader, now = self._replica(C).core, self.cluster.now()
+        leader, now = self._replica(C).replica, self.cluster.now()
         self.notes.append(Note(
             round(self.now, 3), leader.log.end_offset, leader.high_watermark, leader.isr.committed,
             {n: self._replica(n).log.end_offset for n in leader.followers},

@@ -202,7 +202,7 @@ class Story(Teller):
 
     def follows(self, node: int, leader: int, topic: str = "t") -> bool:
         partition = self.partition(node, topic)
-        return partition is not None and partition.core.leader == leader
+        return partition is not None and partition.replica.leader == leader
 
     def knows_alive(self, node: int, other: int) -> bool:
         """Return whether that broker has heard that the other one is there and unfenced."""
@@ -339,7 +339,7 @@ class Story(Teller):
         replicas = sorted(state.replicas)
         ends = {(self.end(node, topic), self.high_watermark(node, topic)) for node in replicas}
         leader = self.partition(state.leader, topic) if state.leader >= 0 else None
-        known = sorted(leader.core.isr.committed) if leader is not None else []
+        known = sorted(leader.replica.isr.committed) if leader is not None else []
         return replicas == sorted(state.isr) == known and len(ends) == 1 and len(set(*ends)) == 1
 
     # --- the end --------------------------------------------------------------------------------------------------

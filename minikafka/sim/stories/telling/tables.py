@@ -45,7 +45,7 @@ def _row(world: Any, node: int, tp: str) -> tuple[str, ...] | None:
     if partition is None:
         log = " ".join(text for _, text in stored(host.disk, tp))
         return (str(node), host.state, "", "", "", "", log) if log or broker is None else None
-    core = partition.core
+    core = partition.replica
     role = "leader" if core.is_leader else "follower" if core.leader >= 0 else "no leader"
     role += " (paused)" if host.state == "paused" else ""
     isr = " ".join(map(str, sorted(core.isr.committed))) if core.is_leader else ""
