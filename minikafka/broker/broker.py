@@ -63,7 +63,7 @@ class Broker:
         self.channel = Channel(self.node, self.quorum)
         self.controller = ActiveController(self.node, self.quorum)
         self.lifecycle = Lifecycle(self.node, self.quorum, self.advertised, lambda: self.replicas.dir.clean_epoch)
-        self.replicas = ReplicaManager(self)
+        self.replicas = ReplicaManager(self.node, self.channel, self.lifecycle)
         self.topic_creator = TopicCreator(self.node, self.channel)
         self.groups = GroupCoordinator(self.node, self.replicas, self.topic_creator)
         self.producer_ids = ProducerIds(self.node, self.channel, self.lifecycle)

@@ -19,6 +19,7 @@ from kafka.protocol.admin import (
 )
 
 from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -28,10 +29,10 @@ LONGEST_NAME = 255 - len(".-future") - 32      # a replica that moves lies in a 
 Moved = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
 
 
-@handles(DescribeLogDirsRequest)
-def describe_log_dirs(ctx: Context, request: Any) -> DescribeLogDirsResponse:
+@handles(DescribeLogDirsRequest, needs=(ReplicaManager,))
+def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> DescribeLogDirsResponse:
     """The one folder, with the partitions asked for that are in it; null asks for all."""
-    replicas, path = ctx.broker.replicas, ctx.broker.config.log_dir
+    path = ctx.node.config.log_dir
     hosted = list(replicas.partitions.values())
     if any(partition.failed for partition in hosted):
         folder = Folder(error_code=int(Err.KAFKA_STORAGE_ERROR), log_dir=path, topics=[])
@@ -42,7 +43,7 @@ def describe_log_dirs(ctx: Context, request: Any) -> DescribeLogDirsResponse:
     topics: dict[str, list[Any]] = {}
     for partition in hosted:
         topics.setdefault(partition.topic, []).append(_row(partition))
-    total, usable = ctx.broker.env.disk_space(path)
+    total, usable = ctx.node.env.disk_space(path)
     folder = Folder(error_code=0, log_dir=path, total_bytes=total, usable_bytes=usable, is_cordoned=False,
                     topics=[Topic(name=name, partitions=rows) for name, rows in topics.items()])
     return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=[folder])
@@ -54,10 +55,10 @@ def _row(partition: Partition) -> Any:
                                           offset_lag=lag, is_future_key=False)
 
 
-@handles(AlterReplicaLogDirsRequest)
-def alter_replica_log_dirs(ctx: Context, request: Any) -> AlterReplicaLogDirsResponse:
+@handles(AlterReplicaLogDirsRequest, needs=(ReplicaManager,))
+def alter_replica_log_dirs(_ctx: Context, request: Any, replicas: ReplicaManager) -> AlterReplicaLogDirsResponse:
     """A partition that is named twice is answered for the folder that was named last."""
-    errors = {(topic.name, index): _move(ctx, folder.path, topic.name, index)
+    errors = {(topic.name, index): _move(replicas, folder.path, topic.name, index)
               for folder in request.dirs for topic in folder.topics for index in topic.partitions}
     topics: dict[str, list[Any]] = {}
     for (name, index), error in errors.items():
@@ -67,13 +68,13 @@ def alter_replica_log_dirs(ctx: Context, request: Any) -> AlterReplicaLogDirsRes
         Moved(topic_name=name, partitions=rows) for name, rows in topics.items()])
 
 
-def _move(ctx: Context, path: str, topic: str, index: int) -> Err:
+def _move(replicas: ReplicaManager, path: str, topic: str, index: int) -> Err:
     if len(f"{topic}-{index}") > LONGEST_NAME:
         return Err.INVALID_TOPIC_EXCEPTION
-    if path != ctx.broker.config.log_dir:
+    if path != replicas.config.log_dir:
         return Err.LOG_DIR_NOT_FOUND
     try:
-        ctx.broker.replicas.get(topic, index)
+        replicas.get(topic, index)
     except KafkaError as refused:       # this API alone kept the code of old
         return Err.REPLICA_NOT_AVAILABLE if refused.code == Err.NOT_LEADER_OR_FOLLOWER else refused.code
     return Err.NONE

@@ -13,7 +13,7 @@ from minikafka.broker.server.registry import CLIENTS, Context
 
 def node_endpoints(ctx: Context, endpoint: Any, leaders: Iterable[int]) -> list[Any]:
     """One `endpoint` (the response's NodeEndpoint class) for each live broker among `leaders`, by id."""
-    brokers = ctx.broker.image.brokers
+    brokers = ctx.node.image.brokers
     found = [brokers[leader] for leader in sorted({*leaders}) if leader in brokers and not brokers[leader].fenced]
     if ctx.listener == CLIENTS:
         return [endpoint(node_id=b.id, host=b.host, port=b.port, rack=b.rack) for b in found]

@@ -16,6 +16,7 @@ from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
 from minikafka.broker.replication.shell.delayed_operations import DelayedDeletion
 from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -24,8 +25,8 @@ Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
 Row = Topic.DeleteRecordsPartitionResult
 
 
-@handles(DeleteRecordsRequest)
-async def delete_records(ctx: Context, request: Any) -> DeleteRecordsResponse:
+@handles(DeleteRecordsRequest, needs=(ReplicaManager,))
+async def delete_records(ctx: Context, request: Any, replicas: ReplicaManager) -> DeleteRecordsResponse:
     """Delete what stands before the offsets asked for; -1 means the high watermark."""
     asked = {(t.name, p.partition_index): p.offset for t in request.topics for p in t.partitions}
     rows: dict[tuple[str, int], Any] = {}
@@ -33,25 +34,25 @@ async def delete_records(ctx: Context, request: Any) -> DeleteRecordsResponse:
     keys: dict[tuple[str, int], Partition] = {}
     for (name, index), offset in asked.items():
         try:
-            partition = _leader(ctx, name, index)
+            partition = _leader(replicas, name, index)
             begun[partition] = partition.delete_records(offset)
         except KafkaError as refused:
             rows[name, index] = _row(index, refused.code, INVALID_LOW_WATERMARK)
         else:
             keys[name, index] = partition
-    outcome = await DelayedDeletion(ctx.broker.env, begun).outcome(request.timeout_ms / 1000)
+    outcome = await DelayedDeletion(ctx.node.env, begun).outcome(request.timeout_ms / 1000)
     rows |= {key: _outcome(partition, outcome[partition]) for key, partition in keys.items()}
     topics = [Topic(name=name, partitions=[rows[key] for key in asked if key[0] == name])
               for name in dict.fromkeys(name for name, _ in asked)]
     return DeleteRecordsResponse(throttle_time_ms=0, topics=topics)
 
 
-def _leader(ctx: Context, name: str, index: int) -> Partition:
-    if ctx.broker.image.partition(name, index) is None:
+def _leader(replicas: ReplicaManager, name: str, index: int) -> Partition:
+    if replicas.node.image.partition(name, index) is None:
         raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
     if name in INTERNAL_TOPICS:
         raise KafkaError(Err.INVALID_TOPIC_EXCEPTION)
-    return ctx.broker.replicas.leader(name, index)
+    return replicas.leader(name, index)
 
 
 def _outcome(partition: Partition, error: Err) -> Any:

@@ -25,10 +25,12 @@ from uuid import UUID
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from minikafka.broker.raft.api import fetch_metadata
+from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.fetch_session import FetchContext, Key
 from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, Wanted
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition, Read
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.protocol.codec import encoded_size
 from minikafka.protocol.errors import Err, KafkaError
@@ -42,30 +44,35 @@ Topic = FetchResponse.FetchableTopicResponse
 Data = Topic.PartitionData
 
 
-@handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18))
-def fetch(ctx: Context, request: Any) -> Any:
-    """Answer at once if that is possible, else return what will."""
-    if ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics):
-        return fetch_metadata(ctx, request, ctx.broker.quorum)
-    return Fetch(ctx, request).serve()
+@handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18), needs=(ReplicaManager, Quorum))
+def fetch(ctx: Context, request: Any, replicas: ReplicaManager, quorum: Quorum) -> Any:
+    """Return the response, or an awaitable of it for a long poll. Here alone a fetch of the metadata log leaves for the
+    quorum (`raft/api.py`); everything below is about partitions of topics."""
+    if _of_metadata_log(ctx, request):
+        return fetch_metadata(ctx, request, quorum)
+    return Fetch(ctx, request, replicas).serve()
+
+
+def _of_metadata_log(ctx: Context, request: Any) -> bool:
+    return ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics)
 
 
 class Fetch:
     """One request while it is being served."""
 
-    def __init__(self, ctx: Context, request: Any) -> None:
-        self.ctx, self.request, self.replicas = ctx, request, ctx.broker.replicas
+    def __init__(self, ctx: Context, request: Any, replicas: ReplicaManager) -> None:
+        self.ctx, self.request, self.replicas = ctx, request, replicas
         self.by_id = ctx.version >= BY_TOPIC_ID
         state = request.replica_state if ctx.version >= 15 else None
         self.replica = state.replica_id if state else request.replica_id if ctx.version < 15 else NO_REPLICA
         self.broker_epoch = state.replica_epoch if state else -1
         self.from_follower = self.replica >= 0
         self.only_leader = self.from_follower or ctx.version < FOLLOWER_READS
-        quota = ctx.broker.quotas.most_fetched(ctx.client_id) if self._has_quota else None
-        self.max_bytes = min(request.max_bytes, ctx.broker.config["fetch.max.bytes"],
+        quota = ctx.node.quotas.most_fetched(ctx.client_id) if self._has_quota else None
+        self.max_bytes = min(request.max_bytes, ctx.node.config["fetch.max.bytes"],
                              request.max_bytes if quota is None else quota)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
-        selects = ctx.broker.config["replica.selector.class"] is not None
+        selects = ctx.node.config["replica.selector.class"] is not None
         self.rack = request.rack_id if selects and not self.from_follower and ctx.version >= FOLLOWER_READS else ""
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
         self.isolation = LOG_END if self.from_follower else level
@@ -83,7 +90,7 @@ class Fetch:
         if context.error or self._enough(results):
             return self._answer(context, results)
         waiting = {self._partition(key): wanted for key, wanted in self.wanted.items()}
-        delayed = DelayedFetch(self.ctx.broker.env, waiting, self.isolation, self.min_bytes, self.only_leader)
+        delayed = DelayedFetch(self.ctx.node.env, waiting, self.isolation, self.min_bytes, self.only_leader)
         delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
         return self._wait(context, delayed)
 
@@ -98,13 +105,13 @@ class Fetch:
             for topic in r.topics for p in topic.partitions}
         forgotten = [self._key(topic, index) for topic in r.forgotten_topics_data or () for index in topic.partitions]
         return self.replicas.sessions.open(r.session_id, r.session_epoch, self.by_id, wanted, forgotten,
-                                           self.ctx.broker.env.now())
+                                           self.ctx.node.env.now())
 
     def _key(self, topic: Any, index: int) -> Key:
         return (topic.topic_id if self.by_id else topic.topic, index)
 
     def _sort_out(self, context: FetchContext[Wanted]) -> None:
-        image = self.ctx.broker.image
+        image = self.ctx.node.image
         for key, wanted in context.wanted.items():
             name = self._name(key)
             if name is None:
@@ -117,7 +124,7 @@ class Fetch:
     def _name(self, key: Key) -> str | None:
         if not self.by_id:
             return str(key[0])
-        topic = self.ctx.broker.image.topic_by_id(key[0])
+        topic = self.ctx.node.image.topic_by_id(key[0])
         return topic.name if topic is not None else None
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -176,7 +183,7 @@ class Fetch:
         if self._has_quota and (wait_ms := self._over_quota(context, found)):
             return self._throttled(context, wait_ms)
         error, session_id, told = self.replicas.sessions.answer(
-            context, found, self.by_id, self.from_follower, self.ctx.broker.env.now())
+            context, found, self.by_id, self.from_follower, self.ctx.node.env.now())
         news = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in told.items()}
         response = FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))
@@ -193,14 +200,14 @@ class Fetch:
 
     def _over_quota(self, context: FetchContext[Wanted], found: Answers) -> int:
         """How long this client must wait before it can be told what was found; 0 if it need not."""
-        quotas = self.ctx.broker.quotas
+        quotas = self.ctx.node.quotas
         if quotas.most_fetched(self.ctx.client_id) is None:
             return 0
         told = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in found.items()
                 if context.session is None or each.records or not isinstance(each, Read)}
         answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=self._topics(told))
         size = encoded_size(answer, self.ctx.version)
-        return quotas.fetched(self.ctx.client_id, size, self.ctx.broker.env.now())
+        return quotas.fetched(self.ctx.client_id, size, self.ctx.node.env.now())
 
     def _throttled(self, context: FetchContext[Wanted], wait_ms: int) -> FetchResponse:
         self.ctx.throttle_ms = wait_ms

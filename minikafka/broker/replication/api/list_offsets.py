@@ -25,6 +25,7 @@ from kafka.protocol.consumer import (
 )
 
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -48,8 +49,8 @@ class Found(NamedTuple):
     leader_epoch: int = UNKNOWN
 
 
-@handles(ListOffsetsRequest, on=(CLIENTS, INTERNAL), versions=(1, 11))
-def list_offsets(ctx: Context, request: Any) -> ListOffsetsResponse:
+@handles(ListOffsetsRequest, on=(CLIENTS, INTERNAL), versions=(1, 11), needs=(ReplicaManager,))
+def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> ListOffsetsResponse:
     """Every partition of the request; one that is named twice is refused."""
     if ctx.version >= 2 and request.isolation_level not in ISOLATION_LEVELS:
         return _refuse_all(request)
@@ -59,7 +60,8 @@ def list_offsets(ctx: Context, request: Any) -> ListOffsetsResponse:
     for topic in request.topics:
         for p in topic.partitions:
             repeated = (topic.name, p.partition_index) in twice
-            answer = _failure(p, Err.INVALID_REQUEST) if repeated else _list_offset(ctx, request, topic.name, p)
+            answer = _failure(p, Err.INVALID_REQUEST) if repeated else _list_offset(
+                ctx, request, replicas, topic.name, p)
             topics.setdefault(topic.name, {})[p.partition_index] = answer
     return ListOffsetsResponse(
         throttle_time_ms=0, topics=[Topic(name=n, partitions=list(answers.values())) for n, answers in topics.items()])
@@ -72,11 +74,11 @@ def _refuse_all(request: Any) -> ListOffsetsResponse:
         for topic in request.topics])
 
 
-def _list_offset(ctx: Context, request: Any, topic: str, wanted: Any) -> Any:
+def _list_offset(ctx: Context, request: Any, replicas: ReplicaManager, topic: str, wanted: Any) -> Any:
     if wanted.timestamp < 0 and ctx.version < SINCE.get(wanted.timestamp, 1 << 15):
         return _failure(wanted, Err.UNSUPPORTED_VERSION)
     try:
-        partition = ctx.broker.replicas.get(topic, wanted.partition_index)
+        partition = replicas.get(topic, wanted.partition_index)
         partition.check(wanted.current_leader_epoch, only_leader=request.replica_id != DEBUGGING)
         found = _find(partition, wanted.timestamp, request.replica_id, request.isolation_level)
     except KafkaError as refused:
@@ -115,18 +117,18 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
     return Found()
 
 
-@handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4))
-def offset_for_leader_epoch(ctx: Context, request: Any) -> OffsetForLeaderEpochResponse:
+@handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))
+def offset_for_leader_epoch(ctx: Context, request: Any, replicas: ReplicaManager) -> OffsetForLeaderEpochResponse:
     """Where each epoch asked for ends in this leader's log (rule 20)."""
-    topics = [EpochTopic(topic=topic.topic, partitions=[_epoch_end(ctx, topic.topic, p) for p in topic.partitions])
+    topics = [EpochTopic(topic=topic.topic, partitions=[_epoch_end(replicas, topic.topic, p) for p in topic.partitions])
               for topic in request.topics]
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)
 
 
-def _epoch_end(ctx: Context, topic: str, wanted: Any) -> Any:
+def _epoch_end(replicas: ReplicaManager, topic: str, wanted: Any) -> Any:
     error, epoch, end = Err.NONE, UNKNOWN, UNKNOWN
     try:
-        partition = ctx.broker.replicas.leader(topic, wanted.partition, wanted.current_leader_epoch)
+        partition = replicas.leader(topic, wanted.partition, wanted.current_leader_epoch)
         epoch, end = partition.log.epochs.end_offset_for(wanted.leader_epoch, partition.log.end_offset)
     except KafkaError as refused:
         error = refused.code

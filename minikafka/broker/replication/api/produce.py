@@ -58,7 +58,7 @@ def produce(ctx: Context, request: Any) -> Any:
     batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
                for topic in request.topic_data for p in topic.partition_data}
     if any(records is None for records in batches.values()):
-        return ctx.broker.env.future()              # Kafka never answers, nor anything after it on this connection
+        return ctx.node.env.future()              # Kafka never answers, nor anything after it on this connection
     refused = _refuse_all(request, batches) or _refuse_some(ctx, batches)
     if request.transactional_id is not None and len(refused) < len(batches):
         return _produce_verified(ctx, request, batches, refused)
@@ -71,7 +71,7 @@ def _finish(ctx: Context, request: Any, results: dict[Key, Any]) -> Any:
     waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
     if request.acks == 1 or not waiting:
         return _answer(ctx, results, {})
-    delayed = DelayedProduce(ctx.broker.env, waiting)
+    delayed = DelayedProduce(ctx.node.env, waiting)
     if delayed.ready():
         return _answer(ctx, results, delayed.errors)
     return _answer_later(ctx, results, delayed, request.timeout_ms / 1000)
@@ -145,7 +145,7 @@ def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> dict[Key, KafkaError]
     refused: dict[Key, KafkaError] = {}
     for key, records in batches.items():
         try:
-            if ctx.broker.image.partition(_name(ctx, key), key[1]) is None:
+            if ctx.node.image.partition(_name(ctx, key), key[1]) is None:
                 raise KafkaError(_unknown(ctx, key))
             one_batch(records, ctx.version)
         except KafkaError as bad:
@@ -154,7 +154,7 @@ def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> dict[Key, KafkaError]
 
 
 def _unknown(ctx: Context, key: Key) -> Err:
-    by_id = ctx.version >= BY_TOPIC_ID and ctx.broker.image.topic_by_id(key[0]) is None
+    by_id = ctx.version >= BY_TOPIC_ID and ctx.node.image.topic_by_id(key[0]) is None
     return Err.UNKNOWN_TOPIC_ID if by_id else Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -186,7 +186,7 @@ def _find(ctx: Context, key: Key) -> Partition:
 
 
 def _throttle(ctx: Context) -> int:
-    ctx.throttle_ms = ctx.broker.quotas.produced(ctx.client_id, ctx.size, ctx.broker.env.now())
+    ctx.throttle_ms = ctx.node.quotas.produced(ctx.client_id, ctx.size, ctx.node.env.now())
     return ctx.throttle_ms
 
 
@@ -220,7 +220,7 @@ def _answer(ctx: Context, results: dict[Key, Appended | KafkaError], errors: dic
 def _name(ctx: Context, key: Key) -> str:
     if ctx.version < BY_TOPIC_ID:
         return str(key[0])
-    topic = ctx.broker.image.topic_by_id(key[0])
+    topic = ctx.node.image.topic_by_id(key[0])
     return topic.name if topic is not None else ""
 
 

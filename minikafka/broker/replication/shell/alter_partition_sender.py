@@ -30,7 +30,7 @@ class AlterPartitionSender:
     """The proposals of every partition led by this broker."""
 
     def __init__(self, manager: ReplicaManager) -> None:
-        self.manager, self.broker = manager, manager.broker
+        self.manager, self.node, self.env = manager, manager.node, manager.env
         self._waiting: dict[Partition, Proposal] = {}
         self._running = False
 
@@ -39,7 +39,7 @@ class AlterPartitionSender:
         self._waiting[partition] = proposal
         if not self._running:
             self._running = True
-            self.broker.env.spawn(self._run(), "alter ISR")
+            self.env.spawn(self._run(), "alter ISR")
 
     async def _run(self) -> None:
         try:
@@ -47,7 +47,7 @@ class AlterPartitionSender:
                 if not await self._send(batch):
                     for partition, proposal in batch.items():
                         self._waiting.setdefault(partition, proposal)
-                    await self.broker.env.sleep(RETRY_S)
+                    await self.env.sleep(RETRY_S)
         finally:
             self._running = False
 
@@ -60,7 +60,7 @@ class AlterPartitionSender:
         """One request; True if it got a verdict for each partition."""
         from minikafka.protocol.apis import AlterPartitionRequest as Request
         try:
-            answer = await self.broker.channel.request(self._request(Request, batch), Request.max_version, TIMEOUT_S)
+            answer = await self.manager.channel.request(self._request(Request, batch), Request.max_version, TIMEOUT_S)
         except (ConnectionError, TimeoutError, KafkaError) as error:
             log.info("AlterPartition got no answer, trying again: %s", error)
             return False
@@ -70,7 +70,7 @@ class AlterPartitionSender:
         verdicts = {(topic.topic_id, p.partition_index): p for topic in answer.topics for p in topic.partitions}
         retry = [p for p in batch if not self._deliver(p, batch[p], verdicts.get((p.topic_id, p.index)))]
         for partition in retry:
-            self.broker.env.later(RETRY_S, self._again, partition, batch[partition])
+            self.env.later(RETRY_S, self._again, partition, batch[partition])
         return True
 
     def _request(self, request: Any, batch: dict[Partition, Proposal]) -> Any:
@@ -81,12 +81,12 @@ class AlterPartitionSender:
             topics.setdefault(partition.topic_id, []).append(data(
                 partition_index=partition.index, leader_epoch=proposal.leader_epoch, new_isr_with_epochs=members,
                 leader_recovery_state=0, partition_epoch=proposal.partition_epoch))
-        return request(broker_id=self.broker.node_id, broker_epoch=self.broker.lifecycle.broker_epoch,
+        return request(broker_id=self.node.node_id, broker_epoch=self.manager.lifecycle.broker_epoch,
                        topics=[request.TopicData(topic_id=i, partitions=ps) for i, ps in topics.items()])
 
     def _deliver(self, partition: Partition, proposal: Proposal, verdict: Any) -> bool:
         """Hand a verdict to its partition; False if it wants the proposal sent again."""
-        now = self.broker.env.now()
+        now = self.env.now()
         if verdict is None:
             return False
         error = Err(verdict.error_code)

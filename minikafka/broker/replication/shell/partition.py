@@ -66,7 +66,7 @@ class Partition:
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
         self.failed = False
-        self._env = manager.broker.env
+        self._env = manager.env
 
     def __repr__(self) -> str:
         return f"Partition({self.name}, leader {self.replica.leader}, epoch {self.replica.leader_epoch})"
@@ -150,7 +150,7 @@ class Partition:
 
     def preferred_read_replica(self, offset: int, rack: str) -> Read | None:
         """Return an empty read that names a follower nearer to a consumer in `rack`; None if it reads here (KIP-392)."""
-        alive = {b.id: b.rack for b in self.manager.broker.image.brokers.values() if not b.fenced}
+        alive = {b.id: b.rack for b in self.manager.node.image.brokers.values() if not b.fenced}
         chosen = preferred_replica.choose(self.replica, offset, rack, alive)
         if chosen is None:
             return None

@@ -84,13 +84,13 @@ class Fetcher:
     """Copies partitions from `leader`."""
 
     def __init__(self, manager: ReplicaManager, leader: int) -> None:
-        self.manager, self.broker, self.env, self.leader = manager, manager.broker, manager.broker.env, leader
+        self.manager, self.node, self.env, self.leader = manager, manager.node, manager.env, leader
         self.partitions: dict[Key, Partition] = {}
         self.session: SessionClient[Position] = SessionClient()
         self._pauses: dict[Key, tuple[float, float]] = {}          # (not before, length of the pause)
         self._peer: Peer | None = None
         self._added = asyncio.Event()
-        config = self.broker.config
+        config = self.node.config
         self._max_pause = config["replica.fetch.backoff.ms"] / 1000
         self._timeout = config["replica.socket.timeout.ms"] / 1000
         self._limits = {"max_wait_ms": config["replica.fetch.wait.max.ms"],
@@ -161,7 +161,7 @@ class Fetcher:
 
     async def _fetch_once(self, asked: dict[Key, Position]) -> None:
         if self._peer is None:
-            self._peer = self.broker.new_peer(self.leader, f"broker-{self.broker.node_id}-fetcher-{self.leader}")
+            self._peer = self.node.peers.private(self.leader, f"broker-{self.node.node_id}-fetcher-{self.leader}")
         answer = await self._peer.request(self._request(asked), FETCH_VERSION, self._timeout)
         # A held follower holds what has arrived: the fetch that waited at the leader must not slip through.
         await self.env.faults.follower_gate(_size(answer))
@@ -181,7 +181,7 @@ class Fetcher:
         gone: dict[Any, list[int]] = {}
         for topic_id, index in forgotten:
             gone.setdefault(topic_id, []).append(index)
-        me = FetchRequest.ReplicaState(replica_id=self.broker.node_id, replica_epoch=self.broker.lifecycle.broker_epoch)
+        me = FetchRequest.ReplicaState(replica_id=self.node.node_id, replica_epoch=self.manager.lifecycle.broker_epoch)
         return FetchRequest(
             replica_state=me, isolation_level=0, session_id=self.session.id, session_epoch=self.session.epoch,
             topics=[FetchRequest.FetchTopic(topic_id=i, partitions=ps) for i, ps in topics.items()],
@@ -255,7 +255,7 @@ class Fetcher:
         topic = request.ListOffsetsTopic(name=partition.topic, partitions=[wanted])
         assert self._peer is not None
         answer = await self._peer.request(
-            request(replica_id=self.broker.node_id, isolation_level=0, topics=[topic], timeout_ms=0),
+            request(replica_id=self.node.node_id, isolation_level=0, topics=[topic], timeout_ms=0),
             LIST_OFFSETS_VERSION, self._timeout)
         found = answer.topics[0].partitions[0]
         return found.offset if found.error_code == Err.NONE else None

@@ -27,6 +27,7 @@ from minikafka.broker.replication.shell.alter_partition_sender import AlterParti
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_fetcher import Fetchers
+from minikafka.broker.server.node import Node
 from minikafka.broker.storage.shell.checkpoints import Checkpoints
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.broker.storage.shell.log_dir import LogDir
@@ -34,7 +35,8 @@ from minikafka.log import AppendInfo, Log, LogConfig
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.broker import Broker
+    from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
+    from minikafka.broker.controller.shell.controller_channel import Channel
     from minikafka.broker.metadata.image import Changes, MetadataImage
 
 log = logging.getLogger("minikafka.replicas")
@@ -46,9 +48,10 @@ OnRole = Callable[[int, int | None], None]     # (partition, leader epoch, or No
 class ReplicaManager:
     """The partitions of one broker."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker, self.env, self.config = broker, broker.env, broker.config
-        self.dir = LogDir(self.env.fs, self.config.log_dir, broker.cluster_id, broker.node_id)
+    def __init__(self, node: Node, channel: Channel, lifecycle: Lifecycle) -> None:
+        self.node, self.env, self.config = node, node.env, node.config
+        self.channel, self.lifecycle = channel, lifecycle
+        self.dir = LogDir(self.env.fs, self.config.log_dir, node.cluster_id, node.node_id)
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.alter_partition_sender = AlterPartitionSender(self)
         self.fetchers = Fetchers(self)
@@ -96,7 +99,7 @@ class ReplicaManager:
         for each in [*(p.log for p in self.hosted()), *self._opened.values()]:
             each.close()                               # flushes
         self.checkpoints.close()
-        epoch = self.broker.lifecycle.broker_epoch
+        epoch = self.lifecycle.broker_epoch
         if epoch < 0 and self.dir.was_clean:               # never registered: nothing is here but what that epoch left
             epoch = self.dir.clean_epoch
         self.dir.write_clean_marker(epoch)
@@ -118,7 +121,7 @@ class ReplicaManager:
         """The partition here; UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (elsewhere), KAFKA_STORAGE_ERROR."""
         partition = self.partitions.get((topic, index))
         if partition is None:
-            known = self.broker.image.partition(topic, index) is not None
+            known = self.node.image.partition(topic, index) is not None
             raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER if known else Err.UNKNOWN_TOPIC_OR_PARTITION)
         if partition.failed:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR)
@@ -135,7 +138,7 @@ class ReplicaManager:
         partition = self.partitions.get((topic, index))
         if partition is not None:
             return partition.replica.leader, partition.leader_epoch
-        state = self.broker.image.partition(topic, index)
+        state = self.node.image.partition(topic, index)
         return (state.leader, state.leader_epoch) if state is not None else (-1, -1)
 
     async def append(self, topic: str, index: int, records: bytes, acks: int = -1, timeout_ms: int = 30000,
@@ -185,8 +188,8 @@ class ReplicaManager:
             self._tick()                               # who is eligible for the ISR has changed
 
     def _registered(self, image: MetadataImage) -> bool:
-        own = image.brokers.get(self.broker.node_id)
-        return own is not None and own.incarnation == self.broker.lifecycle.incarnation
+        own = image.brokers.get(self.node.node_id)
+        return own is not None and own.incarnation == self.lifecycle.incarnation
 
     def _apply(self, state: Any) -> None:
         """One partition of the image: host it, stop hosting it, or change its role."""
@@ -195,7 +198,7 @@ class ReplicaManager:
         if hosted is not None and hosted.topic_id != state.topic_id:
             self._delete(*key, hosted.topic_id)
             hosted = None
-        if self.broker.node_id not in state.replicas:
+        if self.node.node_id not in state.replicas:
             if hosted is not None:
                 self._delete(*key, hosted.topic_id)
             return
@@ -217,7 +220,7 @@ class ReplicaManager:
         opened = found or self._open_log(topic, index, topic_id)
         opened.config = self._log_config(topic)
         watermark = max(min(self.dir.high_watermarks.get(key, 0), opened.end_offset), opened.start_offset)
-        core = Replica(self.broker.node_id, opened, self.broker.image, self._max_lag, self._min_insync(topic), watermark)
+        core = Replica(self.node.node_id, opened, self.node.image, self._max_lag, self._min_insync(topic), watermark)
         partition = self.partitions[key] = Partition(self, topic, topic_id, index, opened, core)
         return partition
 
@@ -259,7 +262,7 @@ class ReplicaManager:
 
     def shown_settings(self, partition: Partition) -> dict[str, Any]:
         """What a picture of the partition needs to know of its configuration."""
-        unclean = topic_value(self.broker.image, self.config, partition.topic, "unclean.leader.election.enable")
+        unclean = topic_value(self.node.image, self.config, partition.topic, "unclean.leader.election.enable")
         return {"min_isr": partition.replica.min_insync, "unclean": unclean}
 
     # --- logs -----------------------------------------------------------------------------------------------------
@@ -270,13 +273,13 @@ class ReplicaManager:
         return self._configs[topic]
 
     def _resolve(self, topic: str) -> LogConfig:
-        values = log_config(self.broker.image, self.config, topic)
+        values = log_config(self.node.image, self.config, topic)
         values["cleanup_policy"] = ",".join(values["cleanup_policy"])
-        values["producer_id_expiration_ms"] = self.broker.setting("producer.id.expiration.ms")
+        values["producer_id_expiration_ms"] = self.node.setting("producer.id.expiration.ms")
         return LogConfig(**{f.name: values[f.name] for f in fields(LogConfig)})
 
     def _min_insync(self, topic: str) -> int:
-        return int(topic_value(self.broker.image, self.config, topic, "min.insync.replicas"))
+        return int(topic_value(self.node.image, self.config, topic, "min.insync.replicas"))
 
     def _open_log(self, topic: str, index: int, topic_id: UUID | None) -> Log:
         key = (topic, index)

@@ -62,7 +62,7 @@ class LogCleaner:
 
     def _config(self, name: str) -> Any:
         """log.cleaner.`name`, which may be changed at run time."""
-        return broker_value(self.manager.broker.image, self.manager.config, "log.cleaner." + name)
+        return broker_value(self.manager.node.image, self.manager.config, "log.cleaner." + name)
 
     def _write(self) -> None:
         with self.manager.checkpoints.lock:
