@@ -17,13 +17,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from typing import Any
-
-from kafka.protocol.schemas.fields.codecs.types import UUID as UuidCodec
+from uuid import UUID
 
 from minikafka.log.disk import Fs
 
 VERSION = "0"
-UUID = type(UuidCodec.ZERO_UUID)  # the codec's own type: nothing here may import a source of random ids
 
 
 def read(fs: Fs, path: str) -> dict[tuple[str, int], int]:
