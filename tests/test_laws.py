@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import minikafka
 
 ROOT = Path(minikafka.__file__).parent
@@ -122,7 +120,6 @@ def test_pure_modules_import_nothing_of_the_world() -> None:
     assert broken == []
 
 
-@pytest.mark.xfail(reason="the seams between the rooms are not cut yet")
 def test_pure_modules_stay_pure_when_they_are_imported() -> None:
     """A pure module imports pure modules only, and none but protocol/ reaches kafka-python (whose import opens a client)."""
     broken = [f"{module}:{line} is pure and imports {path}" for module in trees() if is_pure(module)
@@ -193,7 +190,6 @@ def circles() -> list[list[Path]]:
     return [sorted(circle) for circle in found if len(circle) > 1]
 
 
-@pytest.mark.xfail(reason="the seams between the rooms are not cut yet")
 def test_no_circle_of_imports_is_large() -> None:
     """Two files may know each other; three that do cannot be read one after the other."""
     assert [list(map(str, circle)) for circle in circles() if len(circle) > LARGEST_CIRCLE] == []

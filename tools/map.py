@@ -8,10 +8,8 @@ runs it) fails when the map is not what they say now.
 from __future__ import annotations
 
 import ast
-import io
 import re
 import sys
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -48,14 +46,11 @@ def docstring(path: Path) -> str:
 def code_lines(path: Path) -> int:
     """Lines that hold code: not blank, not a comment, not a docstring."""
     text = path.read_text()
-    held = {line for token in tokenize.generate_tokens(io.StringIO(text).readline)
-            if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
-                                  tokenize.ENDMARKER)
-            for line in range(token.start[0], token.end[0] + 1)}
+    code = {number for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.lstrip().startswith("#")}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            held -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return len(held)
+            code -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(code)
 
 
 def modules(folder: Path) -> list[Path]:

@@ -29,7 +29,7 @@ from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.listeners import advertised, parse_listeners
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.peer import Peer, Peers
+from minikafka.broker.server.peer import Peers
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, bound
 from minikafka.broker.server.server import Server
 from minikafka.broker.storage.shell.log_dir import LogDir
@@ -79,7 +79,7 @@ class Broker:
         self.quorum.on_leadership = self.controller.on_leadership
 
     def _server(self, listener: str, name: str) -> Server:
-        return Server(self.node, listener, bound(listener, self.parts), *self.listeners[name], broker=self)
+        return Server(self.node, listener, bound(listener, self.parts), *self.listeners[name])
 
     @property
     def is_broker(self) -> bool:
@@ -155,15 +155,6 @@ class Broker:
             self.lifecycle.on_metadata(self.image)
             self.replicas.apply_metadata(self.image, changes)
             self.groups.apply_metadata(self.image, changes)
-
-    def peer(self, node_id: int, use: str = "broker") -> Peer:
-        return self.peers.shared(node_id, use)
-
-    def new_peer(self, node_id: int, client_id: str | None) -> Peer:
-        return self.peers.private(node_id, client_id)
-
-    def address(self, node_id: int) -> tuple[str, int]:
-        return self.peers.address(node_id)
 
 
 def parse_voters(texts: list[str]) -> dict[int, tuple[str, int]]:

@@ -110,7 +110,7 @@ def test_a_topic_deleted_in_the_middle_of_its_cleaning() -> None:
 
 def _at_work(cleaner: Any) -> bool:
     """Is there an unfinished copy of a segment?"""
-    fs, folder = cleaner.env.fs, f"{cleaner.manager.dir.path}/c-0"
+    fs, folder = cleaner.env.fs, f"{cleaner.dir.path}/c-0"
     return fs.exists(folder) and any(name.endswith(".cleaned") for name in fs.listdir(folder))
 
 

@@ -235,7 +235,6 @@ class Connection(asyncio.Protocol):
             self.host,
             self.number,
             size,
-            broker=self.server.broker,
         )
         answer = served.handler(context, request, *served.parts)
         if inspect.isawaitable(answer):

@@ -36,7 +36,6 @@ class Context:
     connection: int  # its number, unique in this broker's life: for fetch sessions and the log
     size: int = 0  # bytes of the request, header included
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
-    broker: Any = None
 
 
 Answer = ApiMessage | None  # None: the protocol gives no answer (acks=0)

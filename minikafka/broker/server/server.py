@@ -14,7 +14,6 @@ Source: kafka.network.SocketServer, ConnectionQuotas.
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from minikafka.broker.server.connection import Connection
 from minikafka.broker.server.node import Node
@@ -30,9 +29,8 @@ SWEEP_S = 1.0
 class Server:
     """All connections of one listener."""
 
-    def __init__(self, node: Node, listener: str, table: dict[int, Served], host: str, port: int, broker: Any = None) -> None:
+    def __init__(self, node: Node, listener: str, table: dict[int, Served], host: str, port: int) -> None:
         self.node, self.listener, self.table, self.host, self.port = node, listener, table, host, port
-        self.broker = broker
         config = node.config
         self.max_frame: int = config["socket.request.max.bytes"]
         self.max_bytes = config["queued.max.request.bytes"] if config["queued.max.request.bytes"] > 0 else MOST_BYTES

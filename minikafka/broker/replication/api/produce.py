@@ -25,7 +25,9 @@ from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
 from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, handles
+from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.transaction import Identity, TopicPartition
 from minikafka.log import AppendInfo
 from minikafka.log.validate import is_transactional, one_batch
@@ -35,14 +37,21 @@ log = logging.getLogger("minikafka.produce")
 
 BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # since these versions
 # Refusals by a partition that tell nothing about its log, not even where it starts.
-HIDES_LOG_START = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE, Err.CORRUPT_MESSAGE,
-                   Err.KAFKA_STORAGE_ERROR, Err.INVALID_TOPIC_EXCEPTION})
+HIDES_LOG_START = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE,
+                             Err.CORRUPT_MESSAGE, Err.KAFKA_STORAGE_ERROR, Err.INVALID_TOPIC_EXCEPTION})
 
 Key = tuple[Any, int]                               # (topic name or topic id, partition)
 Topic = ProduceResponse.TopicProduceResponse
 Answer = Topic.PartitionProduceResponse
 _PRODUCER, PRODUCER_AT = struct.Struct(">qh"), 43        # producer id and epoch in a batch
 _SEQUENCE, SEQUENCE_AT = struct.Struct(">i"), 53         # its first sequence
+
+
+class Parts(NamedTuple):
+    """The parts of the broker that serve a Produce request."""
+
+    replicas: ReplicaManager
+    verification: Verification
 
 
 class Appended(NamedTuple):
@@ -52,36 +61,40 @@ class Appended(NamedTuple):
     info: AppendInfo
 
 
-@handles(ProduceRequest, on=(CLIENTS,), versions=(3, 13), advertised_min=0)
-def produce(ctx: Context, request: Any) -> Any:
+@handles(ProduceRequest, on=(CLIENTS,), versions=(3, 13), advertised_min=0, needs=(ReplicaManager, Verification))
+def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, verification: Verification) -> Any:
     """Append, and answer now (acks 0 and 1, or nothing to wait for) or when committed."""
+    parts = Parts(replicas, verification)
     batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
                for topic in request.topic_data for p in topic.partition_data}
     if any(records is None for records in batches.values()):
         return ctx.node.env.future()              # Kafka never answers, nor anything after it on this connection
     refused = _refuse_all(request, batches) or _refuse_some(ctx, batches)
     if request.transactional_id is not None and len(refused) < len(batches):
-        return _produce_verified(ctx, request, batches, refused)
-    return _finish(ctx, request, {key: refused.get(key) or _append(ctx, request, key, b) for key, b in batches.items()})
+        return _produce_verified(ctx, parts, request, batches, refused)
+    results = {key: refused.get(key) or _append(ctx, parts, request, key, batch) for key, batch in batches.items()}
+    return _finish(ctx, parts, request, results)
 
 
-def _finish(ctx: Context, request: Any, results: dict[Key, Any]) -> Any:
+def _finish(ctx: Context, parts: Parts, request: ProduceRequest, results: dict[Key, Any]) -> Any:
     if request.acks == 0:
         return _no_answer(ctx, results)
     waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
     if request.acks == 1 or not waiting:
-        return _answer(ctx, results, {})
+        return _answer(ctx, parts, results, {})
     delayed = DelayedProduce(ctx.node.env, waiting)
     if delayed.ready():
-        return _answer(ctx, results, delayed.errors)
-    return _answer_later(ctx, results, delayed, request.timeout_ms / 1000)
+        return _answer(ctx, parts, results, delayed.errors)
+    return _answer_later(ctx, parts, results, delayed, request.timeout_ms / 1000)
 
 
-async def _answer_later(ctx: Context, results: dict[Key, Any], delayed: DelayedProduce, timeout: float) -> Any:
-    return _answer(ctx, results, await delayed.outcome(timeout))
+async def _answer_later(ctx: Context, parts: Parts, results: dict[Key, Any], delayed: DelayedProduce,
+                        timeout: float) -> Any:
+    return _answer(ctx, parts, results, await delayed.outcome(timeout))
 
 
-async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any], refused: dict[Key, KafkaError]) -> Any:
+async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
+                            refused: dict[Key, KafkaError]) -> Any:
     """The same for a transactional producer: the coordinator is asked first where that is needed."""
     asked = {key: records for key, records in batches.items()
              if key not in refused and is_transactional(records) and _producer(records).producer_id >= 0}
@@ -90,13 +103,14 @@ async def _produce_verified(ctx: Context, request: Any, batches: dict[Key, Any],
         text = "Transactional records contained more than one producer ID"
         refused = dict.fromkeys(batches, RejectedBeforeAppend(Err.INVALID_PRODUCER_ID_MAPPING, text))
     elif asked:
-        guards = await _verify(ctx, request, asked, refused)
-    answer = _finish(ctx, request, {key: refused.get(key) or _append(ctx, request, key, records, guards.get(key))
-                                    for key, records in batches.items()})
+        guards = await _verify(ctx, parts, request, asked, refused)
+    answer = _finish(ctx, parts, request, {
+        key: refused.get(key) or _append(ctx, parts, request, key, records, guards.get(key))
+        for key, records in batches.items()})
     return await answer if isinstance(answer, Awaitable) else answer
 
 
-async def _verify(ctx: Context, request: Any, batches: dict[Key, Any],
+async def _verify(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
                   refused: dict[Key, KafkaError]) -> dict[Key, object]:
     """A guard for each partition where this request may begin a transaction; who may not is put among the refused."""
     who = _producer(next(iter(batches.values())))
@@ -104,7 +118,7 @@ async def _verify(ctx: Context, request: Any, batches: dict[Key, Any],
     waiting: dict[Partition, int] = {}
     for key, records in batches.items():
         try:
-            partition = _find(ctx, key)
+            partition = _find(ctx, parts, key)
         except KafkaError:
             continue                                # the append will say so
         if not partition.log.producers.has_open(*who):
@@ -112,8 +126,8 @@ async def _verify(ctx: Context, request: Any, batches: dict[Key, Any],
             keys[partition.topic, partition.index] = key
     if not waiting:
         return {}
-    guards, errors = await ctx.broker.verification.join(request.transactional_id, who, waiting,
-                                            add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
+    guards, errors = await parts.verification.join(request.transactional_id, who, waiting,
+                                                   add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
     refused |= {keys[one]: RejectedBeforeAppend(error.code, error.message) for one, error in errors.items()}
     return {key: guards[one] for one, key in keys.items()}
 
@@ -129,7 +143,7 @@ class RejectedBeforeAppend(KafkaError):
     """No log was asked, so nothing is told of one; a message of its own is told to the client."""
 
 
-def _refuse_all(request: Any, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
+def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
     """The first batch of each partition is looked at for transactions: one that nobody can read spoils the request."""
     refusal = None
     try:
@@ -161,11 +175,12 @@ def _unknown(ctx: Context, key: Key) -> Err:
 # --- the logs -----------------------------------------------------------------------------------------------------
 
 
-def _append(ctx: Context, request: Any, key: Key, records: memoryview, guard: object = None) -> Appended | KafkaError:
+def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key, records: memoryview,
+            guard: object = None) -> Appended | KafkaError:
     if request.acks not in (-1, 0, 1):
         return RejectedBeforeAppend(Err.INVALID_REQUIRED_ACKS)
     try:
-        partition = _find(ctx, key)
+        partition = _find(ctx, parts, key)
         return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard))
     except KafkaError as refused:
         if refused.code not in (Err.NOT_LEADER_OR_FOLLOWER, Err.NOT_ENOUGH_REPLICAS):
@@ -173,11 +188,11 @@ def _append(ctx: Context, request: Any, key: Key, records: memoryview, guard: ob
         return refused
 
 
-def _find(ctx: Context, key: Key) -> Partition:
+def _find(ctx: Context, parts: Parts, key: Key) -> Partition:
     topic = _name(ctx, key)
     if topic in INTERNAL_TOPICS:
         raise KafkaError(Err.INVALID_TOPIC_EXCEPTION)
-    partition = ctx.broker.replicas.get(topic, key[1])
+    partition = parts.replicas.get(topic, key[1])
     partition.check()
     return partition
 
@@ -198,12 +213,13 @@ def _no_answer(ctx: Context, results: dict[Key, Appended | KafkaError]) -> None:
             raise CloseConnection(f"acks=0 produce to {key[0]}-{key[1]} failed with {result.code.name}")
 
 
-def _answer(ctx: Context, results: dict[Key, Appended | KafkaError], errors: dict[Partition, Err]) -> ProduceResponse:
+def _answer(ctx: Context, parts: Parts, results: dict[Key, Appended | KafkaError],
+            errors: dict[Partition, Err]) -> ProduceResponse:
     topics: dict[Any, list[Any]] = {}
     for key, result in results.items():
-        answer = _refusal(ctx, key, result) if isinstance(result, KafkaError) else _success(result, errors)
+        answer = _refusal(ctx, parts, key, result) if isinstance(result, KafkaError) else _success(result, errors)
         if ctx.version >= TELLS_LEADER and answer.error_code == Err.NOT_LEADER_OR_FOLLOWER:
-            leader, epoch = ctx.broker.replicas.current_leader(_name(ctx, key), key[1])
+            leader, epoch = parts.replicas.current_leader(_name(ctx, key), key[1])
             answer.current_leader = Answer.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
             answer.tags = {"current_leader"}
         topics.setdefault(key[0], []).append(answer)
@@ -232,11 +248,11 @@ def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
         log_start_offset=result.partition.log.start_offset, record_errors=[], error_message=None)
 
 
-def _refusal(ctx: Context, key: Key, refused: KafkaError) -> Any:
+def _refusal(ctx: Context, parts: Parts, key: Key, refused: KafkaError) -> Any:
     errors = getattr(refused, "record_errors", None) or []
     blind = isinstance(refused, RejectedBeforeAppend) or refused.code in HIDES_LOG_START
     told = errors or (isinstance(refused, RejectedBeforeAppend) and refused.message != TEXTS[refused.code])
-    partition = None if blind else ctx.broker.replicas.partitions.get((_name(ctx, key), key[1]))
+    partition = None if blind else parts.replicas.partitions.get((_name(ctx, key), key[1]))
     return Answer(
         index=key[1], error_code=int(refused.code), base_offset=-1, log_append_time_ms=-1,
         log_start_offset=partition.log.start_offset if partition is not None else -1,

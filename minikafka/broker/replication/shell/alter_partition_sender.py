@@ -17,8 +17,10 @@ from minikafka.broker.replication.isr import Proposal
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
+    from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
+    from minikafka.broker.controller.shell.controller_channel import Channel
     from minikafka.broker.replication.shell.partition import Partition
-    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+    from minikafka.broker.server.node import Node
 
 log = logging.getLogger("minikafka.isr")
 
@@ -29,8 +31,8 @@ TIMEOUT_S = 30.0
 class AlterPartitionSender:
     """The proposals of every partition led by this broker."""
 
-    def __init__(self, manager: ReplicaManager) -> None:
-        self.manager, self.node, self.env = manager, manager.node, manager.env
+    def __init__(self, node: Node, channel: Channel, lifecycle: Lifecycle) -> None:
+        self.node, self.env, self.channel, self.lifecycle = node, node.env, channel, lifecycle
         self._waiting: dict[Partition, Proposal] = {}
         self._running = False
 
@@ -60,7 +62,7 @@ class AlterPartitionSender:
         """One request; True if it got a verdict for each partition."""
         from minikafka.protocol.apis import AlterPartitionRequest as Request
         try:
-            answer = await self.manager.channel.request(self._request(Request, batch), Request.max_version, TIMEOUT_S)
+            answer = await self.channel.request(self._request(Request, batch), Request.max_version, TIMEOUT_S)
         except (ConnectionError, TimeoutError, KafkaError) as error:
             log.info("AlterPartition got no answer, trying again: %s", error)
             return False
@@ -81,7 +83,7 @@ class AlterPartitionSender:
             topics.setdefault(partition.topic_id, []).append(data(
                 partition_index=partition.index, leader_epoch=proposal.leader_epoch, new_isr_with_epochs=members,
                 leader_recovery_state=0, partition_epoch=proposal.partition_epoch))
-        return request(broker_id=self.node.node_id, broker_epoch=self.manager.lifecycle.broker_epoch,
+        return request(broker_id=self.node.node_id, broker_epoch=self.lifecycle.broker_epoch,
                        topics=[request.TopicData(topic_id=i, partitions=ps) for i, ps in topics.items()])
 
     def _deliver(self, partition: Partition, proposal: Proposal, verdict: Any) -> bool:

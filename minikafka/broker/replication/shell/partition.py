@@ -20,13 +20,15 @@ from uuid import UUID
 
 from minikafka.broker.replication import effects, preferred_replica
 from minikafka.broker.replication.replica import Replica
-from minikafka.broker.replication.shell.delayed_operations import Waiters
+from minikafka.broker.replication.shell.delayed import Waiters
 from minikafka.broker.replication.shell.follower_lag_trace import FollowerLagTrace
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+    from minikafka.broker.replication.isr import Proposal
+    from minikafka.broker.server.env import Env
+    from minikafka.broker.server.node import Node
     from minikafka.log import AppendInfo, Log
     from minikafka.log.transactions import AbortedTransaction
 
@@ -38,6 +40,31 @@ class Observer(Protocol):
 
     def moved(self, partition: Partition) -> None:
         """The high watermark, the log end or the role of `partition` has changed."""
+
+
+class Manager(Protocol):
+    """What a partition asks of the ReplicaManager that it belongs to."""
+
+    node: Node
+    env: Env
+
+    def shown_settings(self, partition: Partition) -> dict[str, Any]:
+        """Return the settings that the trace is told with the role of `partition`."""
+
+    def on_leading(self, partition: Partition) -> None:
+        """Take note that this broker leads `partition` in a new epoch."""
+
+    def on_following(self, partition: Partition) -> None:
+        """Begin to copy `partition` from its leader."""
+
+    def propose(self, partition: Partition, proposal: Proposal) -> None:
+        """Send a proposed ISR to the controller."""
+
+    def truncated(self, partition: Partition, lowered: bool) -> None:
+        """Take note that the log was cut; `lowered`: below what checkpoints on disk say."""
+
+    def storage_failed(self, partition: Partition, error: Exception) -> None:
+        """Take the broker offline: its disk has failed under `partition`."""
 
 
 class Read(NamedTuple):
@@ -56,7 +83,7 @@ class Read(NamedTuple):
 class Partition:
     """Partition `index` of `topic`, of which this broker is a replica."""
 
-    def __init__(self, manager: ReplicaManager, topic: str, topic_id: UUID, index: int, log: Log,
+    def __init__(self, manager: Manager, topic: str, topic_id: UUID, index: int, log: Log,
                  replica: Replica) -> None:
         self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
         self.log, self.replica = log, replica
@@ -285,7 +312,7 @@ class Partition:
         return True
 
     def _propose(self, e: effects.ProposeIsr) -> None:
-        self.manager.alter_partition_sender.submit(self, e.proposal)
+        self.manager.propose(self, e.proposal)
 
     def _isr_committed(self, e: effects.IsrCommitted) -> None:
         self._env.trace("isr", tp=self.name, isr=list(e.isr), leader_epoch=self.leader_epoch,

@@ -31,8 +31,9 @@ from minikafka.broker.server.peer import Peer
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
+    from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
     from minikafka.broker.replication.shell.partition import Partition
-    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+    from minikafka.broker.server.node import Node
 
 log = logging.getLogger("minikafka.fetcher")
 
@@ -53,8 +54,8 @@ class Position(NamedTuple):
 class Fetchers:
     """Every fetcher of this broker, by leader."""
 
-    def __init__(self, manager: ReplicaManager) -> None:
-        self.manager = manager
+    def __init__(self, node: Node, lifecycle: Lifecycle) -> None:
+        self.node, self.lifecycle = node, lifecycle
         self._by_leader: dict[int, Fetcher] = {}
 
     def follow(self, partition: Partition) -> None:
@@ -64,7 +65,7 @@ class Fetchers:
         if leader < 0:
             return
         if leader not in self._by_leader:
-            self._by_leader[leader] = Fetcher(self.manager, leader)
+            self._by_leader[leader] = Fetcher(self.node, self.lifecycle, leader)
         self._by_leader[leader].add(partition)
 
     def drop(self, partition: Partition) -> None:
@@ -83,8 +84,8 @@ class Fetchers:
 class Fetcher:
     """Copies partitions from `leader`."""
 
-    def __init__(self, manager: ReplicaManager, leader: int) -> None:
-        self.manager, self.node, self.env, self.leader = manager, manager.node, manager.env, leader
+    def __init__(self, node: Node, lifecycle: Lifecycle, leader: int) -> None:
+        self.node, self.env, self.lifecycle, self.leader = node, node.env, lifecycle, leader
         self.partitions: dict[Key, Partition] = {}
         self.session: SessionClient[Position] = SessionClient()
         self._pauses: dict[Key, tuple[float, float]] = {}          # (not before, length of the pause)
@@ -181,7 +182,7 @@ class Fetcher:
         gone: dict[Any, list[int]] = {}
         for topic_id, index in forgotten:
             gone.setdefault(topic_id, []).append(index)
-        me = FetchRequest.ReplicaState(replica_id=self.node.node_id, replica_epoch=self.manager.lifecycle.broker_epoch)
+        me = FetchRequest.ReplicaState(replica_id=self.node.node_id, replica_epoch=self.lifecycle.broker_epoch)
         return FetchRequest(
             replica_state=me, isolation_level=0, session_id=self.session.id, session_epoch=self.session.epoch,
             topics=[FetchRequest.FetchTopic(topic_id=i, partitions=ps) for i, ps in topics.items()],

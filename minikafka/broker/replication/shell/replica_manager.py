@@ -22,6 +22,7 @@ from uuid import UUID
 
 from minikafka.broker.config.effective import log_config, topic_value
 from minikafka.broker.replication.fetch_session import FetchSessions
+from minikafka.broker.replication.isr import Proposal
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.alter_partition_sender import AlterPartitionSender
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
@@ -53,8 +54,8 @@ class ReplicaManager:
         self.channel, self.lifecycle = channel, lifecycle
         self.dir = LogDir(self.env.fs, self.config.log_dir, node.cluster_id, node.node_id)
         self.partitions: dict[tuple[str, int], Partition] = {}
-        self.alter_partition_sender = AlterPartitionSender(self)
-        self.fetchers = Fetchers(self)
+        self.alter_partition_sender = AlterPartitionSender(node, channel, lifecycle)
+        self.fetchers = Fetchers(node, lifecycle)
         ids = self.env.rng("fetch sessions")
         self.sessions: FetchSessions[Any] = FetchSessions(
             self.config["max.incremental.fetch.session.cache.slots"], SESSION_EVICTION_S,
@@ -65,8 +66,8 @@ class ReplicaManager:
         self._configs: dict[str, LogConfig] = {}                   # by topic, as of the image: many partitions, one answer
         self.caught_up = False                                     # our own registration has been replayed (I-REP-1)
         self._closed = False
-        self.checkpoints = Checkpoints(self)
-        self.cleaner = LogCleaner(self)
+        self.checkpoints = Checkpoints(self.env, self.dir, self)
+        self.cleaner = LogCleaner(node, self.dir, self.partitions, self.checkpoints)
         self._max_lag = self.config["replica.lag.time.max.ms"] / 1000
         self.check_every = self._max_lag / 2
         self.next_check = self.env.now() + self.check_every        # when the ISR is looked at next
@@ -328,6 +329,10 @@ class ReplicaManager:
     def on_leading(self, partition: Partition) -> None:
         """Effect Lead: this broker copies the partition from nobody."""
         self.fetchers.drop(partition)
+
+    def propose(self, partition: Partition, proposal: Proposal) -> None:
+        """Effect ProposeIsr: send the proposal to the controller."""
+        self.alter_partition_sender.submit(partition, proposal)
 
     def on_following(self, partition: Partition) -> None:
         """Effect Follow: copy the partition from its new leader."""

@@ -14,20 +14,35 @@ Source: ReplicaManager.checkpointHighWatermarks, LogManager.checkpointRecoveryOf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
 
-from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 
 if TYPE_CHECKING:
-    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+    from minikafka.broker.replication.shell.partition import Partition
+    from minikafka.broker.server.env import Env
+    from minikafka.log import Log
+
+
+class Manager(Protocol):
+    """What is noted: the partitions and logs of one broker (its ReplicaManager)."""
+
+    caught_up: bool  # False until the broker has replayed its own registration: before, partitions are not known yet
+    partitions: dict[tuple[str, int], Partition]
+
+    def hosted(self) -> Iterable[Partition]:
+        """Return the partitions of this broker that are not failed."""
+
+    def logs(self) -> dict[tuple[str, int], Log]:
+        """Return every log in the folder, also of partitions that the metadata has not named yet."""
 
 
 class Checkpoints:
-    """Of all partitions of one broker."""
+    """The checkpoint files of all partitions of one broker."""
 
-    def __init__(self, manager: ReplicaManager) -> None:
-        self.manager, self.env, self.dir = manager, manager.env, manager.dir
+    def __init__(self, env: Env, folder: LogDir, manager: Manager) -> None:
+        self.manager, self.env, self.dir = manager, env, folder
         self.lock = self.env.lock()  # around writing any of them, and the cleaner's
         self._busy = False
 

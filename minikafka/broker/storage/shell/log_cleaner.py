@@ -18,7 +18,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.config.effective import broker_value
 from minikafka.broker.storage.shell.log_dir import Offsets
 from minikafka.log import checkpoint
 from minikafka.log.cleaner import ENTRY_BYTES, Cleanable, Cleaning, Slices, cleanable
@@ -28,7 +27,9 @@ from minikafka.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.replication.shell.partition import Partition
-    from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+    from minikafka.broker.server.node import Node
+    from minikafka.broker.storage.shell.checkpoints import Checkpoints
+    from minikafka.broker.storage.shell.log_dir import LogDir
 
 log = logging.getLogger("minikafka.cleaner")
 
@@ -39,8 +40,9 @@ SHORTEST_S = 0.001                                    # a rest that is worth a t
 class LogCleaner:
     """Compacts the partitions of one broker."""
 
-    def __init__(self, manager: ReplicaManager) -> None:
-        self.manager, self.env = manager, manager.env
+    def __init__(self, node: Node, folder: LogDir, partitions: dict[tuple[str, int], Partition],
+                 checkpoints: Checkpoints) -> None:
+        self.node, self.env, self.dir, self.partitions, self.checkpoints = node, node.env, folder, partitions, checkpoints
         self.clean_until: Offsets = {}
         self.cleaned = 0                               # cleanings done, for tests and the curious
         self._unreadable: dict[Partition, None] = {}
@@ -49,7 +51,7 @@ class LogCleaner:
     def start(self) -> None:
         """Begin to clean, if log.cleaner.enable says so."""
         self.clean_until = checkpoint.read(self.env.fs, self._path)
-        if self.manager.config["log.cleaner.enable"]:
+        if self.node.config["log.cleaner.enable"]:
             self._task = self.env.spawn(self._run(), "log cleaner")
 
     def close(self) -> None:
@@ -58,14 +60,14 @@ class LogCleaner:
 
     @property
     def _path(self) -> str:
-        return f"{self.manager.dir.path}/{CLEAN_POINTS}"
+        return f"{self.dir.path}/{CLEAN_POINTS}"
 
     def _config(self, name: str) -> Any:
         """log.cleaner.`name`, which may be changed at run time."""
-        return broker_value(self.manager.node.image, self.manager.config, "log.cleaner." + name)
+        return self.node.setting("log.cleaner." + name)
 
     def _write(self) -> None:
-        with self.manager.checkpoints.lock:
+        with self.checkpoints.lock:
             checkpoint.write(self.env.fs, self._path, dict(self.clean_until))
 
     def truncated(self, partition: Partition) -> None:
@@ -94,7 +96,7 @@ class LogCleaner:
 
     def _filthiest(self) -> tuple[Partition, Cleanable] | None:
         """The partition with the largest share of dirty bytes, of those where it is large enough."""
-        found = [(partition, self._todo(partition)) for partition in list(self.manager.partitions.values())
+        found = [(partition, self._todo(partition)) for partition in list(self.partitions.values())
                  if partition.log.config.compact and not partition.failed and not partition.log.offline
                  and partition not in self._unreadable]
         worth = [(p, todo) for p, todo in found if todo.worthwhile(p.log.config.min_cleanable_dirty_ratio)]
@@ -132,13 +134,13 @@ class LogCleaner:
         return False
 
     def _gone(self, partition: Partition) -> bool:
-        return self.manager.partitions.get((partition.topic, partition.index)) is not partition
+        return self.partitions.get((partition.topic, partition.index)) is not partition
 
     async def _make_durable(self, partition: Partition, end: int) -> None:
         """I-CLEANER-1."""
         if partition.log.recovery_point < end:
             await partition.flush()
-        await self.manager.checkpoints.write_points()
+        await self.checkpoints.write_points()
 
     async def _work(self, partition: Partition, cleaning: Cleaning) -> bool:
         before = partition.log.size
