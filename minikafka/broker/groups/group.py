@@ -1,10 +1,10 @@
-"""What every group can do, whichever protocol its members speak.
+"""The interface of every group, whichever protocol its members speak.
 
 A group is one of two kinds. In a *classic* group the members assign the partitions among themselves (JoinGroup, SyncGroup);
 in a *consumer* group the brokers assign them (ConsumerGroupHeartbeat, KIP-848). Both serve the requests of classic members,
-both keep offsets, and both are described, listed, expired and deleted in the same way; Group is what they share.
+both keep offsets, and both are described, listed, expired and deleted in the same way. Group is their common interface.
 
-Owns: Group, and what its methods take: GroupContext, Settings, OffsetCommit.
+Owns: Group, and the arguments of its methods: GroupContext, Settings, OffsetCommit.
 Source: org.apache.kafka.coordinator.group.Group.
 """
 
@@ -25,7 +25,7 @@ CLASSIC, CONSUMER = "classic", "consumer"        # the kinds of group, as ListGr
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The broker's group.consumer.*, or what the group's own configuration has instead. Times in milliseconds."""
+    """The settings group.consumer.* of the broker, where the group's own configuration has no other value. Times in ms."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -37,7 +37,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class GroupContext:
-    """What a coordinator tells a group with each request: `now` on the monotonic clock (s), `wall_ms` since 1970.
+    """Time, metadata and settings at the time of a request: `now` on the monotonic clock (s), `wall_ms` since 1970.
 
     `topics_since` is the metadata offset at which a topic was last created.
     """
@@ -51,9 +51,9 @@ class GroupContext:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """Who wants to commit offsets for `keys`. `generation` is a member epoch in a consumer group, -1 without a member.
+    """A request to commit offsets of `keys`. `generation` is a member epoch in a consumer group; -1: no member commits.
 
-    `version` is that of OffsetCommit; `transactional` offsets come from a producer, which need not name a member.
+    `version` is that of the request; `transactional` offsets come from a producer, which need not name a member.
     """
 
     member_id: str = ""
@@ -65,7 +65,7 @@ class OffsetCommit:
 
 
 class Group(ABC):
-    """One group. Methods that return effects leave their execution to the shell, in the order of the list."""
+    """One group of either kind. The shell carries out the effects that a method returns, in the order of the list."""
 
     group_id: str
     kind: str                                    # CLASSIC or CONSUMER
@@ -105,20 +105,20 @@ class Group(ABC):
 
     @abstractmethod
     def check_offset_delete(self) -> Err:
-        """Return NONE if offsets may be deleted of topics that no member reads."""
+        """Return NONE if the group's state allows to delete offsets (those of topics that no member reads)."""
 
     @abstractmethod
     def reads(self, topic: str) -> bool:
-        """Return whether a member subscribes to `topic`. Where a subscription cannot be read, it may name any topic."""
+        """Return whether a member subscribes to `topic`. A subscription that cannot be read counts for every topic."""
 
     @abstractmethod
     def offset_age_starts(self, commit_ms: int, entered_ms: int) -> int | None:
-        """Return since when (ms since 1970) an offset ages that was committed at `commit_ms`; None: it does not age now.
+        """Return the time (ms since 1970) from which the retention of an offset counts; None: the offset does not expire now.
 
-        `entered_ms`: since when the group is in its state.
+        `commit_ms`: when the offset was committed; `entered_ms`: when the group entered its state.
         """
 
-    # --- what administrators and the trace are shown -------------------------------------------------------------
+    # --- for administrators and the trace ------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -132,7 +132,7 @@ class Group(ABC):
 
     @abstractmethod
     def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
-        """Return the members' names and partitions, which the trace has of a Stable group."""
+        """Return the trace's fields for a Stable group: the members' names and partitions."""
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Group(ABC):
 
     @abstractmethod
     def topics_changed(self, names: Set[str]) -> None:
-        """Learn that these topics were created, deleted, or have more partitions."""
+        """Take note that these topics were created, deleted, or have more partitions."""
 
     @abstractmethod
     def tombstones(self) -> list[tuple[bytes, None]]:

@@ -1,4 +1,4 @@
-"""Which committed offsets are forgotten, and when the group goes with them (offsets.retention.minutes).
+"""Which committed offsets expire, and when their group is deleted with them (offsets.retention.minutes).
 
     the group                            its offsets are kept for the retention time after
     has no protocol type ("simple")      their own commit
@@ -9,8 +9,8 @@
 
 An offset that was committed with a retention time of its own (OffsetCommit up to version 4) expires by that.
 
-Owns: sweep(). Pure: groups, offsets and the time in; what to forget out.
-Invariants: I-EXPIRE-1 nothing goes that a member may come back for, or that an open transaction may still replace.
+Owns: sweep(). Pure: it takes groups, offsets and the time, and returns the offsets to delete.
+Invariants: I-EXPIRE-1 no offset expires that a member may still need, or that an open transaction may still replace.
 Source: OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition; KIP-211.
 """
 
@@ -21,9 +21,9 @@ from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
 
 
 def sweep(group: Group, entered_ms: int, store: OffsetStore, now_ms: int, retention_ms: int) -> tuple[list[Key], bool]:
-    """Return the offsets to forget, and whether nothing of the group is left then.
+    """Return the offsets to delete, and whether the group then has neither offsets nor members.
 
-    `entered_ms`: since when the group is in its state. Times are milliseconds since 1970.
+    `entered_ms`: when the group entered its state. Times are milliseconds since 1970.
     """
     offsets = list(store.of_group(group.group_id))
     expired = [key for key, offset in offsets

@@ -1,13 +1,13 @@
 """Committed offsets of the groups of one coordinator partition: the latest record per (group, topic, partition).
 
-Owns: CommittedOffset, OffsetStore. It holds exactly what compaction would leave of the log, transactions included:
-offsets committed inside a transaction wait aside until its marker comes (rule 61).
-Invariants: I-OFFSET-1 an offset is that of the committed record with the highest place in the log. Records come in log
-              order; only those of a transaction come later than they stand, with its marker.
+Owns: CommittedOffset, OffsetStore. The store holds exactly what compaction would leave of the log, transactions included:
+offsets committed inside a transaction are pending until the transaction's marker comes (rule 61).
+Invariants: I-OFFSET-1 an offset is that of the committed record with the highest place in the log. Records are applied in
+              log order; only the records of a transaction are applied later, with its marker.
             I-OFFSET-2 an open transaction shows nothing; an aborted one leaves nothing.
 
-What Kafka does differently: timeline hash maps, because it applies records before they are replicated and must be able
-to look at and return to an older state; we apply them once they are committed. Source: OffsetMetadataManager, KIP-447.
+What Kafka does differently: timeline hash maps, because Kafka applies records before they are replicated and must be able
+to read, and to return to, an older state; we apply records once they are committed. Source: OffsetMetadataManager, KIP-447.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Key = tuple[str, int]       # (topic, partition)
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """`record_offset` is where in __consumer_offsets this commit stands; times are milliseconds since 1970."""
+    """One commit. `record_offset` is the offset of its record in __consumer_offsets; times are milliseconds since 1970."""
 
     offset: int
     leader_epoch: int
@@ -32,11 +32,13 @@ class CommittedOffset:
 
 @dataclass(slots=True)
 class OffsetStore:
+    """The committed offsets of every group of a coordinator partition, and those of open transactions (`pending`)."""
+
     groups: dict[str, dict[Key, CommittedOffset]] = field(default_factory=dict)
     pending: dict[int, dict[tuple[str, Key], CommittedOffset]] = field(default_factory=dict)   # by producer id
 
     def put(self, group: str, key: Key, value: CommittedOffset) -> bool:
-        """Take a committed record; False if a later one is here already."""
+        """Take a committed record; False if a record from a later place in the log is here already."""
         known = self.get(group, key)
         if known is not None and known.record_offset > value.record_offset:
             return False
@@ -44,7 +46,7 @@ class OffsetStore:
         return True
 
     def remove(self, group: str, key: Key) -> None:
-        """Take a tombstone; it clears what open transactions have for the key as well."""
+        """Take a tombstone: delete the key's offset, and the key's pending offsets of open transactions."""
         known = self.groups.get(group, {})
         known.pop(key, None)
         if not known:
@@ -61,10 +63,11 @@ class OffsetStore:
     # --- transactions -------------------------------------------------------------------------------------------
 
     def stage(self, producer_id: int, group: str, key: Key, value: CommittedOffset) -> None:
+        """Keep an offset of an open transaction until the transaction's marker comes."""
         self.pending.setdefault(producer_id, {})[group, key] = value
 
     def settle(self, producer_id: int, commit: bool) -> None:
-        """The marker of a transaction: its offsets become visible or vanish. A later plain commit wins."""
+        """Take a transaction's marker: its offsets become visible, or are dropped. A later plain commit wins."""
         for (group, key), value in self.pending.pop(producer_id, {}).items():
             if commit:
                 self.put(group, key, value)
@@ -74,4 +77,5 @@ class OffsetStore:
         return any(name == group for offsets in self.pending.values() for name, _ in offsets)
 
     def is_unstable(self, group: str, key: Key) -> bool:
+        """Whether an open transaction holds an offset of this key."""
         return any((group, key) in offsets for offsets in self.pending.values())

@@ -1,14 +1,14 @@
 """The records of `__consumer_offsets`: what the group coordinator writes, byte for byte as Kafka does.
 
 A key opens with its version (int16), which is also its kind: 0 and 1 are offsets (group, topic, partition), 2 is a
-group of the classic protocol; those of the consumer protocol are next door (consumer_group_records.py), and others are
-skipped. A value opens with its version too; a null value is a tombstone.
+classic group; the kinds of a consumer group are in consumer/records.py; all other kinds are skipped. A value opens with its
+version too; a null value is a tombstone.
 
 Owns: the four schemas in protocol/schemas, their encoding and decoding.
 Invariants: I-GREC-1 we write the versions that Kafka 4.3 writes (offset 3, or 1 with an explicit retention; group 3),
-              and read every version it can read.
+              and read every version that Kafka can read.
             I-GREC-2 an unknown kind of key is None, never an error: a newer broker may have led this partition.
-            I-GREC-3 reading what a client says of itself costs no more than its bytes, whatever counts it claims.
+            I-GREC-3 reading the bytes that a client sent costs no more than their number, whatever counts they claim.
 
 Source: GroupCoordinatorRecordHelpers, CoordinatorRecordSerde, GroupMetadataManager.
 """
@@ -44,7 +44,7 @@ class GroupMetadataValue(ApiData, load_json=_SCHEMAS):
 
 
 class OffsetKey(NamedTuple):
-    """Where an offset is kept."""
+    """The key of an offset's record."""
 
     group: str
     topic: str
@@ -52,7 +52,7 @@ class OffsetKey(NamedTuple):
 
 
 class GroupKey(NamedTuple):
-    """Where a group is kept."""
+    """The key of a classic group's record."""
 
     group: str
 
@@ -62,7 +62,10 @@ def offset_key(group: str, topic: str, partition: int) -> bytes:
 
 
 def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int = -1) -> bytes:
-    """Times in milliseconds since 1970; an explicit expiry needs the old version, which has no leader epoch."""
+    """Return the value of an offset's record. Times are milliseconds since 1970; -1: no expiry time of its own.
+
+    A value with an expiry time has version 1, the last with that field; version 1 has no leader epoch.
+    """
     value = OffsetCommitValue(offset=offset, leader_epoch=leader_epoch, metadata=metadata, commit_timestamp=commit_ms,
                               expire_timestamp=expire_ms)
     return value.encode(version=3 if expire_ms == -1 else 1)
@@ -77,7 +80,7 @@ def group_value(value: GroupMetadataValue) -> bytes:
 
 
 def read_key(data: bytes) -> OffsetKey | GroupKey | consumer_group_records.Key | None:
-    """None for kinds of records that are not ours to understand."""
+    """Return the record's key; None for a kind of record that this code does not know."""
     (version,) = _VERSION.unpack_from(data)
     if version in (0, 1):
         key = OffsetCommitKey.decode(bytes(data))

@@ -1,8 +1,8 @@
 """What consumers of the classic protocol tell each other inside JoinGroup and SyncGroup ("the embedded protocol").
 
-A coordinator of classic groups only passes it on, and looks at two things: the topics of a subscription (whose offsets do
-not expire) and the partitions of an assignment (for the trace). In a group of the consumer protocol the coordinator assigns,
-so it has to read and write all of it for the classic members there.
+The coordinator of a classic group passes these bytes on, and reads only two fields of them: the topics of a subscription
+(whose offsets do not expire) and the partitions of an assignment (for the trace). In a consumer group the coordinator
+assigns, so it reads whole subscriptions and writes whole assignments for the classic members of the group.
 
 Owns: read_subscription(), read_assignment(), write_assignment(); subscribed_topics(), assigned_partitions().
 Invariants: I-EMB-1 reading costs no more than the bytes, whatever counts a client claims; malformed bytes raise
@@ -21,8 +21,8 @@ from minikafka.protocol.errors import ProtocolError
 from minikafka.protocol.reader import read_message
 
 _VERSION = struct.Struct(">h")
-MOST_TRACED = 1000  # partitions of one member that the trace takes
-LONGEST_NAME = 249  # of a topic
+MOST_TRACED = 1000  # the trace names at most so many partitions of a member
+LONGEST_NAME = 249  # characters of a topic's name
 
 
 def _read(cls: Any, data: bytes) -> tuple[Any, int]:
@@ -35,18 +35,19 @@ def _read(cls: Any, data: bytes) -> tuple[Any, int]:
 
 
 def read_subscription(data: bytes) -> tuple[Any, int]:
-    """(topics, owned_partitions, rack_id and more; its version)"""
+    """Return a ConsumerProtocolSubscription (topics, owned_partitions, rack_id and more) and its version. ProtocolError."""
     return _read(ConsumerProtocolSubscription, data)
 
 
 def read_assignment(data: bytes) -> Any:
-    """assigned_partitions and user_data; nothing for a member that was given nothing yet."""
+    """Return a ConsumerProtocolAssignment; an empty one for a member without an assignment (no bytes). ProtocolError."""
     if not data:
         return ConsumerProtocolAssignment(assigned_partitions=[], user_data=None)
     return _read(ConsumerProtocolAssignment, data)[0]
 
 
 def write_assignment(topics: Mapping[str, list[int]], version: int) -> bytes:
+    """Return the bytes of a ConsumerProtocolAssignment: partitions by topic name, in this or the newest known version."""
     kind = ConsumerProtocolAssignment.TopicPartition
     rows = [kind(topic=topic, partitions=partitions) for topic, partitions in topics.items()]
     encoded: bytes = ConsumerProtocolAssignment(assigned_partitions=rows, user_data=None).encode(

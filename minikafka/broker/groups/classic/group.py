@@ -1,18 +1,18 @@
 """The classic group protocol: join, sync, heartbeat, leave, and the timers between them. Pure: time comes in as `now`.
 
-A rebalance in one breath: somebody joins, leaves or goes silent; the group turns to PreparingRebalance and everybody is
+A rebalance in short: a member joins, leaves or goes silent; the group turns to PreparingRebalance and every member is
 called back (heartbeats answer REBALANCE_IN_PROGRESS); when all have joined, or the longest rebalance timeout is over,
-the generation goes up and the leader learns who the members are; it sends the assignment with its SyncGroup; once
-that is in the log the group is Stable and every SyncGroup is answered.
+the generation goes up and the leader is sent the list of members; the leader sends the assignment with its SyncGroup; once
+the assignment is committed the group is Stable and every SyncGroup is answered.
 
-Owns: Group, all state of one group but its offsets.
+Owns: ClassicGroup, all state of one group but its offsets.
 Invariants: I-GROUP-6 the generation never goes down and goes up exactly when a join phase ends.
-            I-GROUP-7 nobody sees Stable, or an assignment, before it is in __consumer_offsets (rule 58).
+            I-GROUP-7 no client sees Stable, or an assignment, before its record is committed in __consumer_offsets (rule 58).
             I-GROUP-8 every call handed in is answered exactly once, unless a timer is still to decide.
             I-GROUP-9 a method that refuses a request has changed nothing (sessions aside).
 
-What Kafka does differently: a request that arrives again while its predecessor waits leaves the first one hanging; we
-answer it (REBALANCE_IN_PROGRESS). Everything else is meant to be the same.
+What Kafka does differently: when a member repeats a request while the first one still waits, Kafka never answers the first
+one; we answer it with REBALANCE_IN_PROGRESS. Everything else is meant to be the same.
 Source: ClassicGroup, GroupMetadataManager (classicGroup*), KIP-134 (initial delay), KIP-345, KIP-394, KIP-814.
 """
 
@@ -50,7 +50,7 @@ from minikafka.protocol.errors import Err
 
 
 class ClassicGroup(Group):
-    """One group. Methods that take a context, or `now` (monotonic seconds), return the effects, in order."""
+    """One classic group. Methods that take a context, or `now` (monotonic seconds), return the effects, in order."""
 
     kind = CLASSIC
 
@@ -58,20 +58,20 @@ class ClassicGroup(Group):
         self.group_id, self.config, self.new_id = group_id, config, new_id
         self.state = State.EMPTY
         self.generation = 0
-        self.protocol_type: str | None = None     # None: a "simple" group, that only keeps offsets
+        self.protocol_type: str | None = None     # None: a "simple" group, which only keeps offsets
         self.protocol: str | None = None
         self.members = Members()
         self.pending_sync: dict[str, None] = {}
         self.join_deadline: float | None = None
         self.sync_deadline: float | None = None
-        self.extension_ms: int | None = None      # initial rebalance only: how much longer it may still wait
-        self.joined_lately = False                # initial rebalance only: somebody came since the last look
+        self.extension_ms: int | None = None      # initial rebalance only: how much longer the join phase may wait
+        self.joined_lately = False                # initial rebalance only: a member joined during the present delay
 
     # --- from and to the log --------------------------------------------------------------------------------
 
     @classmethod
     def restore(cls, group_id: str, stored: StoredGroup, config: GroupConfig, new_id: Callable[[], str]) -> ClassicGroup:
-        """The group as its record says; call start() when the whole partition is loaded."""
+        """Return the group of a record; call start() when the whole partition is loaded."""
         group = cls(group_id, config, new_id)
         group.state = State.STABLE if stored.members else State.EMPTY
         group.generation, group.protocol = stored.generation, stored.protocol
@@ -84,12 +84,13 @@ class ClassicGroup(Group):
         return group
 
     def start(self, context: GroupContext) -> list[Effect]:
-        """After loading: every member gets a fresh session; a group above group.max.size has to shrink."""
+        """Begin to serve after loading: every member gets a fresh session; a group above group.max.size rebalances."""
         for member in self.members:
             self.renew(member, context.now)
         return self._rebalance(context.now) if len(self.members) > self.config.max_size else []
 
     def snapshot(self, assignments: dict[str, bytes] | None = None) -> StoredGroup:
+        """Return the group as its record has it, with these assignments (by member id) or else the present ones."""
         members = tuple(
             StoredMember(m.member_id, m.instance_id, m.client_id, m.client_host, m.rebalance_timeout_ms,
                          m.session_timeout_ms, m.metadata(self.protocol),
@@ -99,7 +100,7 @@ class ClassicGroup(Group):
         return StoredGroup(self.protocol_type or "", self.generation, self.protocol, self.members.leader, members)
 
     def unload(self) -> list[Effect]:
-        """This broker stops coordinating the group: whoever waits must look for the new coordinator."""
+        """Stop to coordinate the group: answer every waiting call with NOT_COORDINATOR."""
         replies = [Reply(m.joining, JoinResult(Err.NOT_COORDINATOR, m.member_id)) for m in self.members
                    if m.joining is not None]
         replies += [Reply(m.syncing, SyncResult(Err.NOT_COORDINATOR)) for m in self.members if m.syncing is not None]
@@ -109,7 +110,7 @@ class ClassicGroup(Group):
 
     @property
     def is_awaited(self) -> bool:
-        """Has it members, or clients that were given an id and shall come back?"""
+        """Whether the group has members, or clients that were given a member id and have not joined with that id yet."""
         return bool(len(self.members) or self.members.pending)
 
     # --- JoinGroup ------------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ class ClassicGroup(Group):
     def _has_room(self, member_id: str) -> bool:
         if self.state is State.EMPTY:
             return True
-        if self.state is State.PREPARING_REBALANCE:      # those who came back first stay
+        if self.state is State.PREPARING_REBALANCE:      # the members that came back first stay
             waits = member_id in self.members and self.members.get(member_id).joining is not None
             return waits or self.members.waiting() < self.config.max_size
         return member_id in self.members or len(self.members) < self.config.max_size
@@ -153,7 +154,7 @@ class ClassicGroup(Group):
 
     def _join_known(self, call: Call, request: Join, now: float) -> list[Effect]:
         if request.member_id in self.members.pending:
-            if request.instance_id is not None:      # a static member never has to come back; Kafka breaks here too
+            if request.instance_id is not None:      # static members get no pending id; Kafka gives this error too
                 return [Reply(call, JoinResult(Err.UNKNOWN_SERVER_ERROR))]
             return self._add(call, request, request.member_id, now)
         error = self.members.check(request.member_id, request.instance_id)
@@ -164,7 +165,7 @@ class ClassicGroup(Group):
         member = self.members.get(request.member_id)
         changed = member.protocols != request.protocols
         leads = self.members.leader == member.member_id
-        # A leader that joins a stable group wants a new assignment: say, its topic has more partitions now.
+        # A leader that joins a stable group wants a new assignment: for example, its topic has more partitions now.
         if self.state is State.PREPARING_REBALANCE or changed or (self.state is State.STABLE and leads):
             return self._rejoin(call, member, request, now)
         return [Reply(call, self.welcome(member))]
@@ -177,7 +178,7 @@ class ClassicGroup(Group):
             self.protocol_type = request.protocol_type
         self.members.add(member)
         member.joining = call
-        # No heartbeat can come before the join is answered, so the session is not what limits it.
+        # The client cannot send a heartbeat before its JoinGroup is answered, so the session timeout does not apply yet.
         member.deadline = now + self.config.new_member_join_timeout_ms / 1000
         return self.rebalance_or_complete(now)
 
@@ -188,12 +189,12 @@ class ClassicGroup(Group):
         return [*superseded, *self.rebalance_or_complete(now)]
 
     def _dismiss(self, member: Member) -> list[Effect]:
-        """Answer a JoinGroup that its client gave up waiting for: it sent another one."""
+        """Answer the JoinGroup for which the member's client waits no longer: the client has sent another one."""
         call, member.joining = member.joining, None
         return [] if call is None else [Reply(call, JoinResult(Err.REBALANCE_IN_PROGRESS, member.member_id))]
 
     def welcome(self, member: Member, skip_assignment: bool = False) -> JoinResult:
-        """What a member is told at the end of a join phase; only the leader hears who the others are."""
+        """Return a member's JoinGroup result at the end of a join phase; only the leader's names the other members."""
         leads = self.members.leader == member.member_id
         everybody = tuple((m.member_id, m.instance_id, m.metadata(self.protocol)) for m in self.members)
         return JoinResult(Err.NONE, member.member_id, self.generation, self.protocol_type, self.protocol,
@@ -202,7 +203,7 @@ class ClassicGroup(Group):
     # --- the join phase -------------------------------------------------------------------------------------
 
     def rebalance_or_complete(self, now: float) -> list[Effect]:
-        """A membership changed: call everybody back, or see whether that made the join phase complete."""
+        """After a change of the members: begin a rebalance, or end the join phase under way if all have joined."""
         return self._rebalance(now) if "rebalance" in NEXT[self.state] else self._complete_if_all_joined(now)
 
     def _rebalance(self, now: float) -> list[Effect]:
@@ -213,7 +214,7 @@ class ClassicGroup(Group):
         initial = self.state is State.EMPTY
         effects = [*turned_away, *self._move("rebalance")]
         if initial:
-            # Somebody is first; wait a little for the others, so that one rebalance serves them all (KIP-134).
+            # The first member has joined; wait a little for the others, so that one rebalance serves them all (KIP-134).
             delay = self.config.initial_rebalance_delay_ms
             self.join_deadline = now + delay / 1000
             self.extension_ms = max(self.members.rebalance_timeout_ms() - delay, 0)
@@ -229,7 +230,7 @@ class ClassicGroup(Group):
         return self._complete_join(now) if joining and self.members.all_joined() else []
 
     def _initial_wait_over(self, now: float) -> list[Effect]:
-        """The first delay is over: wait on while members keep coming, up to the rebalance timeout."""
+        """End the initial delay, or prolong it if members joined during it; at most to the rebalance timeout (KIP-134)."""
         assert self.extension_ms is not None
         if not self.joined_lately or self.extension_ms == 0:
             return self._complete_join(now)
@@ -240,7 +241,7 @@ class ClassicGroup(Group):
         return []
 
     def _complete_join(self, now: float) -> list[Effect]:
-        """End the join phase: whoever did not come is out (static members have their session to come back)."""
+        """End the join phase: remove dynamic members that did not join. A static member stays until its session ends."""
         self.join_deadline = self.extension_ms = None
         self.joined_lately = False
         for member in [m for m in self.members if m.joining is None and m.instance_id is None]:
@@ -300,7 +301,7 @@ class ClassicGroup(Group):
             self.sync_deadline = None
 
     def on_committed(self, then: Assigned | Replaced | None, error: Err, now: float) -> list[Effect]:
-        """The record of a Store is committed (NONE) or failed. The world may have moved on meanwhile: look again."""
+        """Continue after the record of a Store is committed (NONE) or failed, unless state or generation changed since."""
         if isinstance(then, Replaced):
             return static_member.on_committed(self, then, error, now)
         if then is None or self.state is not State.COMPLETING_REBALANCE or then.generation != self.generation:
@@ -358,7 +359,7 @@ class ClassicGroup(Group):
         return error
 
     def leave(self, call: Call, leaving: list[Leaving], context: GroupContext) -> list[Effect]:
-        """Remove members; the reply has one error for each member asked for and comes before the other effects."""
+        """Remove members; the reply, one error for each member in `leaving`, comes before the other effects."""
         if self.state is State.DEAD:
             return [Reply(call, [Err.COORDINATOR_NOT_AVAILABLE for _ in leaving])]
         errors: list[Err] = []
@@ -382,7 +383,7 @@ class ClassicGroup(Group):
         return (error, []) if error is not Err.NONE else (error, self._remove(self.members.get(member_id)))
 
     def _remove(self, member: Member) -> list[Effect]:
-        """Forget a member; if it still waits for something, it should come again without its old id."""
+        """Remove a member; its waiting calls are answered UNKNOWN_MEMBER_ID, so the client joins again without the id."""
         effects: list[Effect] = []
         if member.joining is not None:
             effects.append(Reply(member.joining, JoinResult(Err.UNKNOWN_MEMBER_ID)))
@@ -445,7 +446,7 @@ class ClassicGroup(Group):
         return min((time for time in due if time is not None), default=None)
 
     def tick(self, context: GroupContext) -> list[Effect]:
-        """Do what is due: end the join phase, then give up members without a sync, then silent members."""
+        """Do what is due: end the join phase, then remove members without a SyncGroup, then silent members."""
         now = context.now
         effects: list[Effect] = []
         if self.join_deadline is not None and self.join_deadline <= now:
@@ -460,7 +461,7 @@ class ClassicGroup(Group):
         return effects
 
     def _sync_overdue(self, now: float) -> list[Effect]:
-        """Members that joined and never came for their assignment would hold partitions for nobody."""
+        """Remove members that joined but sent no SyncGroup in time: no one would read the partitions assigned to them."""
         effects: list[Effect] = []
         self.sync_deadline = None
         for member_id in list(self.pending_sync):
@@ -473,7 +474,7 @@ class ClassicGroup(Group):
             return []                    # an earlier expiry of this tick removed it, or ended its wait
         member.deadline = None
         if not member.is_new and (member.joining is not None or member.syncing is not None):
-            return []                    # it waits for us, not we for it
+            return []                    # its call waits here: the client cannot send heartbeats meanwhile
         farewell = self._remove(member)
         if self.state is State.PREPARING_REBALANCE:
             return [*farewell, *self._complete_after_expiry(now)]
@@ -484,6 +485,7 @@ class ClassicGroup(Group):
         return self._complete_join(now) if joining and self.members.all_joined() else []
 
     def renew(self, member: Member, now: float) -> None:
+        """Begin a new session of the member."""
         member.deadline = now + member.session_timeout_ms / 1000
 
     def _move(self, event: str) -> list[Effect]:

@@ -1,12 +1,12 @@
-"""Who is in a group: dynamic, static and expected members, the leader, and the vote for a protocol.
+"""The members of a classic group: dynamic, static and expected ones, the leader, and the vote for a protocol.
 
 Owns: Member, Members. Knows nothing of states or timers.
 Invariants: I-GROUP-4 one instance id belongs to at most one member id; any other member id that claims it is fenced.
             I-GROUP-5 the protocol chosen is one that every member supports.
 
-What Kafka does differently: it keeps counters per protocol, we count when asked; with equal votes it takes the one its
-hash map shows first, we take the one wanted most by the earliest member. Source: ClassicGroup, ClassicGroupMember,
-KIP-345 (static membership).
+What Kafka does differently: it keeps counters per protocol, we count the votes when they are needed; with equal votes Kafka
+takes the protocol that its hash map shows first, we take the one that the eldest member prefers.
+Source: ClassicGroup, ClassicGroupMember, KIP-345 (static membership).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minikafka.protocol.errors import Err
 
 @dataclass(slots=True)
 class Member:
-    """One member; `deadline` is when it is given up (seconds), None while it waits for us."""
+    """One member. `deadline` (monotonic seconds): the member is removed then; None while its call waits here."""
 
     member_id: str
     instance_id: str | None
@@ -36,13 +36,15 @@ class Member:
     deadline: float | None = None
 
     def metadata(self, protocol: str | None) -> bytes:
+        """Return what the member sent for this protocol; empty if it does not support the protocol."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: dict[str, None]) -> str:
+        """Return the candidate that the member prefers."""
         return next(name for name, _ in self.protocols if name in candidates)
 
     def adopt(self, request: Join) -> None:
-        """Take over what a member may change by joining again."""
+        """Take from a JoinGroup what a member may change by joining again: protocols and timeouts."""
         self.protocols = request.protocols
         self.session_timeout_ms = request.session_timeout_ms
         self.rebalance_timeout_ms = request.rebalance_timeout_ms
@@ -50,7 +52,7 @@ class Member:
 
 @dataclass(slots=True)
 class Members:
-    """Insertion order everywhere, so that runs repeat."""
+    """The members by id. Insertion order everywhere, so that simulated runs repeat."""
 
     by_id: dict[str, Member] = field(default_factory=dict)
     static: dict[str, str] = field(default_factory=dict)             # instance id -> member id
@@ -78,7 +80,7 @@ class Members:
         self.leader = self.leader or member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Forget a member or an expected one; the eldest left inherits the leadership."""
+        """Remove a member or a pending id; the eldest member left becomes the leader in the place of a removed one."""
         member = self.by_id.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             del self.static[member.instance_id]
@@ -87,7 +89,7 @@ class Members:
             self.leader = next(iter(self.by_id), None)
 
     def rename(self, instance_id: str, member_id: str) -> Member:
-        """Give the static member behind `instance_id` a new id in its old place (leader included)."""
+        """Give the static member of `instance_id` a new member id; if it was the leader, it stays the leader. Return it."""
         old = self.static[instance_id]
         member = self.by_id[old]
         member.member_id = member_id
@@ -98,7 +100,7 @@ class Members:
         return member
 
     def check(self, member_id: str, instance_id: str | None) -> Err:
-        """Who speaks: NONE, UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID for a replaced static member."""
+        """Return NONE for a member, FENCED_INSTANCE_ID for a replaced static member, else UNKNOWN_MEMBER_ID."""
         if instance_id is not None:
             known = self.static.get(instance_id)
             if known is not None and known != member_id:
@@ -110,13 +112,14 @@ class Members:
     # --- joining --------------------------------------------------------------------------------------------
 
     def waiting(self) -> int:
+        """Return how many members have a JoinGroup that waits."""
         return sum(member.joining is not None for member in self)
 
     def all_joined(self) -> bool:
         return not self.pending and self.waiting() == len(self)
 
     def elect_joined_leader(self) -> bool:
-        """Make sure that the leader is someone who joined; False if nobody did."""
+        """If the leader has not joined, make the eldest member that has joined the leader. False if no member has."""
         if self.leader is not None and self.by_id[self.leader].joining is None:
             joined = next((m.member_id for m in self if m.joining is not None), None)
             if joined is None:
@@ -130,13 +133,13 @@ class Members:
     # --- protocols ------------------------------------------------------------------------------------------
 
     def common_protocols(self) -> dict[str, None]:
-        """The names that every member supports, in the eldest member's order."""
+        """Return the names that every member supports, in the eldest member's order."""
         supported = [dict(member.protocols) for member in self]
         first = supported[0] if supported else {}
         return {name: None for name in first if all(name in names for names in supported)}
 
     def elect_protocol(self) -> str:
-        """Each member votes for the first common protocol in its own order; most votes win."""
+        """Return the common protocol with most votes; each member votes for the first one in its own order."""
         candidates = self.common_protocols()
         votes = [member.vote(candidates) for member in self]
         return max(candidates, key=votes.count)

@@ -3,8 +3,8 @@
 Owns: frozen values only; no behaviour.
 Invariants: I-GROUP-3 effects are executed in the order of the list; after a crash only a prefix of them happened.
 
-A `call` is whatever the shell wants back to find the waiting client (a future there, a word in a test); the core
-only stores it and hands it out again in a Reply, once.
+A `call` is the value by which the shell finds the waiting client again (a future in the shell, a word in a test). The group
+only stores a call and returns it in one Reply.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A SyncGroup request; only the leader's carries assignments."""
+    """A SyncGroup request; only the leader's request carries assignments."""
 
     member_id: str
     generation: int
@@ -68,6 +68,8 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
+    """The result of a JoinGroup."""
+
     error: Err
     member_id: str = ""
     generation: int = -1
@@ -80,6 +82,8 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
+    """The result of a SyncGroup; `assignment` is the member's own."""
+
     error: Err
     protocol_type: str | None = None
     protocol_name: str | None = None
@@ -88,6 +92,8 @@ class SyncResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredMember:
+    """A member as its group's record has it."""
+
     member_id: str
     instance_id: str | None
     client_id: str
@@ -121,7 +127,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The leader's assignment for `generation`, to be handed out once it is in the log (rule 58)."""
+    """The leader's assignment for `generation`; members get it once its record is committed (rule 58)."""
 
     generation: int
     assignments: tuple[tuple[str, bytes], ...]
@@ -129,7 +135,10 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A static member came back under a new id without a rebalance; undone if it cannot be stored (rule 59)."""
+    """A static member came back under a new member id, without a rebalance; from then on the old id is fenced (rule 59).
+
+    The replacement is undone if its record cannot be stored. `before` has the member's former metadata and timeouts.
+    """
 
     instance_id: str
     old_member_id: str
@@ -144,12 +153,12 @@ class Store:
     """Append the group's record (acks=all), then hand `then` and the outcome to ClassicGroup.on_committed()."""
 
     group: StoredGroup
-    then: Assigned | Replaced | None      # None: nobody waits for it
+    then: Assigned | Replaced | None      # None: there is nothing to do then
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The group entered `state`; for the trace."""
+    """Trace that the group entered `state`."""
 
     state: State
     generation: int

@@ -1,4 +1,4 @@
-"""The states of a consumer group, what leads from one to the next, and what a request meets in each: all as tables.
+"""The states of a classic group, what leads from one to the next, and the error of a request in each: all as tables.
 
     Empty --rebalance--> PreparingRebalance --joined--> CompletingRebalance --assigned--> Stable
       ^                    |     ^    ^                          |                          |
@@ -7,10 +7,10 @@
 
 Owns: State, NEXT (transitions), ANSWERS (errors by request and state).
 Invariants: I-GROUP-1 a group changes state only along NEXT; a missing key is a bug of ours, never a client's error.
-            I-GROUP-2 what a well-fenced request is told depends on the state alone, and stands in ANSWERS.
+            I-GROUP-2 once member id and generation are checked, a request's error depends on the state alone (ANSWERS).
 
-What Kafka does differently: the same states and predecessors, spread over an enum and switch statements; since 4.0 a
-heartbeat between join and sync is fine there (older versions said REBALANCE_IN_PROGRESS), and so it is here.
+What Kafka does differently: the same states and predecessors, spread over an enum and switch statements. Since 4.0 Kafka
+answers a heartbeat between join and sync with NONE (older versions: REBALANCE_IN_PROGRESS), and so do we.
 Source: ClassicGroupState, ClassicGroup, GroupMetadataManager.
 """
 
@@ -47,7 +47,7 @@ NEXT: dict[State, dict[str, State]] = {
     State.DEAD: {"removed": State.DEAD},
 }
 
-# What the request of a current member (or, for the last two, of an administrator) meets. NONE: it goes on.
+# The error of a request of a current member (for the last two: of an administrator), by state. NONE: the request goes on.
 ANSWERS: dict[str, dict[State, Err]] = {
     "sync": {
         State.EMPTY: Err.UNKNOWN_MEMBER_ID,
@@ -77,7 +77,7 @@ ANSWERS: dict[str, dict[State, Err]] = {
         State.STABLE: Err.NON_EMPTY_GROUP,
         State.DEAD: Err.GROUP_ID_NOT_FOUND,
     },
-    "delete offsets": {      # of a group that does not use the consumer protocol, whose subscriptions we cannot read
+    "delete offsets": {      # of a group of another protocol type than "consumer": its subscriptions cannot be read
         State.EMPTY: Err.NONE,
         State.PREPARING_REBALANCE: Err.NON_EMPTY_GROUP,
         State.COMPLETING_REBALANCE: Err.NON_EMPTY_GROUP,

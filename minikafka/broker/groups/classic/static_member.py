@@ -1,7 +1,7 @@
-"""A static member comes back under a new id (KIP-345): it takes over its old self's place, usually without a rebalance.
+"""A static member comes back under a new member id (KIP-345) and takes its old place, usually without a rebalance.
 
-A consumer with a `group.instance.id` that restarts has lost its member id. It joins without one; the instance id says
-who it is, the old id is fenced from then on, and in a stable group it simply gets its old assignment again.
+A consumer with a `group.instance.id` that restarts has lost its member id, and joins without one. Its instance id names the
+member whose place it takes: the old member id is fenced from then on, and in a stable group the assignment stays.
 
 Owns: the replacement of a member id and its undoing.
 Invariants: I-GROUP-10 from the moment of the replacement the old id is refused with FENCED_INSTANCE_ID (rule 59).
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def replace(group: ClassicGroup, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
-    """The member behind `request.instance_id` joins anew and is `member_id` from now on."""
+    """Give the static member of `request.instance_id`, which joins again, the id `member_id`; the old id is fenced."""
     assert request.instance_id is not None
     old_id, old_leader = group.members.static[request.instance_id], group.members.leader or ""
     member = group.members.get(old_id)
@@ -52,7 +52,7 @@ def replace(group: ClassicGroup, call: Call, request: Join, member_id: str, now:
 
 
 def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) -> list[Effect]:
-    """The record with the new id is committed, or failed: answer the JoinGroup that waits for it."""
+    """Answer the JoinGroup that waits for the record with the new id; if the record failed, undo the replacement."""
     if then.new_member_id not in group.members:
         return []                    # replaced again, or gone, while the record was on its way
     member = group.members.get(then.new_member_id)
@@ -64,7 +64,7 @@ def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) ->
         result = JoinResult(error, "", group.generation, group.protocol_type, group.protocol, then.old_leader)
     elif then.may_skip:
         result = group.welcome(member, skip_assignment=group.members.leader == member.member_id)
-    else:                            # an old client would assign anew if it thought itself the leader
+    else:                            # an old client that is told it is the leader would make a new assignment
         result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol,
                             then.old_leader)
     return [] if call is None else [Reply(call, result)]
@@ -77,7 +77,7 @@ def _rename(group: ClassicGroup, instance_id: str, member_id: str) -> None:
 
 
 def _fence(member: Member) -> list[Effect]:
-    """Whoever still waits under the old id is told that it was replaced."""
+    """Answer the calls that wait under the old id with FENCED_INSTANCE_ID."""
     effects: list[Effect] = []
     if member.joining is not None:
         effects.append(Reply(member.joining, JoinResult(Err.FENCED_INSTANCE_ID, member.member_id)))
