@@ -17,9 +17,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from typing import Any
-from uuid import UUID
 
 from minikafka.log.disk import Fs
+from minikafka.protocol.record_codec import Uuid
 
 VERSION = "0"
 
@@ -78,7 +78,7 @@ def read_topic_id(fs: Fs, path: str) -> Any:
         return None
     fields = dict(line.split(": ", 1) for line in fs.read(path).decode(errors="replace").split("\n") if ": " in line)
     try:
-        return UUID(bytes=base64.urlsafe_b64decode(fields["topic_id"] + "=="))
+        return Uuid(bytes=base64.urlsafe_b64decode(fields["topic_id"] + "=="))
     except (KeyError, ValueError):
         return None
 

@@ -9,8 +9,8 @@ from kafka.protocol.admin.groups import DeleteGroupsRequest
 
 from minikafka.protocol.apis import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from minikafka.protocol.errors import Err
-from tests.broker.stage import play
 from tests.groups.test_shell_groups import GROUP, Groups
+from tests.stage import play
 
 JOIN: dict[str, Any] = {"rebalance_timeout_ms": 30_000, "subscribed_topic_names": ["t"], "topic_partitions": []}
 

@@ -20,7 +20,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from minikafka.broker.coordinator.hashing import java_hash, partition_of
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.protocol.errors import Err
-from tests.broker.stage import Stage, play
+from tests.stage import Stage, play
 
 GROUP = "readers"
 

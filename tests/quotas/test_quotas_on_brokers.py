@@ -22,7 +22,7 @@ from minikafka.broker.quotas.api import refuse_quotas
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
 from minikafka.protocol.errors import Err
-from tests.broker.stage import Stage, play
+from tests.stage import Stage, play
 
 LIMIT = 1000.0          # bytes a second
 WINDOW_S = 10.0         # what may be used at once, in seconds of the limit

@@ -14,7 +14,7 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.log.batch import batches, build
 from minikafka.protocol.errors import Err
-from tests.broker.stage import IDS, Stage, play
+from tests.stage import IDS, Stage, play
 
 LAG = 30.0                                           # replica.lag.time.max.ms, in seconds
 

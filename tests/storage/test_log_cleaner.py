@@ -10,8 +10,8 @@ from minikafka.broker.replication.effects import StartAt, Truncate
 from minikafka.broker.storage.shell.log_cleaner import CLEAN_POINTS
 from minikafka.broker.storage.shell.log_dir import RECOVERY_POINTS
 from minikafka.log import batches, build, checkpoint, records
-from tests.broker.stage import IDS
 from tests.replication.test_replica_manager import Replicas, tell
+from tests.stage import IDS
 
 
 async def compacted_topic(w: Replicas, name: str = "c") -> None:

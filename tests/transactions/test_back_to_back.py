@@ -16,7 +16,7 @@ from minikafka.broker.broker import Broker
 from minikafka.broker.transactions.states import PREPARED
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err
-from tests.broker.stage import IDS, Stage, play
+from tests.stage import IDS, Stage, play
 
 ID, TOPICS = "t-1", ("a", "b", "c", "d")
 # What a client of KIP-890 tries again.

@@ -17,7 +17,7 @@ from minikafka.broker.transactions.states import State
 from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.batch import batches, build
 from minikafka.protocol.errors import Err
-from tests.broker.stage import Stage, play
+from tests.stage import Stage, play
 
 ID = "copier"
 Who = tuple[int, int]

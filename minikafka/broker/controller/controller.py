@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
-from uuid import UUID
 
 from minikafka.broker.config.alter import Alteration, alter_configs
 from minikafka.broker.config.effective import BrokerConfig, topic_value
@@ -72,11 +71,11 @@ class Registration:
 
     broker: int
     cluster_id: str
-    incarnation: UUID
+    incarnation: Uuid
     listeners: tuple[BrokerEndpoint, ...]
     features: tuple[BrokerFeature, ...]
     rack: str | None = None
-    log_dirs: tuple[UUID, ...] = ()
+    log_dirs: tuple[Uuid, ...] = ()
     previous_epoch: int = -1
 
 

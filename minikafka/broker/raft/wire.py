@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import struct
 from typing import Any
-from uuid import UUID
 
 from minikafka.broker.raft.effects import AppendLeaderChange, ElectionState
 from minikafka.broker.raft.messages import (
@@ -43,9 +42,10 @@ from minikafka.protocol.apis import (
     VoteResponse,
 )
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.record_codec import Uuid
 
 TOPIC = "__cluster_metadata"
-TOPIC_ID = UUID(int=1)
+TOPIC_ID = Uuid(int=1)
 MAX_BYTES = 1 << 20  # of records in one response; a larger batch is sent whole
 FETCH_VERSION = 18
 QuorumRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest
