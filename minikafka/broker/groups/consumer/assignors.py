@@ -1,10 +1,12 @@
-"""The brokers' assignors: who of a consumer group shall have which partitions. `uniform` is the default.
+"""The brokers' assignors: which member of a consumer group gets which partitions. `uniform` is the default.
 
-uniform   every member as many partitions as any other that could have them (give or take one); of all such assignments
-          one near to the last: first everybody keeps what it has, then what nobody has goes to those who have least,
-          then partitions move one by one from those who have two more than somebody else who wants the topic.
-range     each topic by itself is cut into contiguous ranges, in the order of the members, static ones first: topics of
-          equally many partitions are assigned alike, so that what belongs together is read together.
+uniform   every member gets as many partitions as any other that could have them (give or take one). To stay near to the
+          last assignment, first every member keeps its partitions; then each partition without a member goes to the
+          subscriber with the fewest; then partitions move one by one from a member that has at least two more than another
+          subscriber of the topic.
+range     each topic by itself is cut into contiguous ranges, in the order of the members, static ones first: topics with
+          equally many partitions and the same subscribers are assigned alike, so that partitions of the same number are
+          read together.
 
 Owns: ASSIGNORS, pure functions by name.
 Invariants: I-CASSIGN-1 every partition of a subscribed topic has exactly one member, and it subscribes to the topic.
@@ -26,7 +28,7 @@ from minikafka.protocol.record_codec import Uuid
 
 @dataclass(frozen=True)
 class MemberSubscription:
-    """What an assignor knows of a member: the topics it wants (those that exist), and its target until now."""
+    """A member as an assignor sees it: the existing topics that it subscribes to, and its target until now."""
 
     topics: Set[Uuid]
     target: Set[Partition] = field(default_factory=frozenset)
@@ -40,7 +42,7 @@ Assignor = Callable[[Subscriptions, Counts], Assignment]
 
 
 def _subscribers(members: Subscriptions) -> dict[Uuid, list[str]]:
-    """The topics that are wanted, each with those who want it, in the order of `members`."""
+    """Return the subscribed topics, each with its subscribers in the order of `members`."""
     wanted: dict[Uuid, list[str]] = {}
     for member_id, subscription in members.items():
         for topic in subscription.topics:
@@ -51,15 +53,16 @@ def _subscribers(members: Subscriptions) -> dict[Uuid, list[str]]:
 # --- uniform -----------------------------------------------------------------------------------------------------
 
 def uniform(members: Subscriptions, counts: Counts) -> Assignment:
+    """Return the assignment by `uniform`: even, and near to the members' targets until now."""
     members = dict(sorted(members.items()))
     wanted = _subscribers(members)
     given = {member_id: {(topic, index) for topic, index in one.target if topic in one.topics and index < counts[topic]}
              for member_id, one in members.items()}
-    # Where there is least choice first: many partitions for few members.
+    # Topics with the least choice first: many partitions for few members.
     topics = sorted(wanted, key=lambda t: (-counts[t] / len(wanted[t]), len(wanted[t]), t.bytes))
     _hand_out(given, wanted, topics, counts)
     while any(_balance(given, wanted[topic], topic) for topic in topics):
-        pass                                   # what was moved for one topic may have unbalanced another
+        pass                                   # a move for one topic may have unbalanced another topic
     return given
 
 
@@ -72,8 +75,10 @@ def _hand_out(given: Assignment, wanted: dict[Uuid, list[str]], topics: list[Uui
 
 
 def _balance(given: Assignment, subscribers: list[str], topic: Uuid) -> bool:
-    """Move partitions of one topic until that helps no more; whether any moved. Every move brings two loads together,
-    so that there is an end."""
+    """Move partitions of one topic while a move makes loads more even; return whether any moved.
+
+    Every move makes the loads of two members more equal, so the loop ends.
+    """
     moved = False
     held = {member: sorted(p for p in given[member] if p[0] == topic) for member in subscribers}
     while True:
@@ -91,6 +96,7 @@ def _balance(given: Assignment, subscribers: list[str], topic: Uuid) -> bool:
 # --- range -------------------------------------------------------------------------------------------------------
 
 def by_range(members: Subscriptions, counts: Counts) -> Assignment:
+    """Return the assignment by `range`: of each topic, every subscriber gets one contiguous range."""
     def place(member_id: str) -> tuple[bool, str]:
         instance_id = members[member_id].instance_id
         return instance_id is None, instance_id or member_id

@@ -1,13 +1,14 @@
 """Members of the classic protocol inside a consumer group, where the brokers assign.
 
-Such a member knows nothing of member epochs: its generation is one. Its requests do together what a heartbeat does alone:
+A classic member sends generations, not member epochs: its generation is its member epoch here. Its four requests together
+do what ConsumerGroupHeartbeat does alone:
 
     JoinGroup    a heartbeat with every field; the partitions that the member owns stand in its subscription
     SyncGroup    the response has the member's partitions
     Heartbeat    REBALANCE_IN_PROGRESS if there is a new epoch, a partition to give up, or a free one to take
     LeaveGroup   as in a classic group
 
-Owns: join(), sync(), heartbeat(), leave() of such members. How they come into the group is in migration.py.
+Owns: join(), sync(), heartbeat(), leave() of classic members. How they come into a consumer group is in migration.py.
 Source: GroupMetadataManager.classicGroup*ToConsumerGroup.
 """
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 # --- a member's requests -----------------------------------------------------------------------------------------
 
 def join(group: ConsumerGroup, call: Call, request: Join, context: GroupContext) -> list[ConsumerEffect]:
-    """Let a classic member join. A new member of a newer client is only given an id. Raises KafkaError."""
+    """Let a classic member join. A new member from JoinGroup 4 on first gets its id and must join again. KafkaError."""
     member_id = request.member_id or group.new_id()
     group.check_room(request.member_id, context)
     if not _supports(group.state, request):
@@ -79,7 +80,7 @@ def _subscribe(group: ConsumerGroup, draft: ConsumerGroupState, member_id: str, 
 
 
 def sync(group: ConsumerGroup, request: Sync, context: GroupContext) -> SyncResult:
-    """Return the member's partitions, to be sent once everything before is committed. Raises KafkaError."""
+    """Return the member's partitions, to be sent once every record appended so far is committed. Raises KafkaError."""
     member = _sender(group, request.member_id, request.instance_id, request.generation)
     classic = member.metadata.classic
     assert classic is not None
@@ -106,7 +107,7 @@ def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, gen
 
 
 def leave(group: ConsumerGroup, leaving: list[Leaving]) -> tuple[list[Err], list[str]]:
-    """Return one error for each member in `leaving`, and the ids of those to remove. Members of both kinds can be named."""
+    """Return one error for each member in `leaving`, and the ids of the members to remove, of either protocol."""
     errors: list[Err] = []
     gone: list[str] = []
     for one in leaving:
@@ -150,7 +151,7 @@ def _waits_for_others(state: ConsumerGroupState, member_id: str) -> bool:
     return bool(missing & state.taken(member_id))
 
 
-# --- topics and partitions by name, as these members know them -----------------------------------------------------
+# --- topics and partitions by name, as classic members know them ---------------------------------------------------
 
 def partitions_by_id(rows: Iterable[object], image: MetadataImage) -> Iterable[Partition]:
     """Yield the partitions that a client names in its subscription; those of unknown topics are left out."""

@@ -1,11 +1,11 @@
-"""Which offsets a member of a consumer group may commit and fetch.
+"""Decide which offsets a member of a consumer group may commit and fetch.
 
 A commit is taken only from the present owner: rule 60 with member epochs instead of generations (rule 848). A commit in the
 member's present epoch may name any partition. A commit of an older epoch was on its way when the member's epoch rose: it is
 taken for partitions that the member had then and still has, because no other member can have read them in between.
 
 Owns: check_commit(), check_fetch().
-Invariants: I-COFF-1 a member's commit is never taken for a partition that another member had since.
+Invariants: I-COFF-1 a member's commit is never taken for a partition that another member has had since the commit's epoch.
 Source: ConsumerGroup.validateOffsetCommit, validateOffsetFetch; KIP-848, KIP-1251.
 """
 

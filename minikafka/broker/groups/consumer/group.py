@@ -1,21 +1,22 @@
 """The consumer group protocol (KIP-848): one request, the heartbeat, and the brokers assign.
 
 A heartbeat in four steps, each a few records of a draft:
-  1  the member says what is new about it: it joins, or subscribes to something else;
-  2  if that, or the topics, changed what there is to assign, the group's epoch goes up;
+  1  the member joins, or its request changes its metadata (its subscription, above all);
+  2  if the subscribed topics of the group changed by that, or the topics themselves changed, the group's epoch goes up;
   3  if the target assignment is older than that epoch, a new one is made (not more often than the assignment interval);
-  4  the member is led one step towards the target (consumer_member.py), and told when that changed what it has.
-A member leaves with epoch -1 (static ones may come back from -2) and is driven out when its session is over, or when it
-does not give up in time what was taken from it.
+  4  the member takes one step towards its target (reconciliation.py); the response has its partitions if they changed.
+A member leaves with epoch -1 (a static member with -2, if it will come back). It is removed when its session is over, or
+when it does not give up revoked partitions in time.
 
-Owns: ConsumerGroup: the group's records (`kept`), and what no record keeps: deadlines.
+Owns: ConsumerGroup: the sum of the group's records (`state`), and the deadlines of members, which no record keeps.
 Invariants: I-CGROUP-1 a group changes only by adopt()ing the records of a Write, all of them or none.
             I-CGROUP-2 the group's epoch never goes down; the target's epoch never passes it, a member's never the target's.
-            I-CGROUP-3 no answer shows what is not in the log: it goes out once the records before it are committed.
+            I-CGROUP-3 a response is sent once every record before it is committed: it shows nothing else.
             I-CGROUP-4 a method that raises has changed nothing.
 
-What Kafka does differently: the hash of the topics is another one (XXH3), so that the first heartbeat after a change of
-brokers from one kind to the other makes a new assignment. Source: GroupMetadataManager (consumerGroup*), KIP-848.
+What Kafka does differently: the hash of the topics is another one (XXH3), so if a Kafka broker takes over a group from one
+of ours, or ours from Kafka's, the first heartbeat makes a new assignment.
+Source: GroupMetadataManager (consumerGroup*), KIP-848.
 """
 
 from __future__ import annotations
@@ -76,40 +77,41 @@ from minikafka.broker.groups.group import CONSUMER, Group, GroupContext, OffsetC
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err, KafkaError
 
-RETRY_S = 0.5          # a member that could not be driven out, since the log takes nothing, is tried again
+RETRY_S = 0.5          # then the removal of a member is tried again, if its records could not be appended
 
 
 class ConsumerGroup(Group):
-    """One group. Methods that return effects have changed nothing but deadlines; adopt() does."""
+    """One consumer group. Methods that return effects change nothing but deadlines; adopt() changes the group."""
 
     kind = protocol_type = CONSUMER
 
     def __init__(self, group_id: str, new_id: Callable[[], str]) -> None:
         self.group_id, self.new_id = group_id, new_id
         self.state = ConsumerGroupState(group_id)
-        self.sessions: dict[str, float] = {}                 # member id -> when it is given up
-        self.revocations: dict[str, tuple[float, int]] = {}  # -> until when it may stay in this epoch
+        self.sessions: dict[str, float] = {}                 # member id -> when the member is removed
+        self.revocations: dict[str, tuple[float, int]] = {}  # -> until when the member may stay in this epoch
         self.awaited: dict[str, float] = {}                  # classic member -> until when it has to join or sync
-        self.look_at_topics = True                           # since the hash was made; a new coordinator cannot know
+        self.look_at_topics = True         # topics may have changed since the hash was made; a new coordinator cannot know
 
     # --- from and to the log --------------------------------------------------------------------------------
 
     def replay(self, key: Key, value: Value | None) -> None:
+        """Apply a record that is found in the log while the partition is loaded."""
         self.state.apply(key, value)
 
     def start(self, context: GroupContext) -> list[ConsumerEffect]:
-        """After loading: every member gets a fresh session, and time to give up what it must."""
+        """Begin to serve after loading: every member gets a fresh session, and its whole time to give up partitions."""
         for member_id, member in self.state.members.items():
             self.renew(member_id, context)
             self._await_revocation(member_id, member.current, context.now)
         return []
 
     def unload(self) -> list[ConsumerEffect]:
-        """This broker stops coordinating the group: who waits, waits for the log, and is answered there."""
+        """Stop to coordinate the group. Every waiting call waits for the log (GroupLog), which answers it when it closes."""
         return []
 
     def adopt(self, records: Iterable[Record], now: float) -> None:
-        """The records of a Write are in the log."""
+        """Apply the records of a Write, which are in the log now, and set the deadlines that follow from them."""
         for key, value in records:
             self.state.apply(key, value)
             if key.kind == CURRENT and isinstance(value, CurrentMember):
@@ -130,6 +132,7 @@ class ConsumerGroup(Group):
             deadlines.pop(member_id, None)               # type: ignore[attr-defined]
 
     def renew(self, member_id: str, context: GroupContext) -> None:
+        """Begin a new session of the member."""
         classic = self.state.members.get(member_id, Member()).metadata.classic
         timeout_ms = context.settings.session_timeout_ms if classic is None else classic.session_timeout_ms
         self.sessions[member_id] = context.now + timeout_ms / 1000
@@ -137,7 +140,7 @@ class ConsumerGroup(Group):
     # --- the heartbeat --------------------------------------------------------------------------------------
 
     def consumer_heartbeat(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
-        """Any request but the one to leave; raises KafkaError."""
+        """Take a heartbeat of a member that joins or stays. Raises KafkaError."""
         self.check_room(request.member_id, context)
         draft = self.state.draft()
         member_id = request.member_id or self.new_id()
@@ -152,13 +155,14 @@ class ConsumerGroup(Group):
         return [write, ResolveRegexes()] if resolve else [write]
 
     def check_room(self, member_id: str, context: GroupContext) -> None:
+        """Raise KafkaError if the group is full and the member is not in it."""
         most = context.settings.max_size
         if len(self.state.members) >= most and member_id not in self.state.members:
             raise KafkaError(Err.GROUP_MAX_SIZE_REACHED,
                              f"The consumer group has reached its maximum capacity of {most} members.")
 
     def _subscribe(self, draft: ConsumerGroupState, member_id: str, request: Heartbeat) -> Member:
-        """The member as it was; a new one if it joins."""
+        """Return the member as it was before this heartbeat; a new one if it joins. Raises KafkaError."""
         if request.instance_id is not None:
             return self._subscribe_static(draft, member_id, request.instance_id, request)
         member = draft.members.get(member_id)
@@ -184,7 +188,7 @@ class ConsumerGroup(Group):
         return replace_static(draft, known, member_id)
 
     def check_static(self, known: str | None, member_id: str, instance_id: str) -> Member:
-        """The member with this instance id, if that is who speaks."""
+        """Return the static member `known`. Raises KafkaError unless `known`, which has the instance id, is `member_id`."""
         if known is None:
             raise KafkaError(Err.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
         if known != member_id:
@@ -193,18 +197,22 @@ class ConsumerGroup(Group):
         return self.state.members[known]
 
     def unknown(self, member_id: str) -> KafkaError:
+        """Return the error for a member id that is not in the group."""
         return KafkaError(Err.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     def update(self, draft: ConsumerGroupState, member_id: str, before: Member, said: MemberMetadata,
                owned: Set[Partition] | None, context: GroupContext) -> tuple[Member, bool]:
-        """Take the four steps for a member whose metadata is now `said`. Return it, and whether to resolve expressions."""
+        """Take the four steps for a member whose metadata is now `said`.
+
+        Return the member after them, and whether the group's regular expressions must be resolved.
+        """
         if said != before.metadata:
             draft.write(MEMBER, member_id, said)
         names_changed = set(said.topics) != set(before.metadata.topics)
         regex_changed = (said.regex or "") != (before.metadata.regex or "")
         if regex_changed:
             self._change_regex(draft, before.metadata.regex, said.regex)
-        # A new expression asks for an assignment once it is resolved: until then it is not known which topics it means.
+        # A new expression raises the epoch once it is resolved: until then it is not known which topics it matches.
         topics_known = not said.regex or said.regex in draft.regexes
         self._raise_epoch(draft, names_changed or (regex_changed and topics_known), context)
         if draft.epoch > draft.target.epoch and may_assign(draft, context):
@@ -220,7 +228,7 @@ class ConsumerGroup(Group):
             draft.write(REGEX, old, None)
 
     def _raise_epoch(self, draft: ConsumerGroupState, wanted: bool, context: GroupContext) -> None:
-        """A new epoch asks for a new assignment: since a subscription changed, or the topics did."""
+        """Raise the group epoch if a subscription changed (`wanted`), or the hash of the topics: it asks for an assignment."""
         if not wanted and not self.look_at_topics:
             return
         seen = topics_hash(draft.topics(), context.image)
@@ -230,7 +238,10 @@ class ConsumerGroup(Group):
             self.look_at_topics = False
 
     def resolve(self, context: GroupContext) -> Write | None:
-        """See which topics the expressions match now; what that changes is assigned with the next heartbeats."""
+        """Return the records of the topics that the expressions match now, with a new epoch if they changed; None if none.
+
+        The next heartbeats make the assignment for that epoch.
+        """
         draft, changed = self.state.draft(), False
         for expression in draft.expressions():
             topics = subscriptions.match(expression, context.image.topics)
@@ -245,7 +256,7 @@ class ConsumerGroup(Group):
     # --- leaving --------------------------------------------------------------------------------------------
 
     def consumer_leave(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
-        """Epoch -1, or -2 of a static member that will be back; raises KafkaError."""
+        """Take the heartbeat of a member that leaves: epoch -1, or -2 if a static member will come back. KafkaError."""
         if request.instance_id is not None:
             member = self.check_static(self.state.static_member(request.instance_id), request.member_id, request.instance_id)
         elif request.member_id in self.state.members:
@@ -256,13 +267,13 @@ class ConsumerGroup(Group):
         if request.instance_id is None or request.epoch == GONE:
             return [RemoveMembers((request.member_id,), call, response)]
         draft = self.state.draft()
-        # Epoch 0: its heir begins in that one, and may commit what this member was given.
+        # Assigned since epoch 0: the member that takes this place begins in epoch 0, and may commit these partitions.
         away = replace(member.current, epoch=GONE_STATIC, assigned=pack(dict.fromkeys(member.assigned, 0)), revoking=())
         draft.write(CURRENT, request.member_id, away)
         return [Write(tuple(draft.written), call, response)]
 
     def fence(self, member_ids: Iterable[str], context: GroupContext) -> tuple[Record, ...]:
-        """The records by which members are out; the others share what they had."""
+        """Return the records that remove members, and raise the epoch so that the others share their partitions."""
         draft = self.state.draft()
         for member_id in member_ids:
             remove(draft, member_id)
@@ -292,7 +303,7 @@ class ConsumerGroup(Group):
     # --- offsets and administration -------------------------------------------------------------------------
 
     def check_commit(self, commit: OffsetCommit, context: GroupContext) -> Err:
-        topics = context.image.topics              # one may have been deleted while the request waited
+        topics = context.image.topics              # a topic may have been deleted while the request waited
         partitions = [(topics[name].id, index) for name, index in commit.keys if name in topics]
         try:
             check_commit(self.state, commit, partitions)
@@ -342,7 +353,7 @@ class ConsumerGroup(Group):
                    default=None)
 
     def tick(self, context: GroupContext) -> list[ConsumerEffect]:
-        """Drive out one whose time is over, if there is one; who else is, the next look will show."""
+        """Remove one member whose deadline is over, if there is any; the next tick removes the next one."""
         for member_id in self._overdue(context.now):
             self._forget_deadlines(member_id)
             if member_id in self.state.members:

@@ -52,7 +52,7 @@ def merged_subscription(old: MemberMetadata, request: Heartbeat) -> MemberMetada
 
 
 def may_assign(draft: ConsumerGroupState, context: GroupContext) -> bool:
-    """Return whether the assignment interval is over: many members that come at once share one assignment (KIP-1263)."""
+    """Return whether the assignment interval is over: members that join within it share one assignment (KIP-1263)."""
     made, interval = draft.target.made_ms, context.settings.assignment_interval_ms
     return made == 0 or interval == 0 or context.wall_ms >= made + interval
 
@@ -65,7 +65,7 @@ def assign(draft: ConsumerGroupState, context: GroupContext) -> None:
                                       draft.targets.get(member_id, frozenset()), member.metadata.instance_id)
         for member_id, member in draft.members.items()}
     default = context.settings.assignors[0]
-    assignor = ASSIGNORS.get(draft.assignor(default), ASSIGNORS[default])       # another broker may have known more
+    assignor = ASSIGNORS.get(draft.assignor(default), ASSIGNORS[default])       # another broker may have known more assignors
     targets = assignor(members, {topic.id: len(topic.partitions) for topic in topics.values()})
     for member_id, partitions in targets.items():
         if draft.targets.get(member_id) != partitions:
@@ -75,7 +75,7 @@ def assign(draft: ConsumerGroupState, context: GroupContext) -> None:
 
 def reconcile_member(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[Partition] | None,
           context: GroupContext) -> None:
-    """Lead the member one step towards its target, unless it has reached it."""
+    """Let the member take one step towards its target, unless it has reached its target."""
     member = draft.members[member_id]
     if member.is_reconciled(draft.target.epoch) and not subscription_changed:
         return
@@ -87,7 +87,7 @@ def reconcile_member(draft: ConsumerGroupState, member_id: str, subscription_cha
 
 
 def must_resolve(draft: ConsumerGroupState, context: GroupContext) -> bool:
-    """Return whether the expressions have to be matched again: they, or the topics, changed; or the last time is long ago."""
+    """Return whether the expressions must be matched again: expressions or topics changed, or the last match is too old."""
     expressions = draft.expressions()
     if not expressions:
         return False
@@ -107,7 +107,7 @@ def remove(draft: ConsumerGroupState, member_id: str) -> None:
 
 
 def replace_static(draft: ConsumerGroupState, old_id: str, member_id: str) -> Member:
-    """Give a returning static member its partitions under its new id; it continues from epoch 0. Return the new member."""
+    """Give a returning static member its partitions under its new id, in epoch 0. Return the member."""
     old, target = draft.members[old_id], draft.targets.get(old_id, frozenset())
     remove(draft, old_id)
     draft.write(MEMBER, member_id, old.metadata)

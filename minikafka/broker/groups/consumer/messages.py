@@ -1,4 +1,4 @@
-"""What goes into a consumer group and what comes out: the heartbeat, its response, and effects.
+"""The arguments and results of a consumer group: the heartbeat, its response, and effects.
 
 Owns: frozen values, and the check of a heartbeat that needs no group.
 Invariants: I-CMSG-1 an effect Write is one batch: all of it is in the log, or nothing.
@@ -20,7 +20,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A ConsumerGroupHeartbeat request; None means that nothing changed since the last one."""
+    """A ConsumerGroupHeartbeat request; None in a field means that the field has not changed since the last request."""
 
     member_id: str
     epoch: int
@@ -36,7 +36,7 @@ class Heartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Whether every field is sent, as by a client that does not know what reached the coordinator."""
+        """Whether every field is sent, as by a client that does not know which of its requests reached the coordinator."""
         subscribes = self.topics is not None or self.regex is not None
         return self.epoch == JOINING or (self.rebalance_timeout_ms != -1 and subscribes and self.owned is not None)
 
@@ -63,7 +63,7 @@ class ReplyCommitted:
 class Write:
     """Append `records` as one batch and apply them; once they are committed, answer `call` (None: no client waits).
 
-    `before` goes in front of them in the same batch: the tombstones of a classic group whose place this group takes.
+    `before` goes first in the same batch: the tombstones of a classic group whose place this group takes.
     """
 
     records: tuple[Record, ...]
@@ -74,7 +74,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class RemoveMembers:
-    """Remove members that leave or are given up. The records depend on the members that stay (migration.py)."""
+    """Remove members that leave, or whose deadline is over. The records depend on the members that stay (migration.py)."""
 
     member_ids: tuple[str, ...]
     call: Call | None = None
@@ -83,7 +83,7 @@ class RemoveMembers:
 
 @dataclass(frozen=True, slots=True)
 class ResolveRegexes:
-    """Look again which topics the group's expressions match, once the effects before this one are carried out."""
+    """Match the group's expressions against the topics again, once the effects before this one are carried out."""
 
 
 ConsumerEffect: TypeAlias = Reply | ReplyCommitted | Write | RemoveMembers | ResolveRegexes

@@ -1,14 +1,14 @@
-"""A group changes its protocol while its members read on, and back.
+"""Change a group from the classic protocol to the consumer protocol, or back, while its members keep reading.
 
-The first member that comes with the consumer protocol takes the group along (upgrade): the other members go on as classic
-members of a consumer group (classic_members.py). When the last member of the consumer protocol goes, the others are a
-classic group again and rebalance (downgrade). group.consumer.migration.policy says which of the two are allowed.
+When the first member of the consumer protocol joins a classic group, the group becomes a consumer group (upgrade): the other
+members stay in it as classic members (classic_members.py). When the last member of the consumer protocol leaves, the others
+become a classic group again and rebalance (downgrade). group.consumer.migration.policy says which of the two are allowed.
 
 Owns: upgrade(), called_back(), may_downgrade(), downgrade(), restored().
 Invariants: I-CCLASSIC-1 a group changes its protocol in one batch; no member loses a partition by that.
 
-What Kafka does differently: a static member of the consumer protocol that comes back as a classic one, and was the last of
-its kind, takes the group along at once there; here the group stays a consumer group.
+What Kafka does differently: when the last member of the consumer protocol is static and comes back as a classic member,
+Kafka downgrades the group at once; here the group stays a consumer group.
 Source: convertToConsumerGroup, convertToClassicGroup, ClassicGroup.fromConsumerGroup.
 """
 
@@ -47,10 +47,10 @@ UPGRADES, DOWNGRADES = ("bidirectional", "upgrade"), ("bidirectional", "downgrad
 # --- from the classic protocol to the consumer protocol ------------------------------------------------------------
 
 def upgrade(classic: ClassicGroup, group: ConsumerGroup, context: GroupContext) -> None:
-    """Make `group`, which is new, what a classic group with members is now. Raises KafkaError if it cannot be.
+    """Copy the members of a classic group into `group`, which is new. Raises KafkaError if the group cannot be upgraded.
 
-    Its records stand in `group.state.written`: each member has the partitions of the last assignment, in the epoch of that
-    generation. The classic group itself is not changed.
+    The records are in `group.state.written`: each member has its partitions of the last assignment, and the epoch is that
+    assignment's generation. The classic group itself is not changed.
     """
     _check_upgrade(classic, context.settings)
     draft, epoch = ConsumerGroupState(group.group_id), max(classic.generation, 1)
@@ -103,7 +103,7 @@ def _assigned(classic: ClassicGroup, member_id: str, image: MetadataImage) -> se
 
 
 def called_back(classic: ClassicGroup) -> list[Reply]:
-    """Tell the members that wait in a classic group, now a consumer group, to join again."""
+    """Return the replies that tell members with a waiting call to join again: the classic group is a consumer group now."""
     replies = [Reply(m.joining, JoinResult(Err.REBALANCE_IN_PROGRESS, m.member_id)) for m in classic.members
                if m.joining is not None]
     return [*replies, *(Reply(m.syncing, SyncResult(Err.REBALANCE_IN_PROGRESS)) for m in classic.members
@@ -113,7 +113,10 @@ def called_back(classic: ClassicGroup) -> list[Reply]:
 # --- and back ------------------------------------------------------------------------------------------------------
 
 def may_downgrade(state: ConsumerGroupState, leaving: Iterable[str], settings: Settings, max_size: int) -> bool:
-    """Return whether the members that stay are all classic, and few enough: `max_size` is that of a classic group."""
+    """Return whether the group becomes classic: the last members of the consumer protocol leave, others stay.
+
+    `max_size`: how many members a classic group may have.
+    """
     staying = [member for member_id, member in state.members.items() if member_id not in set(leaving)]
     return (settings.migration_policy in DOWNGRADES and 0 < len(staying) <= max_size
             and len(staying) < len(state.members) and all(member.is_classic for member in staying)
@@ -141,7 +144,7 @@ def _common_protocol(classic: list[ClassicMetadata]) -> str:
 
 
 def restored(state: ConsumerGroupState, group: ClassicGroup) -> ClassicGroup:
-    """Give the members of a classic group, read from its record, all their protocols: the record has one of each member."""
+    """Give the members of a classic group, made from its record, all their protocols: the record has only one of each."""
     for member in group.members:
         classic = state.members[member.member_id].metadata.classic
         assert classic is not None

@@ -1,21 +1,21 @@
-"""One member of a consumer group, and how it comes from what it has to what it shall have (KIP-848's reconciliation).
+"""One member of a consumer group, and its way from its present partitions to its target (KIP-848's reconciliation).
 
-Nobody stops for a rebalance: each member is led on by its own heartbeats, and only the partitions that move wait.
+No member stops for a rebalance: each takes a step with each of its own heartbeats, and only the partitions that move wait.
 
-                      nothing to give up, all its partitions are free
+                      nothing to give up, all of its target is free
     STABLE -----------------------------------------------------------------> STABLE, of the target's epoch
       | something to give up                                                    ^
-      v               no longer owns it, all the others are free                |
+      v               gave it up; all of its target is free                     |
     UNREVOKED --------------------------------------------------------------->  |
-      |               no longer owns it; others still have what it shall have   |
+      |               gave it up; others still have partitions of its target    |
       v                                                                         |
-    UNRELEASED -------------- the others have given it up --------------------->+
+    UNRELEASED -------------- the others have given them up ------------------->+
 
 Owns: Member, and reconcile(), a pure function.
 Invariants: I-CMEMBER-1 a member is given a partition only when no other member has it or is still giving it up.
             I-CMEMBER-2 a member stays in its epoch until it owns nothing that it must give up.
 
-What Kafka does differently: it knows a fourth state, for states of later versions; we never write one.
+What Kafka does differently: it has a fourth state, UNKNOWN, for states of later versions; we never write it.
 Source: ConsumerGroupMember, CurrentAssignmentBuilder; KIP-848, KIP-1251 (since when a partition is assigned).
 """
 
@@ -40,23 +40,24 @@ NEW = CurrentMember(JOINING, -1, STABLE, (), ())
 
 @dataclass(frozen=True)
 class Member:
-    """A member is two records: what it said of itself, and where it stands."""
+    """A member: its two records, the metadata that it sent and its current assignment."""
 
     metadata: MemberMetadata = UNKNOWN
     current: CurrentMember = NEW
 
     @cached_property
     def assigned(self) -> dict[Partition, int]:
-        """What it may use, and since which of its epochs."""
+        """The partitions that the member may read, each with the member epoch since which it has them."""
         return unpack(self.current.assigned, self.current.epoch)
 
     @cached_property
     def revoking(self) -> dict[Partition, int]:
+        """The partitions that the member must give up, and may still have."""
         return unpack(self.current.revoking, self.current.epoch)
 
     @property
     def has(self) -> dict[Partition, int]:
-        """What nobody else may use yet."""
+        """The partitions that no other member may get yet: assigned ones, and those not given up."""
         return self.assigned | self.revoking
 
     @property
@@ -64,21 +65,25 @@ class Member:
         return self.metadata.classic is not None
 
     def is_reconciled(self, epoch: int) -> bool:
+        """Whether the member has reached the target of this epoch."""
         return self.current.state == STABLE and self.current.epoch == epoch
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a member is led: its target, of which it gets what it subscribes to and nobody else has."""
+    """The target of a member. It gets the partitions whose topics it subscribes to, once no other member has them."""
 
     epoch: int
     target: Set[Partition]
     subscribed: Set[Uuid]
-    taken: Set[Partition]                     # what other members have
+    taken: Set[Partition]                     # the partitions that other members have
 
 
 def reconcile(member: Member, goal: Goal, subscription_changed: bool, owned: Set[Partition] | None) -> CurrentMember:
-    """The member's next step; `owned`: what it says it owns, None if it did not say."""
+    """Return the member's record after its next step. `owned`: the partitions that its request names, None if it names none.
+
+    (An empty set says that the member owns nothing; None, that its partitions are as before.)
+    """
     current = member.current
     waits = current.state == UNREVOKED and _still_owns(member.revoking, owned)
     if waits or member.is_reconciled(goal.epoch):
@@ -104,7 +109,7 @@ def _advance(member: Member, goal: Goal, owned: Set[Partition] | None) -> Curren
 
 
 def _drop_unsubscribed(member: Member, goal: Goal, owned: Set[Partition] | None) -> CurrentMember:
-    """Without waiting for a new target: what a member does not want any more is taken from it."""
+    """Return the record without the partitions of topics that the member no longer subscribes to; no new target is needed."""
     dropped = {p: epoch for p, epoch in member.assigned.items() if p[0] not in goal.subscribed}
     if not dropped:
         return member.current
@@ -116,7 +121,7 @@ def _drop_unsubscribed(member: Member, goal: Goal, owned: Set[Partition] | None)
 
 
 def pack(partitions: dict[Partition, int] | Set[Partition]) -> tuple[TopicPartitions, ...]:
-    """By topic, in one order, so that equal sets make equal records. Of a dict, the epochs go with them."""
+    """Return partitions by topic, sorted, so that equal sets make equal records; with their epochs, if it is a dict."""
     topics: dict[Uuid, list[int]] = {}
     for topic, index in sorted(partitions, key=lambda p: (p[0].bytes, p[1])):
         topics.setdefault(topic, []).append(index)
@@ -127,6 +132,6 @@ def pack(partitions: dict[Partition, int] | Set[Partition]) -> tuple[TopicPartit
 
 
 def unpack(packed: Iterable[TopicPartitions], epoch: int = 0) -> dict[Partition, int]:
-    """`epoch` stands in where a record of an older version has none."""
+    """Return each partition's epoch; `epoch` where the record, written by an older version, has none."""
     return {(one.topic_id, index): one.epochs[at] if one.epochs else epoch
             for one in packed for at, index in enumerate(one.partitions)}

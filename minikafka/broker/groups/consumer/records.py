@@ -1,20 +1,20 @@
 """The records of `__consumer_offsets` that keep a group of the consumer protocol (KIP-848), byte for byte as Kafka's.
 
-A group is the sum of its records, and nothing else about it outlives the coordinator:
+A group is the sum of its records; no other state of it survives its coordinator:
 
-    kind                     by group and    says
-    3  GroupMetadata                         the group epoch; what the subscribed topics looked like (a hash)
-    4  (partition metadata)                  what the hash says since 4.1; only read over
-    5  MemberMetadata        member          what the member said of itself
+    kind                     by group and    content
+    3  GroupMetadata                         the group epoch; a hash of the subscribed topics
+    4  (partition metadata)                  replaced by that hash in Kafka 4.1; skipped
+    5  MemberMetadata        member          what the member sent: subscription, timeouts, names
     6  TargetMetadata                        the epoch for which the target assignment was made, and when
-    7  TargetMember          member          what the member shall have
-    8  CurrentMember         member          what it has, must give up, and its epoch
-    16 Regex                 expression      the topics that it matched
+    7  TargetMember          member          the partitions that the member is to get
+    8  CurrentMember         member          its epoch, the partitions that it has, and those that it must give up
+    16 Regex                 expression      the topics that the expression matched
 
 A key is its kind (int16), the group, and the member or expression. A value opens with its version, 0; null is a tombstone.
 
 Owns: one frozen dataclass per kind of value, Key, and their encoding.
-Invariants: I-CREC-1 equal records are equal values: what a member is compared with is what would be written.
+Invariants: I-CREC-1 equal records are equal values, so comparing values tells whether a record has to be written.
 Source: group-coordinator/src/main/resources/common/message/ConsumerGroup*.json; KIP-848, KIP-1101 (the hash).
 """
 
@@ -47,7 +47,7 @@ _INT16 = struct.Struct(">h")
 
 
 class Key(NamedTuple):
-    """What a record is about; `name` is a member id or an expression, or empty."""
+    """The key of a record; `name` is a member id, an expression, or empty."""
 
     kind: int
     group: str
@@ -56,7 +56,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class TopicPartitions:
-    """Partitions of one topic, ascending; `epochs`: since which member epoch a member has each of them."""
+    """Partitions of one topic, ascending; `epochs`: the member epoch since which the member has each partition."""
 
     topic_id: Uuid = wire(UUID)
     partitions: tuple[int, ...] = wire(array(INT32))
@@ -65,7 +65,7 @@ class TopicPartitions:
 
 @dataclass(frozen=True)
 class ClassicProtocol:
-    """One assignor that a member of the classic protocol supports, and what it says to it."""
+    """One assignor that a classic member supports, and the member's metadata for the assignor."""
 
     name: str = wire(STRING)
     metadata: bytes = wire(BYTES)
@@ -73,7 +73,7 @@ class ClassicProtocol:
 
 @dataclass(frozen=True)
 class ClassicMetadata:
-    """What is known besides of a member that speaks the classic protocol."""
+    """The part of a member's metadata that only classic members have."""
 
     session_timeout_ms: int = wire(INT32)
     protocols: tuple[ClassicProtocol, ...] = wire(array(struct_of(ClassicProtocol)))
@@ -81,7 +81,7 @@ class ClassicMetadata:
 
 @dataclass(frozen=True)
 class GroupMetadata:
-    """The group epoch, raised by whatever asks for a new assignment."""
+    """The group epoch, raised by each change that needs a new assignment, and a hash of the subscribed topics."""
 
     epoch: int = wire(INT32)
     metadata_hash: int = wire(INT64, tag=0, default=0)
@@ -89,8 +89,10 @@ class GroupMetadata:
 
 @dataclass(frozen=True)
 class MemberMetadata:
-    """`topics` are sorted, so that equal sets are equal; a member without an expression has the empty one. What is left
-    out of `classic` would mean an empty one, so that a member of the consumer protocol has null there, written out."""
+    """What a member sent. `topics` are sorted, so that equal sets are equal; `regex` is empty without an expression.
+
+    `classic` is a tagged field whose default is an empty value: for a member of the consumer protocol null is written.
+    """
 
     instance_id: str | None = wire(STRING)
     rack_id: str | None = wire(STRING)
@@ -105,7 +107,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True)
 class TargetMetadata:
-    """For which group epoch the target assignment was made, and when (ms since 1970)."""
+    """The group epoch for which the target assignment was made, and when (ms since 1970)."""
 
     epoch: int = wire(INT32)
     made_ms: int = wire(INT64, tag=0, default=0)
@@ -113,14 +115,14 @@ class TargetMetadata:
 
 @dataclass(frozen=True)
 class TargetMember:
-    """What a member shall have."""
+    """The partitions that a member is to get."""
 
     partitions: tuple[TopicPartitions, ...] = wire(array(struct_of(TopicPartitions)))
 
 
 @dataclass(frozen=True)
 class CurrentMember:
-    """What a member has and must give up; its epoch is that of the target which it has reached."""
+    """The partitions that a member has, and must give up; its epoch is that of the target that it has reached."""
 
     epoch: int = wire(INT32)
     previous_epoch: int = wire(INT32)
@@ -131,7 +133,7 @@ class CurrentMember:
 
 @dataclass(frozen=True)
 class Regex:
-    """`version` is the metadata offset of the topics that were looked at; the time is in ms since 1970."""
+    """The topics that an expression matched. `version`: the metadata offset at that time; `resolved_ms`: since 1970."""
 
     topics: tuple[str, ...] = wire(array(STRING))
     version: int = wire(INT64)
@@ -151,7 +153,7 @@ def write_key(key: Key) -> bytes:
 
 
 def read_key(data: bytes) -> Key:
-    """The key of a record whose kind is one of ours."""
+    """Return the key of a record whose kind is in KINDS."""
     (kind,) = _INT16.unpack_from(data)
     group, at = _read_text(data, _INT16.size)
     return Key(kind, group, _read_text(data, at)[0] if kind in _NAMED else "")

@@ -1,13 +1,13 @@
-"""What a consumer group is: the sum of its records, applied one by one.
+"""The state of a consumer group: the sum of its records, applied one by one.
 
-A coordinator never changes a group but by a record. It works on a draft: a copy that notes what is written to it. Once the
-draft's records are in the log they are applied to the group itself; a coordinator that takes over applies the same ones.
+A coordinator changes a group only by records. It works on a draft: a copy that collects the records written to it. Once the
+draft's records are in the log they are applied to the group itself; a new coordinator replays the same records.
 
-Owns: ConsumerGroupState, and what follows from it: the group's state, its subscriptions, who has which partition.
-Invariants: I-CSTATE-1 the state depends on nothing but the records, whoever replays them.
+Owns: ConsumerGroupState, and what follows from it: the group's phase, its subscriptions, which member has which partition.
+Invariants: I-CSTATE-1 the state depends on nothing but the records, whichever broker replays them.
             I-CSTATE-2 a draft shares nothing with its group that either could change.
 
-What Kafka does differently: timeline hash maps, that can be looked at as they were at an older offset.
+What Kafka does differently: timeline hash maps, which can be read as they were at an older offset.
 Source: ConsumerGroup, ModernGroup, GroupMetadataManager.replay.
 """
 
@@ -38,7 +38,7 @@ from minikafka.broker.groups.consumer.records import (
     Value,
 )
 
-BORN, UNASSIGNED = GroupMetadata(1), TargetMetadata(1)         # epoch 0 is that of who joins
+BORN, UNASSIGNED = GroupMetadata(1), TargetMetadata(1)         # epoch 0 is that of a member that joins
 DELETED = CurrentMember(GONE, GONE, STABLE, (), ())
 
 
@@ -47,33 +47,36 @@ class ConsumerState(Enum):
 
     EMPTY = "Empty"                  # no members
     ASSIGNING = "Assigning"          # the target assignment is older than the group's epoch
-    RECONCILING = "Reconciling"      # some member is not where the target wants it
+    RECONCILING = "Reconciling"      # some member has not reached its target
     STABLE = "Stable"
     DEAD = "Dead"                    # there is no such group
 
 
 @dataclass
 class ConsumerGroupState:
+    """A group, or a draft of it: what its records say."""
+
     group_id: str
     metadata: GroupMetadata = BORN
     target: TargetMetadata = UNASSIGNED
     members: dict[str, Member] = field(default_factory=dict)
     targets: dict[str, Set[Partition]] = field(default_factory=dict)       # by member id
     regexes: dict[str, Regex] = field(default_factory=dict)                # by expression
-    written: list[Record] = field(default_factory=list)                    # to a draft
+    written: list[Record] = field(default_factory=list)                    # a draft's own records
 
     def draft(self) -> ConsumerGroupState:
+        """Return a copy to write records to."""
         return replace(self, members=dict(self.members), targets=dict(self.targets), regexes=dict(self.regexes),
                        written=[])
 
     def write(self, kind: int, name: str, value: Value | None) -> None:
-        """Note a record in a draft, which is from then on as if it were in the log."""
+        """Add a record to a draft and apply it, as if it were in the log."""
         record = Key(kind, self.group_id, name), value
         self.written.append(record)
         self.apply(*record)
 
     def apply(self, key: Key, value: Value | None) -> None:
-        """Take one record. Compaction may have left them in any order: each can be the first that tells of a member."""
+        """Apply one record. After compaction the records come in any order: each kind can be the first about a member."""
         if key.kind == GROUP:
             self.metadata = value if isinstance(value, GroupMetadata) else BORN
         elif key.kind == TARGET:
@@ -102,6 +105,7 @@ class ConsumerGroupState:
 
     @property
     def phase(self) -> ConsumerState:
+        """The group's state, in Kafka's words."""
         if not self.members:
             return ConsumerState.EMPTY
         if self.epoch > self.target.epoch:
@@ -110,32 +114,34 @@ class ConsumerGroupState:
         return ConsumerState.STABLE if settled else ConsumerState.RECONCILING
 
     def static_member(self, instance_id: str) -> str | None:
+        """Return the id of the member that has this instance id."""
         return next((m for m, member in self.members.items() if member.metadata.instance_id == instance_id), None)
 
     def topics_of(self, member_id: str) -> set[str]:
-        """By name or by expression; one that is not resolved yet matches nothing."""
+        """Return the topics that a member subscribes to, by name or expression; an unresolved expression matches none."""
         metadata = self.members[member_id].metadata
         resolved = self.regexes.get(metadata.regex or "")
         return {*metadata.topics, *(resolved.topics if resolved is not None else ())}
 
     def topics(self) -> set[str]:
+        """Return the topics that any member subscribes to."""
         return {topic for member_id in self.members for topic in self.topics_of(member_id)}
 
     def expressions(self) -> Counter[str]:
-        """The expressions that members subscribe to, and by how many."""
+        """Return the expressions that members subscribe to, each with the number of its members."""
         return Counter(member.metadata.regex for member in self.members.values() if member.metadata.regex)
 
     def taken(self, member_id: str) -> set[Partition]:
-        """What the other members have."""
+        """Return the partitions that the other members have."""
         return {partition for other, member in self.members.items() if other != member_id for partition in member.has}
 
     def assignor(self, default: str) -> str:
-        """The one that most members ask for."""
+        """Return the assignor that most members ask for."""
         votes = Counter(m.metadata.assignor for m in self.members.values() if m.metadata.assignor)
         return max(votes, key=lambda name: votes[name], default=default)
 
     def tombstones(self) -> list[Record]:
-        """What deletes the group, in an order in which its replay never meets a member of no group."""
+        """Return the records that delete the group, its own key last: replay never meets a member of a deleted group."""
         kinds = [(CURRENT, list(self.members)), (TARGET_MEMBER, list(self.targets)), (TARGET, [""]),
                  (MEMBER, list(self.members)), (REGEX, list(self.regexes)), (PARTITIONS, [""]), (GROUP, [""])]
         return [(Key(kind, self.group_id, name), None) for kind, names in kinds for name in names]

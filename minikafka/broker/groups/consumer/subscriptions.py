@@ -1,16 +1,16 @@
-"""What members of a consumer group subscribe to: regular expressions over topic names, and a hash of the topics they mean.
+"""Subscriptions of a consumer group: regular expressions over topic names, and a hash of the subscribed topics.
 
-An expression is in RE2's language, so that matching takes time linear in the name, whatever a client sends. The hash says
-in eight bytes what the subscribed topics looked like when the target assignment was made: if it changes, a new assignment
-is due.
+An expression is in RE2's language, so that matching takes time linear in the name, whatever a client sends. The hash sums
+up, in eight bytes, the subscribed topics for which the target assignment was made: if the hash changes, a new assignment is
+due.
 
-Owns: check(), match(), when expressions are resolved again; topics_hash().
+Owns: check(), match(), how often expressions are resolved again; topics_hash().
 Invariants: I-REGEX-1 an expression that is not RE2 is refused before anything of it is kept.
             I-THASH-1 equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
 
-What Kafka does differently: it uses re2j, whose error texts we translate to (TEXTS); a thread of its own resolves
-expressions, so that a topic is matched a moment after the heartbeat (as here, without the thread); its hash is XXH3 over the
-same facts (KIP-1101). Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
+What Kafka does differently: it uses re2j (TEXTS translates RE2's error texts to re2j's); a thread of its own resolves
+expressions, so that a topic is matched a moment after the heartbeat (as here, without the thread); Kafka's hash is XXH3 over
+the same facts (KIP-1101). Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import re2
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err, KafkaError
 
-REFRESH_MIN_MS, REFRESH_MAX_MS = 10_000, 600_000      # group.consumer.regex.refresh.interval.ms is not for everybody
+REFRESH_MIN_MS, REFRESH_MAX_MS = 10_000, 600_000      # group.consumer.regex.refresh.interval.ms: an internal setting
 
-# RE2's words, and re2j's for the same.
+# RE2's error texts, and re2j's for the same errors.
 TEXTS = {"missing ]": "missing closing ]", "missing )": "missing closing )",
          "no argument for repetition operator": "missing argument to repetition operator",
          "bad repetition operator": "invalid nested repetition operator",
@@ -46,7 +46,7 @@ _OPTIONS = _options()
 
 
 def check(expression: str) -> None:
-    """Raises KafkaError if it is not one of RE2's."""
+    """Raise KafkaError if the expression is not in RE2's language."""
     try:
         re2.compile(expression, _OPTIONS)
     except re2.error as error:
@@ -57,16 +57,16 @@ def check(expression: str) -> None:
 
 
 def match(expression: str, topics: Iterable[str]) -> tuple[str, ...]:
-    """The topics whose whole name it matches, sorted."""
+    """Return the topics whose whole name the expression matches, sorted."""
     try:
         compiled = re2.compile(expression, _OPTIONS)
     except re2.error:
-        return ()                          # written by a broker that knew more
+        return ()                          # written by a broker whose RE2 knows more
     return tuple(sorted(topic for topic in topics if compiled.fullmatch(topic)))
 
 
 def topics_hash(names: Iterable[str], image: MetadataImage) -> int:
-    """A signed 64-bit number; 0 if none of the topics exists."""
+    """Return a hash of the topics' ids, names and replicas' racks: a signed 64-bit number, 0 if none of them exists."""
     facts = []
     for name in sorted(names):
         topic = image.topics.get(name)
