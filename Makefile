@@ -1,6 +1,6 @@
 # One entry point. Nothing here needs root; after `make setup apache` nothing needs a network.
 #   make lab     opens JupyterLab on the first notebook          make demo    three brokers, real flights, a crash, Spark
-#   make quick   before each commit: a minute                    make test    every test, notebooks included: 12 minutes
+#   make quick   before each commit: units, laws, stories       make test    every test, notebooks included
 #   make judge   the same tests' long half on Apache Kafka       make soak    what is heavy, and the simulator for hours
 # `make help` lists all.
 
@@ -28,7 +28,7 @@ setup:  ## .venv with the locked versions (done once; the others call it)
 lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LAB=00)
 	@$(PY) -m minikafka.lab $(LAB) $(ARGS)
 
-quick: setup  ## before each commit, in a minute: units, laws, scenarios and stories, one live broker (ARGS="-k log")
+quick: setup  ## before each commit: units, laws, scenarios and stories, one live broker (ARGS="-k log")
 	@$(PYTEST) -q -n 2 --quick tests $(ARGS)
 
 test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log", JOBS=0: one after the other)
