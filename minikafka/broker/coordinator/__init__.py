@@ -1,4 +1,4 @@
-"""What the coordinators of groups and of transactions share: their state is a partition, and its leader is the coordinator.
+"""The common part of group and transaction coordinators: their state is a partition, and its leader is the coordinator.
 
     hashing.py                   which partition keeps a group or a transactional id: Java's hash of its name
     shell/coordinator_log.py     one partition of a coordinator's topic: append records, then wait until they are committed

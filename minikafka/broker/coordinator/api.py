@@ -20,7 +20,7 @@ Coordinator = GroupCoordinator | TransactionCoordinator
 
 
 class Found(NamedTuple):
-    """Where a coordinator is, or why not; `text` is the message of the batched versions (4 on)."""
+    """The address of a coordinator, or an error; `text` is the error message from version 4 on, which has many keys."""
 
     error: Err
     text: str = ""
@@ -32,6 +32,7 @@ class Found(NamedTuple):
 @handles(FindCoordinatorRequest, versions=(0, 6), needs=(GroupCoordinator, TransactionCoordinator))
 def find_coordinator(ctx: Context, request: FindCoordinatorRequest, groups: GroupCoordinator,
                      transactions: TransactionCoordinator) -> FindCoordinatorResponse:
+    """Find the coordinator of each key; a missing coordinator topic is created."""
     coordinators: dict[int, Coordinator] = {GROUP: groups, TRANSACTION: transactions}
     if ctx.version >= 4:
         found = [(key, _find(ctx, coordinators, request.key_type, key)) for key in request.coordinator_keys]
@@ -40,7 +41,7 @@ def find_coordinator(ctx: Context, request: FindCoordinatorRequest, groups: Grou
                                                 error_code=int(one.error), error_message=one.text)
             for key, one in found])
     one = _find(ctx, coordinators, request.key_type, request.key)
-    text = "NONE" if one.error is Err.NONE else TEXTS[one.error]      # Kafka's own oddity in versions 1 to 3
+    text = "NONE" if one.error is Err.NONE else TEXTS[one.error]      # versions 1 to 3 of Kafka say "NONE" here
     return FindCoordinatorResponse(throttle_time_ms=0, error_code=int(one.error), error_message=text,
                                    node_id=one.node_id, host=one.host, port=one.port)
 

@@ -1,6 +1,6 @@
 """Which partition of a coordinator's topic keeps a group or a transactional id.
 
-Clients, brokers and Kafka's own brokers must agree on it, so it is Java's hash of a string.
+All brokers, Kafka's own too, must choose the same partition, so the hash is Java's hash of a string.
 
 Owns: java_hash(), partition_of().
 Source: Utils.abs, GroupCoordinatorService.partitionFor, TransactionStateManager.partitionFor.

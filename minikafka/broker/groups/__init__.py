@@ -7,7 +7,7 @@ files decide and return effects; the shell appends records to the log and answer
 A consumer group in about 2,000 lines, in reading order:
 
     tests/stories/groups/*.txt             what a rebalance looks like, as transcripts
-    classic/states.py                      the states of a classic group, and what a request meets in each
+    classic/states.py                      the states of a classic group, and the error of a request in each
     classic/messages.py                    requests, results and effects
     classic/members.py                     members, leader, the vote for an assignor
     classic/group.py                       the heart: join, sync, heartbeat, leave, and the timers
@@ -17,8 +17,8 @@ A consumer group in about 2,000 lines, in reading order:
     shell/coordinator.py                   all partitions that this broker leads, and the requests of members
     api/classic_membership.py              JoinGroup, SyncGroup, Heartbeat, LeaveGroup
 
-Then: classic/static_member.py (a member that restarts), classic/embedded_protocol.py (what members tell each other),
-records.py (the records' bytes), offset_expiration.py (what is forgotten), and consumer/ (the other kind of group; its page
+Then: classic/static_member.py (a member that restarts), classic/embedded_protocol.py (the bytes that members exchange),
+records.py (the records' bytes), offset_expiration.py (which offsets expire), and consumer/ (the other kind of group; its page
 has the order). shell/group_factory.py makes groups, shell/consumer_requests.py takes ConsumerGroupHeartbeat,
 api/consumer_heartbeat.py, api/offsets.py and api/admin.py serve the other requests.
 

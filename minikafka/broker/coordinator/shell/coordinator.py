@@ -1,12 +1,12 @@
-"""What the group coordinator and the transaction coordinator share: which shards of a topic are led here, and are they loaded?
+"""The common part of the group coordinator and the transaction coordinator: the shards that this broker leads, loaded or not.
 
 A key (a group's name, a transactional id) belongs to one partition of the coordinator's topic, chosen by the key's hash. The
-leader of that partition is the key's coordinator. Winning the leadership means loading the partition, losing it means dropping
-everything: the log is the state, a shard is its shadow.
+leader of that partition is the key's coordinator. A new leader loads the partition; a broker that loses the leadership drops
+its shard: the state is the log, and a shard is a copy of that state in memory.
 
 Owns: the shards of the partitions that this broker leads, by partition number.
 Invariants: I-COORD-1 a request is served by at most one coordinator at a time that can commit anything: the leader.
-            I-COORD-2 an election that comes late never brings back or drops what a newer epoch made (rule 62).
+            I-COORD-2 a late notice of an older election never drops or replaces the shard of a newer epoch (rule 62).
 Source: CoordinatorRuntime; KafkaApis.getCoordinator.
 """
 
@@ -33,14 +33,14 @@ class Shard(Protocol):
         """Replay the partition; `loading` is False once everything in it is known and committed."""
 
     def close(self) -> None:
-        """Answer what waits with NOT_COORDINATOR: the leadership is gone."""
+        """Answer every waiting call with NOT_COORDINATOR: the leadership is lost."""
 
 
 S = TypeVar("S", bound=Shard)
 
 
 class Coordinator(Generic[S]):
-    """The shards of one topic that are led here. A subclass says what a shard is."""
+    """The shards of one topic that this broker leads. A subclass makes the shards."""
 
     topic: str
     partitions_setting: str  # the setting that says how many partitions the topic has, while there is no such topic
@@ -55,14 +55,14 @@ class Coordinator(Generic[S]):
         raise NotImplementedError
 
     def on_role(self, index: int, leader_epoch: int | None) -> None:
-        """Begin to serve partition `index`, which this broker leads in `leader_epoch`; None: stop, it leads no more."""
+        """Begin to serve partition `index`, which this broker leads in `leader_epoch`; None: stop to serve the partition."""
         known = self.partitions.get(index)
         if leader_epoch is None:
             if known is not None:
                 del self.partitions[index]
                 known.close()
         elif known is not None:
-            known.epoch = max(known.epoch, leader_epoch)      # re-elected: nothing was lost meanwhile
+            known.epoch = max(known.epoch, leader_epoch)      # the same leader was elected again: its shard is still complete
         else:
             partition = self.replicas.get(self.topic, index)
             known = self.partitions[index] = self.new_shard(partition, leader_epoch)
@@ -74,14 +74,15 @@ class Coordinator(Generic[S]):
         return partition_of(key, len(topic.partitions) if topic else self.node.config[self.partitions_setting])
 
     def coordinator_of(self, key: str) -> PartitionImage | None:
-        """Return the partition whose leader coordinates `key`; None if the topic is missing: its creation begins."""
+        """Return the partition whose leader coordinates `key`. If the topic is missing, begin to create it; return None."""
         if self.topic not in self.node.image.topics:
             self.topic_creator.create([self.topic])
             return None
         return self.node.image.partition(self.topic, self.partition_for(key))
 
     def loaded(self, key: str) -> S:
-        """Return the shard that keeps `key`. NOT_COORDINATOR if it is not led here, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the shard that keeps `key`. KafkaError: NOT_COORDINATOR if another broker leads the partition,
+        COORDINATOR_LOAD_IN_PROGRESS while the shard is being loaded."""
         shard = self.partitions.get(self.partition_for(key))
         if shard is None:
             raise KafkaError(Err.NOT_COORDINATOR)

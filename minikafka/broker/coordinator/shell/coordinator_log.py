@@ -1,9 +1,9 @@
-"""A coordinator's end of one partition of its topic (`__consumer_offsets`, `__transaction_state`): append, then wait
-until it is committed.
+"""Append records to one partition of a coordinator's topic (`__consumer_offsets`, `__transaction_state`), and wait until they
+are committed.
 
-A record is written by the leader at once and counts when the high watermark has passed it; until then nobody may see
-what it says (rules 58 and 60). What was appended stays on the list even when its author has stopped waiting: a commit
-that was answered with a timeout may still happen, and then it must show.
+The leader appends a record at once; the record takes effect when the high watermark has passed it. Until then no client may
+see its content (rules 58 and 60). An appended record stays on the list even if its author no longer waits: a record whose
+author was answered with a timeout may still be committed, and then it takes effect.
 
 Owns: the list of appended and not yet committed records, in log order.
 Invariants: I-GLOG-1 `apply` runs once per record that commits, in log order, before its author is answered.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Record = tuple[bytes, bytes | None]     # (key, value); a null value is a tombstone
 
-# What an append can fail with, as clients of a coordinator know it (CoordinatorOperationExceptionHelper).
+# The errors of an append, translated to errors that clients of a coordinator know (CoordinatorOperationExceptionHelper).
 TRANSLATED = {
     Err.UNKNOWN_TOPIC_OR_PARTITION: Err.COORDINATOR_NOT_AVAILABLE,
     Err.NOT_ENOUGH_REPLICAS: Err.COORDINATOR_NOT_AVAILABLE,
@@ -55,20 +55,23 @@ class Appended:
 
 
 class GroupLog:
-    """An observer of the partition for as long as this broker leads it: told whenever the partition moves."""
+    """The coordinator's view of one partition that this broker leads: an observer that hears of each new high watermark."""
 
     def __init__(self, env: Env, partition: Partition, timeout_s: float, acks: int = 1) -> None:
-        """`acks` -1: refuse before the append while the ISR is too small."""
+        """Observe `partition`. `timeout_s`: how long an author waits; `acks` -1: refuse appends while the ISR is too small."""
         self.env, self.partition, self.timeout_s, self.acks = env, partition, timeout_s, acks
         self.waiting: deque[Appended] = deque()
         partition.observers.append(self)
 
     def append(self, records: list[Record], apply: Callable[[int], None] | None = None) -> Future[Err]:
-        """Append `records` as one batch. The outcome comes when they are committed, fail, or take too long."""
+        """Append `records` as one batch. The future's result is NONE once they are committed, else an error or a timeout.
+
+        `apply` runs when they are committed, with the offset of the first record.
+        """
         return self.write(batch.build(records, timestamp_ms=self.env.wall_ms()), apply)
 
     def write(self, data: bytes, apply: Callable[[int], None] | None = None, guard: object = UNGUARDED) -> Future[Err]:
-        """The same for a batch that is made already; `guard`: as in `Partition.append`."""
+        """Append an encoded batch, as append() does; `guard`: as in `Partition.append`."""
         outcome: Future[Err] = self.env.future()
         try:
             info = self.partition.append(data, self.acks, "coordinator", guard=guard)
@@ -86,7 +89,10 @@ class GroupLog:
         self.waiting.append(Appended(required, apply, base, self.env.future() if outcome is None else outcome))
 
     def settled(self) -> Future[Err]:
-        """An outcome for everything appended so far: what reads wait for that must not miss a commit on its way."""
+        """Return a future that is NONE once everything appended so far is committed.
+
+        A read waits for it if it must show every commit that was appended before.
+        """
         outcome: Future[Err] = self.env.future()
         if not self.waiting:
             outcome.set_result(Err.NONE)
@@ -101,13 +107,13 @@ class GroupLog:
         outcome.add_done_callback(lambda _: timer.cancel())
 
     def moved(self, partition: Partition) -> None:
-        """Let what is committed now take effect, in log order, and answer its authors."""
+        """Apply the records that are committed now, in log order, and answer their authors."""
         while self.waiting:
             error = partition.ack(self.waiting[0].required)
             if error is None:
                 break
             first = self.waiting.popleft()
-            if error not in (Err.NONE, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND):     # the latter is committed all the same
+            if error not in (Err.NONE, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND):     # the latter means committed, too
                 _answer(first.outcome, TRANSLATED.get(error, error))
                 continue
             if first.apply is not None:
@@ -115,7 +121,7 @@ class GroupLog:
             _answer(first.outcome, Err.NONE)
 
     def close(self) -> None:
-        """This broker leads the partition no more: nothing that waits will ever be known here."""
+        """Answer every waiting author with NOT_COORDINATOR: this broker has lost the leadership."""
         if self in self.partition.observers:
             self.partition.observers.remove(self)
         while self.waiting:
@@ -123,7 +129,7 @@ class GroupLog:
 
 
 def failed(outcome: Future[Err]) -> bool:
-    """Is it known already that nothing was appended?"""
+    """Whether it is known already that nothing was appended."""
     return outcome.done() and outcome.result() is not Err.NONE
 
 

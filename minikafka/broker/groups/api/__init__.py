@@ -1,1 +1,1 @@
-"""Requests about groups, translated: classic_membership.py, consumer_heartbeat.py, offsets.py, admin.py."""
+"""The handlers of requests about groups: classic_membership.py, consumer_heartbeat.py, offsets.py, admin.py."""

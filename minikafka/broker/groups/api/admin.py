@@ -28,6 +28,7 @@ Described = DescribeGroupsResponse.DescribedGroup
 
 @handles(DescribeGroupsRequest, versions=(0, 6), needs=(GroupCoordinator,))
 def describe_groups(ctx: Context, request: DescribeGroupsRequest, groups: GroupCoordinator) -> DescribeGroupsResponse:
+    """Describe classic groups. A group that is not classic is Dead; from version 6 on with GROUP_ID_NOT_FOUND."""
     described = [_describe(ctx, groups, group_id, request.include_authorized_operations) for group_id in request.groups]
     return DescribeGroupsResponse(throttle_time_ms=0, groups=described)
 
@@ -63,7 +64,7 @@ def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | Non
 
 @handles(ListGroupsRequest, versions=(0, 5), needs=(GroupCoordinator,))
 def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinator) -> ListGroupsResponse:
-    """The groups of this broker; clients ask every broker. Filters ignore case."""
+    """List the groups that this broker coordinates; clients ask every broker. Filters ignore case."""
     states = {state.lower().strip() for state in request.states_filter or ()}
     types = {kind.lower() for kind in request.types_filter or ()}
     partitions = list(groups.partitions.values())
@@ -80,6 +81,7 @@ def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinat
 
 @handles(DeleteGroupsRequest, versions=(0, 2), needs=(GroupCoordinator,))
 async def delete_groups(ctx: Context, request: DeleteGroupsRequest, groups: GroupCoordinator) -> DeleteGroupsResponse:
+    """Delete groups that have no members, each with its offsets."""
     results = []
     for group_id in dict.fromkeys(request.groups_names):
         error = await _delete(groups, group_id)
@@ -88,7 +90,7 @@ async def delete_groups(ctx: Context, request: DeleteGroupsRequest, groups: Grou
 
 
 async def _delete(groups: GroupCoordinator, group_id: str) -> Err:
-    """Delete a group without members; return why not, or whether that is committed."""
+    """Delete a group without members. Return NONE once its tombstones are committed, or the error."""
     try:
         partition = groups.loaded(group_id)
     except KafkaError as refused:

@@ -27,6 +27,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 @handles(JoinGroupRequest, versions=(0, 9), needs=(GroupCoordinator,))
 async def join_group(ctx: Context, request: JoinGroupRequest, groups: GroupCoordinator) -> JoinGroupResponse:
+    """Let a member join; the response is sent when the join phase ends."""
     join = Join(
         request.member_id, request.protocol_type,
         tuple((protocol.name, bytes(protocol.metadata)) for protocol in request.protocols),
@@ -37,7 +38,7 @@ async def join_group(ctx: Context, request: JoinGroupRequest, groups: GroupCoord
     try:
         result = await groups.join(request.group_id, join)
     except KafkaError as error:
-        own = error.code in (Err.INVALID_GROUP_ID, Err.INVALID_SESSION_TIMEOUT)     # the others lose the member id
+        own = error.code in (Err.INVALID_GROUP_ID, Err.INVALID_SESSION_TIMEOUT)     # other errors do not return the member id
         result = JoinResult(error.code, request.member_id if own else "")
     return _join_response(ctx.version, result)
 
@@ -56,6 +57,7 @@ def _join_response(version: int, result: JoinResult) -> JoinGroupResponse:
 
 @handles(SyncGroupRequest, versions=(0, 5), needs=(GroupCoordinator,))
 async def sync_group(ctx: Context, request: SyncGroupRequest, groups: GroupCoordinator) -> SyncGroupResponse:
+    """Take the leader's assignment, and give each member its own once the assignment is committed (rule 58)."""
     try:
         if ctx.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             raise KafkaError(Err.INCONSISTENT_GROUP_PROTOCOL)
@@ -74,17 +76,19 @@ async def sync_group(ctx: Context, request: SyncGroupRequest, groups: GroupCoord
 
 @handles(HeartbeatRequest, versions=(0, 4), needs=(GroupCoordinator,))
 def heartbeat(ctx: Context, request: HeartbeatRequest, groups: GroupCoordinator) -> HeartbeatResponse:
+    """Renew the member's session, and tell the member if it must join again."""
     try:
         error = groups.heartbeat(
             request.group_id, request.member_id, request.group_instance_id, request.generation_id)
     except KafkaError as refused:
-        # While we load we cannot know; a member must not be driven out for that.
+        # As in Kafka: before the group is loaded the member is not known here, and must not lose its place for that.
         error = Err.NONE if refused.code is Err.COORDINATOR_LOAD_IN_PROGRESS else refused.code
     return HeartbeatResponse(throttle_time_ms=0, error_code=int(error))
 
 
 @handles(LeaveGroupRequest, versions=(0, 5), needs=(GroupCoordinator,))
 async def leave_group(ctx: Context, request: LeaveGroupRequest, groups: GroupCoordinator) -> LeaveGroupResponse:
+    """Remove members: the sender up to version 2, each member that the request names from version 3 on."""
     single = ctx.version < 3
     leaving = [Leaving(request.member_id)] if single else [
         Leaving(member.member_id, member.group_instance_id) for member in request.members]
@@ -92,7 +96,7 @@ async def leave_group(ctx: Context, request: LeaveGroupRequest, groups: GroupCoo
     try:
         errors = await groups.leave(request.group_id, leaving)
     except KafkaError as refused:
-        unknown = refused.code is Err.UNKNOWN_MEMBER_ID          # no such group: say so of each member
+        unknown = refused.code is Err.UNKNOWN_MEMBER_ID          # no such group: an error for each member
         whole = Err.NONE if unknown else refused.code
         errors = [refused.code for _ in leaving] if unknown else []
     if single:

@@ -35,6 +35,7 @@ Assigned = ConsumerGroupHeartbeatResponse.Assignment
 @handles(ConsumerGroupHeartbeatRequest, needs=(GroupCoordinator,))
 async def consumer_group_heartbeat(ctx: Context, request: ConsumerGroupHeartbeatRequest,
                                    groups: GroupCoordinator) -> ConsumerGroupHeartbeatResponse:
+    """Take a heartbeat; the response has an assignment if that changed, or if the member may not know it."""
     try:
         _check_feature(ctx)
         beat = Heartbeat(
@@ -76,6 +77,7 @@ def _owned(topics: Iterable[Any]) -> frozenset[Partition]:
 @handles(ConsumerGroupDescribeRequest, needs=(GroupCoordinator,))
 async def consumer_group_describe(ctx: Context, request: ConsumerGroupDescribeRequest,
                                   groups: GroupCoordinator) -> ConsumerGroupDescribeResponse:
+    """Describe consumer groups: epochs, members, and each member's present and target assignment."""
     ids = sorted(request.group_ids, key=bool)               # Kafka answers empty ids first
     described = [await _describe(ctx, groups, group_id, request.include_authorized_operations) for group_id in ids]
     return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=described)

@@ -1,6 +1,6 @@
 """OffsetCommit, OffsetFetch, OffsetDelete: how far a group has read.
 
-Version 10 of commit and fetch names topics by id (KIP-848's follow-up); everything behind the handler uses names.
+Version 10 of commit and fetch names topics by id (a later part of KIP-848); the coordinator uses names.
 
 Owns: the translation between the wire and the coordinator, per topic and partition.
 Source: KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest, OffsetMetadataManager, KIP-709 (many groups).
@@ -30,14 +30,14 @@ from minikafka.protocol.errors import Err, KafkaError
 
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
 NO_MEMBER = (None, -1)     # id and epoch of a client that names no member
-FOR_EVER = 2**63 - 1  # the latest time that a record holds, in ms (Java's sum turns negative instead)
+FOR_EVER = 2**63 - 1  # the latest time that fits into a record, in ms (in Kafka the sum overflows and is negative)
 
 
 # --- OffsetCommit --------------------------------------------------------------------------------------------------
 
 @handles(OffsetCommitRequest, versions=(2, 10), needs=(GroupCoordinator,))
 async def offset_commit(ctx: Context, request: OffsetCommitRequest, groups: GroupCoordinator) -> OffsetCommitResponse:
-    """Unknown topics fail alone; the rest is written as one batch and answered once it is committed."""
+    """Commit offsets of existing partitions as one batch, answered once committed; each unknown partition has an error."""
     errors: list[tuple[Any, int, Err]] = []          # (requested topic, partition, error), refused ones first
     wanted: list[tuple[Any, int, Key, Any]] = []
     unknown_topics = []
@@ -87,7 +87,7 @@ async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitR
 
 
 def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[Any]:
-    """Return the errors by topic. An unknown topic has a row even if no partition of it was named."""
+    """Return the errors by topic. An unknown topic has a row even if the request names no partition of it."""
     response = OffsetCommitResponse.OffsetCommitResponseTopic
     topics = {topic.topic_id or topic.name: response(name=topic.name, topic_id=topic.topic_id, partitions=[])
               for topic in [*unknown, *(topic for topic, _, _ in errors)]}
@@ -101,6 +101,7 @@ def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[An
 
 @handles(OffsetFetchRequest, versions=(1, 10), needs=(GroupCoordinator,))
 async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupCoordinator) -> OffsetFetchResponse:
+    """Return committed offsets: of one group up to version 7, of many groups from version 8 on (KIP-709)."""
     if ctx.version >= 8:
         response = OffsetFetchResponse.OffsetFetchResponseGroup
         found = []
@@ -122,7 +123,7 @@ Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id,
 
 async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Any, require_stable: bool,
                  member: tuple[str | None, int] = NO_MEMBER) -> tuple[Err, list[Found]]:
-    """Return the offsets of one group; `topics` None means all that it has. `member`: id and epoch of the member that asks."""
+    """Return the offsets of one group; `topics` None: of every topic. `member`: id and epoch of the member that asks."""
     try:
         store = groups.loaded(group_id)
         if require_stable and (outcome := await store.log.settled()) is not Err.NONE:
@@ -153,7 +154,7 @@ def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_sta
     for name, indexes in by_topic.items():
         topic = ctx.node.image.topics.get(name)
         if topic is None and ctx.version >= 10:
-            continue                                   # deleted since: it has no id to be named by
+            continue                                   # the topic was deleted: it has no id to name it by
         found.append((topic.id if topic else None, name,
                       [_look_up(store, group_id, (name, index), require_stable) for index in indexes]))
     return found
@@ -182,7 +183,7 @@ def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, 
 
 @handles(OffsetDeleteRequest, versions=(0, 0), needs=(GroupCoordinator,))
 async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: GroupCoordinator) -> OffsetDeleteResponse:
-    """Offsets of topics that the group still reads cannot be deleted (KIP-496)."""
+    """Delete offsets of topics that no member of the group subscribes to (KIP-496)."""
     try:
         if not request.group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)

@@ -1,3 +1,3 @@
-"""The groups of a broker at work: shard.py (one partition of `__consumer_offsets`), coordinator.py (all of them),
-group_factory.py (makes groups and their context), consumer_requests.py (ConsumerGroupHeartbeat).
+"""The groups that a broker coordinates: shard.py (one partition of `__consumer_offsets`), coordinator.py (all partitions that
+this broker leads), group_factory.py (makes groups and their context), consumer_requests.py (ConsumerGroupHeartbeat).
 """

@@ -1,6 +1,6 @@
-"""ConsumerGroupHeartbeat: which group it goes to, and how a new group, or an upgraded one, begins.
+"""ConsumerGroupHeartbeat: find the group of a request, or begin a new or an upgraded group.
 
-Owns: heartbeat(), existing(). What an upgrade means is decided in consumer/migration.py.
+Owns: heartbeat(), existing(). The records of an upgrade are decided in consumer/migration.py.
 Source: GroupMetadataManager.consumerGroupHeartbeat, getOrMaybeCreateConsumerGroup; KIP-848.
 """
 
@@ -23,7 +23,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 
 async def heartbeat(groups: GroupCoordinator, group_id: str, request: Heartbeat, version: int) -> HeartbeatResponse:
-    """Return the response once everything in it is committed. Raises KafkaError."""
+    """Return the response to a heartbeat once everything in it is committed. Raises KafkaError."""
     context = groups.factory.context(group_id)
     check(group_id, request, version, context.settings)
     partition = groups.loaded(group_id)
@@ -55,13 +55,13 @@ def _run_heartbeat(partition: GroupPartition, group_id: str, call: Future[Any], 
     old = partition.find(group_id, ClassicGroup)
     group = _new_group(partition, group_id, old, request, context)
     partition.run(group, _founding(group, old, group.consumer_heartbeat(call, request, context)))
-    if old is not None and partition.groups.get(group_id) is group:       # else the new group could not be written
+    if old is not None and partition.groups.get(group_id) is group:       # otherwise the new group's records could not be appended
         partition.run(old, migration.called_back(old))
 
 
 def _new_group(partition: GroupPartition, group_id: str, old: ClassicGroup | None, request: Heartbeat,
                context: GroupContext) -> ConsumerGroup:
-    """Return a consumer group for a member that joins, with the members of the classic group `old`."""
+    """Return a consumer group for a member that joins, with the members of `old`, a classic group. Raises KafkaError."""
     if request.epoch != JOINING:
         raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found." if old is None
                          else f"Group {group_id} is not a consumer group.")

@@ -1,10 +1,10 @@
-"""The group coordinator of a broker: which groups are its own, and what clients may ask of them.
+"""The group coordinator of a broker: the groups that the broker coordinates, and the requests of their members.
 
-A group belongs to the leader of one partition of `__consumer_offsets`, chosen by the hash of its name; what it shares with
-the transaction coordinator is in coordinator/shell/coordinator.py. shard.py keeps the groups of one partition.
+A group belongs to the leader of one partition of `__consumer_offsets`, chosen by the hash of the group's name. The part that
+both coordinators share is in coordinator/shell/coordinator.py; shard.py keeps the groups of one partition.
 
-Owns: the timer that expires offsets, and what groups are told of topics that come and go.
-What Kafka does differently: it has more layers for the same. Source: GroupCoordinatorService.
+Owns: the timer that expires offsets, and the notices to groups about created and deleted topics.
+What Kafka does differently: Kafka has more layers for the same. Source: GroupCoordinatorService.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger("minikafka.groups")
 
 
 class GroupCoordinator(Coordinator[GroupPartition]):
-    """All groups that this broker coordinates. Methods raise KafkaError with the code for the whole request."""
+    """All groups that this broker coordinates. A method raises KafkaError with the error of the whole request."""
 
     topic, partitions_setting = OFFSETS_TOPIC, "offsets.topic.num.partitions"
 
@@ -41,10 +41,10 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         self.max_metadata: int = node.config["offset.metadata.max.bytes"]
         self.session_range = (node.config["group.min.session.timeout.ms"], node.config["group.max.session.timeout.ms"])
         self.factory = GroupFactory(node)
-        self._topics: dict[str, None] = {}              # that were there when the image last changed
+        self._topics: dict[str, None] = {}              # the topics of the last metadata image
 
     def start(self) -> None:
-        """Begin to expire offsets; elections bring the other work."""
+        """Begin to expire offsets; every other task begins when this broker becomes a partition's leader."""
         self.env.spawn(self._expire(), "expire offsets")
 
     async def _expire(self) -> None:
@@ -57,11 +57,13 @@ class GroupCoordinator(Coordinator[GroupPartition]):
     def new_shard(self, partition: Partition, leader_epoch: int) -> GroupPartition:
         return GroupPartition(self.node, self.factory, partition, leader_epoch)
 
-    # --- topics that come and go --------------------------------------------------------------------------------
+    # --- topics that are created and deleted --------------------------------------------------------------------
 
     def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
-        """Delete the offsets of deleted topics, which a topic made later under the same name must not inherit, and tell the
-        groups which topics changed."""
+        """Tell the groups which topics changed, and delete the offsets of deleted topics.
+
+        A topic that is created later under the same name must not begin with the old topic's offsets.
+        """
         self._note_topics(image, changes)
         topics = {topic.name: None for topic in changes.deleted.values() if topic.name not in image.topics}
         if not topics:
@@ -86,7 +88,7 @@ class GroupCoordinator(Coordinator[GroupPartition]):
     # --- requests of members ------------------------------------------------------------------------------------
 
     async def join(self, group_id: str, request: Join) -> JoinResult:
-        """Return the result when the join phase ends: that can take as long as the slowest member's rebalance timeout."""
+        """Return the result when the join phase ends, at most after the longest rebalance timeout of the members."""
         if not group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
         low, high = self.session_range
@@ -99,10 +101,10 @@ class GroupCoordinator(Coordinator[GroupPartition]):
             partition.run(group, group.join(call, request, context))
         elif request.member_id:
             return JoinResult(Err.UNKNOWN_MEMBER_ID, request.member_id)
-        else:                                          # an empty consumer group makes way for a classic one
+        else:                                          # a classic group takes the place of an empty consumer group
             new = self.factory.classic(group_id)
             effects = new.join(call, request, context)
-            if new.is_awaited:                         # a refused first member makes no group
+            if new.is_awaited:                         # a group is not created for a member that was refused
                 partition.create(new)
             partition.run(new, effects)
         result: JoinResult = await outcome_of(call)
@@ -152,7 +154,7 @@ class GroupCoordinator(Coordinator[GroupPartition]):
             commit = OffsetCommit(member_id, instance_id, generation, version, transactional, tuple(keys))
             error = group.check_commit(commit, self.factory.context(group_id))
             partition.run(group, [])
-        elif generation >= 0:                    # a commit without a member makes a group, one of a member does not
+        elif generation >= 0:                    # only a commit without a member (generation -1) creates a group
             error = Err.GROUP_ID_NOT_FOUND if version >= 9 else Err.ILLEGAL_GENERATION
         if error is not Err.NONE:
             raise KafkaError(error)

@@ -1,6 +1,6 @@
-"""Makes groups, and the context that goes with each request to one.
+"""Make groups, and the context that a group gets with each request.
 
-Owns: the settings of groups that this broker has from its configuration, and new member ids.
+Owns: the settings that this broker's configuration has for groups, and new member ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minikafka.broker.server.node import Node
 
 
 class GroupFactory:
-    """`topics_since` is the metadata offset at which a topic was last created."""
+    """Makes groups and contexts. `topics_since` is the metadata offset at which a topic was last created."""
 
     def __init__(self, node: Node) -> None:
         config = node.config

@@ -1,14 +1,14 @@
 """The groups of one `__consumer_offsets` partition, while this broker leads it: loaded, served, dropped.
 
-Groups of both kinds live here. A ClassicGroup stores what it decided, and goes on when that is committed. A ConsumerGroup
-hands over records and changes by them as soon as they are appended, as Kafka's coordinator does: if they are refused nothing
-has changed, and if they never commit, neither does anything after them, and the leadership is lost with all that was built
-on them. In both kinds a client gets its response only after the commit.
+The shard keeps groups of both kinds. A ClassicGroup stores its decision, and continues when the record is committed. A
+ConsumerGroup returns records, and these are applied to it as soon as they are appended, as in Kafka's coordinator: if the log
+refuses them, nothing has changed; if they never commit, no later record commits either, this broker loses the leadership, and
+with it every state that was built on them. In both kinds a client gets its response only after the commit.
 
 Owns: the state machines of the groups and the OffsetStore of the partition, their timers, and the calls that wait.
 Invariants: I-GPART-1 nothing is served before every record up to the log end at the election is replayed (rule 62).
-            I-GPART-2 effects of a group are carried out in order; what it stores is committed before it goes on.
-            I-CSTORE-1 a consumer group's records are applied once appended, and answered for once committed (rule 58).
+            I-GPART-2 effects of a group are carried out in order; a classic group continues once its record is committed.
+            I-CSTORE-1 a consumer group's records are applied once appended, and its calls answered once committed (rule 58).
             I-CSTORE-2 the end of a group of one kind and the beginning of one of the other kind are one batch.
             I-GPART-3 when leadership goes, every waiting call is answered NOT_COORDINATOR and all state is dropped.
 
@@ -50,12 +50,12 @@ from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.groups")
 
-NEW = StoredGroup("", 0, None, None, ())      # what is written when a group comes into being
+NEW = StoredGroup("", 0, None, None, ())      # the first record of a new group
 Kind = TypeVar("Kind", bound=Group)
 
 
 class GroupPartition:
-    """`epoch` is the leader epoch under which this broker serves the partition."""
+    """The shard of one partition. `epoch` is the leader epoch under which this broker serves the partition."""
 
     def __init__(self, node: Node, factory: GroupFactory, partition: Partition, epoch: int) -> None:
         self.node, self.env, self.factory = node, node.env, factory
@@ -75,7 +75,7 @@ class GroupPartition:
     # --- loading ------------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Replay the partition from its start to the log end of now; gives up if leadership goes meanwhile."""
+        """Replay the partition up to its present log end; stop if this broker loses the leadership meanwhile."""
         at, end = self.partition.log.start_offset, self.partition.log.end_offset
         while at < end and not self.closed:
             try:
@@ -83,7 +83,7 @@ class GroupPartition:
                 for header, raw in checked(data):
                     self._replay(header, raw)
                     at = header.next_offset
-            except (KafkaError, MalformedRecord) as error:  # another broker may have a whole copy, and be elected
+            except (KafkaError, MalformedRecord) as error:  # another replica may be intact, and become leader
                 log.error("%s cannot be loaded: %s", self.partition.name, error)
                 return
             await self.env.sleep(0)
@@ -112,7 +112,7 @@ class GroupPartition:
                 self._entered_ms[key.group] = stored.current_state_timestamp
 
     def _replay_consumer_group(self, key: consumer_wire.Key, value: bytes | None) -> None:
-        """Apply a record of a consumer group. A group of the same name that only keeps offsets makes way for it."""
+        """Apply a record of a consumer group, which takes the place of a simple group of the same name."""
         group = self.find(key.group, ConsumerGroup)
         if group is None:
             if value is None or key.kind == consumer_wire.PARTITIONS:
@@ -130,7 +130,7 @@ class GroupPartition:
         if header.is_transactional and value is not None:
             committed = wire.committed_offset(wire.read_offset(value), offset)
             stage = partial(self.offsets.stage, header.producer_id, key.group, (key.topic, key.partition), committed)
-            # In the log's order too: a marker that waits must not settle what a later transaction has staged.
+            # Staged in log order too: a marker that still waits must not settle the offsets of a later transaction.
             self._when_committed(offset, lambda _: stage())
         else:
             self._when_committed(offset, apply)
@@ -139,7 +139,7 @@ class GroupPartition:
         if offset < self.partition.high_watermark:
             apply(offset)
         else:
-            self.log.expect(offset + 1, offset, apply)      # not to be seen yet
+            self.log.expect(offset + 1, offset, apply)      # not committed yet: no client may see it
 
     def _loaded(self) -> None:
         self.loading = False
@@ -149,7 +149,7 @@ class GroupPartition:
         log.info("%s loaded: %d groups", self.partition.name, len(self.groups))
 
     def close(self) -> None:
-        """Leadership is gone (I-GPART-3)."""
+        """Drop all state and answer every waiting call: this broker has lost the leadership (I-GPART-3)."""
         self.closed = True
         for _, timer in self._timers.values():
             timer.cancel()
@@ -160,7 +160,7 @@ class GroupPartition:
     # --- groups -------------------------------------------------------------------------------------------------
 
     def create(self, group: ClassicGroup) -> None:
-        """Keep a new group and append its record; an empty group of the other kind makes way. KafkaError if that fails."""
+        """Append the record of a new group and keep the group; it replaces an empty group. KafkaError if the append fails."""
         before = self.groups[group.group_id].tombstones() if group.group_id in self.groups else []
         outcome = self.log.append([*before, self._group_record(group.group_id, NEW)])
         if failed(outcome):
@@ -175,7 +175,7 @@ class GroupPartition:
             return
         armed, timer = self._timers.get(group.group_id, (None, None))
         if armed is not None and armed <= due:
-            return                                  # an early timer only looks, and is set again then
+            return                                  # a timer that fires too early does nothing and is set again
         if timer is not None:
             timer.cancel()
         self._timers[group.group_id] = (due, self.env.later(due - self.env.now(), self._tick, group.group_id))
@@ -211,19 +211,19 @@ class GroupPartition:
     def _group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
         return wire.group_key(group_id), wire.group_value(wire.stored_value(stored, self.env.wall_ms()))
 
-    # --- what a classic group decided -----------------------------------------------------------------------------
+    # --- effects of a classic group -------------------------------------------------------------------------------
 
     def _on_committed(self, group: ClassicGroup, then: Assigned | Replaced | None, outcome: Future[Err]) -> None:
         if not self.closed:
             self.run(group, group.on_committed(then, outcome.result(), self.env.now()))
 
     def _trace(self, group: ClassicGroup, moved: Moved) -> None:
-        """Trace a new state; names and assignments only once they are settled."""
+        """Trace a new state; names and assignments only in a Stable group."""
         settled = group.settled_fields(self.node.image) if moved.state is State.STABLE else {}
         self.env.trace("group", group=group.group_id, state=moved.state.value, generation=moved.generation,
                        members=list(moved.members), **settled)
 
-    # --- what a consumer group decided ----------------------------------------------------------------------------
+    # --- effects of a consumer group ------------------------------------------------------------------------------
 
     def _write(self, group: ConsumerGroup, effect: Write) -> None:
         """Append the group's records as one batch, apply them, and answer the call once they are committed."""
@@ -238,7 +238,7 @@ class GroupPartition:
                 self._trace_consumer_group(group)
 
     def _remove_members(self, group: ConsumerGroup, effect: RemoveMembers) -> None:
-        """Remove members. If those that stay are all of the classic protocol, so is the group from then on."""
+        """Remove members. If only classic members stay, and the settings allow it, the group becomes a classic group."""
         context = self.context(group)
         if migration.may_downgrade(group.state, effect.member_ids, context.settings, self.factory.classic_config.max_size):
             stored = migration.downgrade(group.state, effect.member_ids, context.image)
@@ -248,7 +248,7 @@ class GroupPartition:
             self._write(group, Write(group.fence(effect.member_ids, context), effect.call, effect.result))
 
     def _replace(self, old: ConsumerGroup, group: ClassicGroup, effect: RemoveMembers) -> None:
-        """Put a classic group in the place of a consumer group, in one batch, and call its members back."""
+        """Replace a consumer group by a classic group, in one batch, and call the members back."""
         outcome = self.log.append([*old.tombstones(), self._group_record(group.group_id, group.snapshot())])
         _answer_later(effect.call, effect.result, outcome)
         if not failed(outcome):
@@ -256,13 +256,13 @@ class GroupPartition:
             self.run(group, [*group.start(self.context(group)), *group.rebalance_or_complete(self.env.now())])
 
     def _resolve(self, group: ConsumerGroup) -> None:
-        if self.groups.get(group.group_id) is group:          # a new group whose first write failed is none
+        if self.groups.get(group.group_id) is group:          # a new group whose first write failed does not exist
             resolved = group.resolve(self.context(group))
             if resolved is not None:
                 self._write(group, resolved)
 
     def _trace_consumer_group(self, group: ConsumerGroup) -> None:
-        """Trace it in the words of a classic group: the generation is the group's epoch."""
+        """Trace a consumer group with the fields of a classic group: the generation is the group's epoch."""
         phase, epoch, members = _shown(group)
         settled = group.settled_fields(self.node.image) if phase is ConsumerState.STABLE else {}
         self.env.trace("group", group=group.group_id, state=phase.value, generation=epoch, members=members, **settled)
@@ -270,7 +270,7 @@ class GroupPartition:
     # --- offsets ------------------------------------------------------------------------------------------------
 
     def write_offsets(self, group_id: str, values: dict[Key, bytes | None]) -> Future[Err]:
-        """Append commits (or tombstones, for None), in the order of the dict; they show once committed."""
+        """Append offset commits (None: a tombstone), in the order of the dict; clients see them once they are committed."""
         changes = [self._offset_change(group_id, key, value) for key, value in values.items()]
 
         def apply(base: int) -> None:
@@ -284,7 +284,7 @@ class GroupPartition:
         return outcome
 
     def write_pending_offsets(self, group_id: str, values: dict[Key, bytes], who: Identity, guard: object) -> Future[Err]:
-        """Append commits that belong to a transaction: they wait for its marker (rule 61)."""
+        """Append offset commits of a transaction; clients see them after the transaction's commit marker (rule 61)."""
         keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
         data = build(list(zip(keys, values.values(), strict=True)), timestamp_ms=self.env.wall_ms(), transactional=True,
                      producer_id=who.producer_id, producer_epoch=who.epoch)
@@ -300,17 +300,17 @@ class GroupPartition:
         return outcome
 
     def write_marker(self, who: Identity, coordinator_epoch: int, commit: bool) -> Future[Err]:
-        """Append the end of a transaction; its offsets show, or vanish, when that is committed."""
+        """Append a transaction's marker; once that is committed, the transaction's offsets show, or are dropped."""
         data = marker(who.producer_id, who.epoch, coordinator_epoch, commit, self.env.wall_ms())
         return self.log.write(data, lambda _: self.offsets.settle(who.producer_id, commit))
 
     def _exists(self, group_id: str) -> None:
-        """Offsets without a group make a "simple" one: Empty, of no protocol type."""
+        """Create a "simple" group, Empty and without a protocol type, for offsets that have no group."""
         if group_id not in self.groups:
             self.groups[group_id] = self.factory.classic(group_id)
 
     def _offset_change(self, group_id: str, key: Key, value: bytes | None) -> Callable[[int], None]:
-        """What a record of this key and value does once it is committed, given its offset in the log."""
+        """Return the function that applies a committed record of this key and value; it takes the record's offset."""
         if value is None:
             return lambda _: self.offsets.remove(group_id, key)
         return partial(self._take_offset, group_id, key, value)
@@ -321,7 +321,7 @@ class GroupPartition:
             self.env.trace("commit", group=group_id, tp=f"{key[0]}-{key[1]}", offset=committed.offset)
 
     def expire(self, retention_ms: int) -> None:
-        """Forget the offsets, and the groups, that nobody has wanted for so long (broker/groups/offset_expiration.py)."""
+        """Delete expired offsets, and the groups that have neither offsets nor members then (offset_expiration.py)."""
         now_ms = self.env.wall_ms()
         for group_id, group in list(self.groups.items()):
             entered_ms = self._entered_ms.get(group_id, now_ms)
@@ -332,7 +332,7 @@ class GroupPartition:
                 self.write_offsets(group_id, dict.fromkeys(keys))
 
     def delete_group(self, group_id: str) -> Future[Err]:
-        """Forget the group at once, its offsets when the tombstones are committed."""
+        """Delete the group at once, and its offsets when the tombstones are committed."""
         keys = [key for key, _ in self.offsets.of_group(group_id)]
         tombstones = [*((wire.offset_key(group_id, *key), None) for key in keys), *self.groups[group_id].tombstones()]
 
@@ -350,14 +350,14 @@ class GroupPartition:
 
 @dataclass(frozen=True, slots=True)
 class AfterCommit:
-    """A result that a client may see once `outcome` says that everything it shows is committed."""
+    """A result for a client, to be sent once `outcome` is NONE: everything in the result is committed then."""
 
     outcome: Future[Err]
     result: Any
 
 
 async def outcome_of(call: Future[Any]) -> Any:
-    """Return the result with which a call is answered. Raises KafkaError if that is an error of the log."""
+    """Return the result with which a call is answered. Raises KafkaError if the result is an error of the log."""
     result = await call
     if isinstance(result, AfterCommit):
         error = await result.outcome
@@ -368,7 +368,7 @@ async def outcome_of(call: Future[Any]) -> Any:
 
 
 def _shown(group: ConsumerGroup) -> tuple[ConsumerState, int, list[str]]:
-    """Return what the trace shows of a consumer group: a change of it is traced."""
+    """Return the state, epoch and members of a consumer group; a change of any of them is traced."""
     return group.state.phase, group.state.epoch, list(group.state.members)
 
 
