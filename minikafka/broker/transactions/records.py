@@ -1,7 +1,7 @@
 """The records of `__transaction_state`: what the transaction coordinator writes, byte for byte as Kafka does.
 
 A key is its version (int16, 0) and the transactional id. A value opens with its version too: 0 has the fields of 2017, 1
-is flexible and carries what KIP-890 added as tagged fields. A null value is a tombstone: the id has been forgotten.
+is flexible and has the tagged fields of KIP-890. A null value is a tombstone: the id is deleted.
 
 Owns: the two schemas in protocol/schemas, their encoding and decoding.
 Invariants: I-TREC-1 we write version 1, as Kafka does from transaction.version 1 on, and read both.
@@ -50,7 +50,7 @@ def read_transaction_value(data: bytes) -> TransactionLogValue:
 
 
 def stored_value(data: TransactionData) -> TransactionLogValue:
-    """Return the record's value for a transaction; partitions are null where there are none, as Kafka writes Empty ids."""
+    """Return the record's value for a transaction; as in Kafka, `partitions` is null if the transaction has none."""
     topics: dict[str, list[int]] = {}
     for topic, index in data.partitions:
         topics.setdefault(topic, []).append(index)
@@ -64,8 +64,10 @@ def stored_value(data: TransactionData) -> TransactionLogValue:
 
 
 def stored_data(value: TransactionLogValue) -> TransactionData:
-    """Return the transaction that a record's value tells. The value lacks the last epoch, as in Kafka, so an
-    InitProducerId that is tried again after a change of coordinators is fenced."""
+    """Return the transaction of a record's value.
+
+    As in Kafka the value lacks the last epoch, so an InitProducerId that is repeated at a new coordinator is fenced.
+    """
     partitions: list[TopicPartition] = [(t.topic, p) for t in value.transaction_partitions or () for p in t.partition_ids]
     return TransactionData(
         value.producer_id, value.producer_epoch, value.transaction_timeout_ms, BY_STATUS[value.transaction_status],

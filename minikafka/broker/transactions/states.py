@@ -1,15 +1,15 @@
-"""The states of a transaction, the events that lead from one to the next, and what is answered where none does.
+"""The states of a transaction, the events that lead from one to the next, and the error for an event without a next state.
 
     Empty, Complete* --added--> Ongoing --commit--> PrepareCommit --marked--> CompleteCommit
                                 Ongoing --abort---> PrepareAbort  --marked--> CompleteAbort
                                 Ongoing --fence---> PrepareEpochFence --abort--> PrepareAbort
     Empty, Complete* --init---> Empty
 
-Owns: NEXT, the only place that knows what may follow what; a pair that is missing there is a refusal, named by `refusal`.
-Invariants: I-TXN-1 PrepareCommit leads to CompleteCommit and nowhere else, PrepareAbort to CompleteAbort: what has been
-              prepared is decided (rule 49).
-            I-TXN-2 PrepareEpochFence is never written: it exists between the raising of the epoch and the abort that
-              carries it, within one decision.
+Owns: NEXT, the only table of transitions; an event that a state lacks in NEXT is refused with the error of refusal().
+Invariants: I-TXN-1 PrepareCommit leads to CompleteCommit and nowhere else, PrepareAbort to CompleteAbort: a prepared
+              transaction is decided (rule 49).
+            I-TXN-2 PrepareEpochFence is never written: within one decision, it is the state between the raised epoch
+              and the abort with that epoch.
 What Kafka does differently: it keeps the table the other way round (validPreviousStates of each state).
 Source: TransactionState in TransactionMetadata.scala; KIP-98, KIP-588 (fence), KIP-890 (abort without partitions).
 """
@@ -22,7 +22,7 @@ from minikafka.protocol.errors import Err
 
 
 class State(Enum):
-    """The names are what DescribeTransactions shows; `STATUS` has their numbers in the log."""
+    """Kafka's names, as DescribeTransactions shows them; `STATUS` has their numbers in the log."""
 
     EMPTY = "Empty"                            # an id and an epoch, nothing written
     ONGOING = "Ongoing"                        # has partitions
@@ -30,8 +30,8 @@ class State(Enum):
     PREPARE_ABORT = "PrepareAbort"             # decided: every partition will get an abort marker
     COMPLETE_COMMIT = "CompleteCommit"         # every partition has its marker
     COMPLETE_ABORT = "CompleteAbort"
-    DEAD = "Dead"                              # unused for so long that it is forgotten
-    PREPARE_EPOCH_FENCE = "PrepareEpochFence"  # the epoch is being raised over a producer that may still live
+    DEAD = "Dead"                              # the id was not used for so long that it is deleted
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"  # the epoch is being raised to fence a producer that may still be alive
 
 
 STATUS = {state: number for number, state in enumerate(State)}
@@ -41,7 +41,7 @@ NEXT: dict[State, dict[str, State]] = {
     State.EMPTY: {
         "init": State.EMPTY,
         "added": State.ONGOING,
-        "abort": State.PREPARE_ABORT,      # of nothing: it only raises the epoch (KIP-890)
+        "abort": State.PREPARE_ABORT,      # an abort without partitions only raises the epoch (KIP-890)
         "expired": State.DEAD,
     },
     State.ONGOING: {
@@ -73,5 +73,5 @@ COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 
 def refusal(state: State, event: str) -> Err:
-    """The error code for an event that leads nowhere from `state`: wait, if that will change by itself."""
+    """Return the error for an event without a next state: CONCURRENT_TRANSACTIONS (try again) while markers are written."""
     return Err.CONCURRENT_TRANSACTIONS if state in PREPARED else Err.INVALID_TXN_STATE

@@ -1,21 +1,22 @@
-"""One transactional id: who may write under it, in which transaction, and how that ends.
+"""One transactional id: which producer may write under it, in which transaction, and how the transaction ends.
 
-A pure state machine. Each entry takes a request and the wall clock, and either refuses it (KafkaError, nothing changed)
-or returns the TransactionData to be appended to `__transaction_state`. Until the shell says `stored`, the decision is
-pending: nobody sees it and nothing else is decided (rule 48).
+A pure state machine. Each method for a request takes the request and the wall clock, and either refuses (KafkaError, nothing
+changed) or returns the TransactionData to be appended to `__transaction_state`. Until the shell calls stored(), the decision
+is pending: no client sees it, and nothing else is decided (rule 48).
 
     data = txn.end(who, commit=True, ...)      decide
     append(data); wait until it is committed   the shell
-    txn.stored(data)                           it has happened; answer; send the markers; then txn.marked(...)
+    txn.stored(data)                           the decision takes effect; answer; send the markers; then txn.marked(...)
 
 Owns: the data of the id and the decision under way.
 Invariants: I-TXN-3 `data` is what a replay of the log would give; `pending` is in the log or on its way there.
-            I-TXN-4 at most one decision is pending, and it follows from `data` by the table in transaction_state.py.
-            I-TXN-5 the epoch never falls under one producer id, and every producer but the last that was initialised
-              has a lower one (rule 50). With KIP-890 every end of a transaction raises it (rule 52).
+            I-TXN-4 at most one decision is pending, and it follows from `data` by the table in states.py.
+            I-TXN-5 the epoch of one producer id never falls, and every producer but the last that was initialised has a
+              lower epoch (rule 50). With KIP-890 every end of a transaction raises the epoch (rule 52).
 
-What Kafka does differently: a write whose outcome is unknown (timed out, may still happen) is taken for failed; here it
-stays pending until the log tells. Source: TransactionMetadata, TransactionCoordinator; KIP-98, KIP-360, KIP-588, KIP-890.
+What Kafka does differently: Kafka treats a write that timed out as failed, though it may still be committed; here the
+decision stays pending until the log shows its outcome.
+Source: TransactionMetadata, TransactionCoordinator; KIP-98, KIP-360, KIP-588, KIP-890.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, State
 from minikafka.protocol.errors import Err, KafkaError
 
 NO_ID = NO_EPOCH = NO_TIME = -1
-LAST_EPOCH = (1 << 15) - 2             # 32766; one more is left to fence its owner with (rule 47)
+LAST_EPOCH = (1 << 15) - 2             # 32766, the last that a producer gets; 32767 is left to fence that producer (rule 47)
 EPOCH_BUMPS = 2                        # transaction.version from which every end raises the epoch (KIP-890)
 
 TopicPartition = tuple[str, int]
 
 
 class Identity(NamedTuple):
-    """Under which id and epoch a producer believes to be writing."""
+    """The producer id and epoch that a producer sends."""
 
     producer_id: int
     epoch: int
@@ -43,7 +44,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TransactionData:
-    """What the log keeps of a transactional id. Times are milliseconds since 1970, -1 for none."""
+    """The data of a transactional id in the log. Times are milliseconds since 1970, -1 for none."""
 
     producer_id: int
     epoch: int = NO_EPOCH
@@ -52,14 +53,14 @@ class TransactionData:
     partitions: tuple[TopicPartition, ...] = ()
     start_ms: int = NO_TIME
     update_ms: int = NO_TIME
-    last_epoch: int = NO_EPOCH         # the one before, if its owner is the same producer: tells a retry from a zombie
+    last_epoch: int = NO_EPOCH         # the epoch before, if the same producer had it: shows a retry
     previous_id: int = NO_ID
-    next_id: int = NO_ID               # takes over when the markers are written, because the epochs are used up
+    next_id: int = NO_ID               # replaces producer_id when the markers are written, because the epochs are used up
     version: int = 0                   # transaction.version of the client that ended the last transaction
 
     @property
     def exhausted(self) -> bool:
-        """Is there no epoch left to give away?"""
+        """Whether no epoch is left for another producer."""
         return self.epoch >= LAST_EPOCH
 
 
@@ -73,18 +74,18 @@ class Transaction:
     # --- the log --------------------------------------------------------------------------------------------------
 
     def append(self, data: TransactionData) -> None:
-        """`data` is on its way into the log."""
+        """Take note that `data` is being appended: it is pending."""
         assert self.pending is None, f"{self.id}: {self.pending} is still pending"
         self.pending = data
 
     def stored(self, data: TransactionData) -> None:
-        """`data` is committed."""
+        """Let `data` take effect: its record is committed."""
         self.data = data
         if self.pending is data:
             self.pending = None
 
     def refused(self, data: TransactionData) -> None:
-        """`data` was never written: as if it had not been decided."""
+        """Drop the decision `data`: its record was not appended."""
         if self.pending is data:
             self.pending = None
 
@@ -92,15 +93,16 @@ class Transaction:
 
     @property
     def needs_id(self) -> bool:
-        """Will the next epoch need a new producer id? The shell gets one before it asks for a decision."""
+        """Whether the next epoch needs a new producer id; the shell fetches the id before it asks for a decision."""
         return self.data.exhausted
 
     def init(self, timeout_ms: int, expected: Identity | None, now_ms: int, new_id: int = NO_ID,
              version: int = 0) -> TransactionData:
-        """A producer begins to use the id (rule 50): it gets the next epoch, or, where a transaction is open, that one
-        is aborted first (the result is in state PrepareAbort: the producer is to be told CONCURRENT_TRANSACTIONS).
+        """Give the next epoch to a producer that begins to use the id; every earlier producer is fenced (rule 50).
 
-        `expected`: the producer goes on after an error and must still be the one we know (KIP-360).
+        If a transaction is open, return its abort instead (state PrepareAbort); the producer is answered
+        CONCURRENT_TRANSACTIONS and tries again. `expected`: the identity of a producer that continues after an error; it must
+        be the present one (KIP-360).
         """
         self._check_settled()
         if expected is not None and not self._may_continue(expected):
@@ -118,7 +120,7 @@ class Transaction:
         return data.epoch == NO_EPOCH or expected.producer_id == data.producer_id or used_up
 
     def _next_identity(self, expected: Identity | None, new_id: int) -> tuple[Identity, int]:
-        """The identity to give, and the last epoch to remember."""
+        """Return the producer's next identity, and the last epoch to remember."""
         data = self.data
         if data.exhausted and (expected is None or expected.epoch == data.epoch):
             return Identity(new_id, 0), data.epoch if expected else NO_EPOCH
@@ -127,14 +129,14 @@ class Transaction:
         if data.epoch in (NO_EPOCH, expected.epoch):
             return Identity(data.producer_id, data.epoch + 1), data.epoch
         if expected.epoch == data.last_epoch:
-            return Identity(data.producer_id, data.epoch), data.last_epoch       # its answer was lost: the same again
+            return Identity(data.producer_id, data.epoch), data.last_epoch       # the response was lost: the same again
         raise KafkaError(Err.PRODUCER_FENCED)
 
     def fence(self, now_ms: int, version: int) -> TransactionData:
-        """Abort the open transaction over its producer's head, with an epoch that the producer does not have.
+        """Return the abort of the open transaction, with an epoch that fences its producer.
 
-        `version` is the cluster's transaction.version: from 2 on this end is like any other, and the producer may go on
-        with that epoch if it asks before another does; earlier nobody gets it.
+        `version` is the cluster's transaction.version. From 2 on the fenced producer may get that epoch by InitProducerId, if
+        no other producer is initialised first; before 2 no producer gets that epoch.
         """
         last_epoch = self.data.epoch if version >= EPOCH_BUMPS else NO_EPOCH
         fencing = replace(self.data, state=self._next("fence"), epoch=self.data.epoch + 1, last_epoch=last_epoch)
@@ -143,7 +145,7 @@ class Transaction:
     # --- AddPartitionsToTxn, AddOffsetsToTxn ----------------------------------------------------------------------
 
     def add(self, who: Identity, partitions: Iterable[TopicPartition], now_ms: int) -> TransactionData | None:
-        """Partitions join the transaction, the first ones begin it; None if they are all in it already."""
+        """Add partitions to the transaction; the first ones begin it. None if all of them are in the transaction already."""
         self._check_settled()
         self._check_identity(who)
         data, state = self.data, self._next("added")
@@ -154,7 +156,10 @@ class Transaction:
         return replace(data, state=state, partitions=together, start_ms=start_ms, update_ms=now_ms)
 
     def verify(self, who: Identity, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Err]:
-        """Are the partitions in the open transaction? Asked by their leaders before a first append (rule 52)."""
+        """Return NONE for each partition in the open transaction, TRANSACTION_ABORTABLE for each other one.
+
+        Partition leaders ask this before the transaction's first append to the partition (rule 52).
+        """
         self._check_identity(who)
         if self.data.state in PREPARED:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
@@ -164,10 +169,10 @@ class Transaction:
     # --- EndTxn ---------------------------------------------------------------------------------------------------
 
     def end(self, who: Identity, commit: bool, version: int, now_ms: int, new_id: int = NO_ID) -> TransactionData | None:
-        """The producer wants the outcome (rule 49); None if that is what happened already.
+        """Decide to commit or abort; a written decision never changes (rule 49). None if the transaction ended so already.
 
-        `version`: the transaction.version that the client knows. From 2 on the epoch rises with every end, so that a
-        request with the epoch before is a retry and one with the present epoch speaks of the next transaction.
+        `version`: the transaction.version that the client knows. From 2 on the epoch rises with every end: a request with
+        the epoch before is a retry, and a request with the present epoch is about the next transaction.
         """
         bumps = version >= EPOCH_BUMPS
         retry = bumps and self._is_retry(who)
@@ -192,7 +197,7 @@ class Transaction:
         return replace(decided, epoch=data.epoch + 1, last_epoch=data.epoch, next_id=next_id)
 
     def _is_retry(self, who: Identity) -> bool:
-        """Does the request speak of the transaction that ended last? Its end may have raised epoch or id."""
+        """Whether the request is about the transaction that ended last: its end raised the epoch, or changed the id."""
         data = self.data
         if data.version < EPOCH_BUMPS:
             return False
@@ -209,7 +214,7 @@ class Transaction:
             raise KafkaError(Err.PRODUCER_FENCED)
 
     def marked(self, now_ms: int) -> TransactionData:
-        """Every partition has its marker: the transaction is complete (rule 49)."""
+        """Return the completed transaction: every partition has its marker (rule 49)."""
         data = self.data
         done = replace(data, state=self._next("marked"), partitions=(), update_ms=now_ms, next_id=NO_ID,
                        previous_id=data.producer_id)
@@ -220,17 +225,17 @@ class Transaction:
     # --- time -----------------------------------------------------------------------------------------------------
 
     def timed_out(self, now_ms: int) -> bool:
-        """Has the open transaction taken longer than its producer asked for?"""
+        """Whether the open transaction has lasted longer than the timeout that its producer set."""
         open_ = self.data.state is State.ONGOING and self.pending is None
         return open_ and self.data.start_ms + self.data.timeout_ms < now_ms
 
     def expired(self, now_ms: int, after_ms: int) -> bool:
-        """Has nobody used the id for `after_ms`?"""
+        """Whether no producer has used the id for `after_ms`."""
         idle = self.pending is None and "expired" in NEXT[self.data.state]
         return idle and self.data.update_ms + after_ms <= now_ms
 
     def bury(self) -> TransactionData:
-        """The id is to be forgotten: nothing is decided for it any more. In the log this is a tombstone."""
+        """Decide that the id is deleted (a tombstone in the log): no request changes the id after that."""
         dead = replace(self.data, state=self._next("expired"), partitions=())
         self.append(dead)
         return dead
@@ -244,13 +249,16 @@ class Transaction:
             raise KafkaError(Err.PRODUCER_FENCED)
 
     def _check_settled(self) -> None:
-        """Asked before who it is that asks: a producer that knows its next epoch may be ahead of the markers, and one
-        that is fenced learns it a little later."""
+        """Raise CONCURRENT_TRANSACTIONS while a decision is pending or markers are being written.
+
+        This check comes before the check of the identity: a producer that already has its next epoch may come before the
+        markers are written, and must try again; a fenced producer learns a little later that it is fenced.
+        """
         if self.pending is not None or self.data.state in PREPARED:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
 
     def _next(self, event: str) -> State:
-        """The state that `event` leads to; KafkaError if it leads nowhere from here."""
+        """Return the state after `event`. Raises KafkaError if the present state has no such event."""
         state = NEXT[self.data.state].get(event)
         if state is None:
             raise KafkaError(refusal(self.data.state, event))

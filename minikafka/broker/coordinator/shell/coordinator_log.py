@@ -55,7 +55,7 @@ class Appended:
 
 
 class GroupLog:
-    """The coordinator's view of one partition that this broker leads: an observer that hears of each new high watermark."""
+    """The coordinator's view of one partition that this broker leads: an observer that is called when the partition moves."""
 
     def __init__(self, env: Env, partition: Partition, timeout_s: float, acks: int = 1) -> None:
         """Observe `partition`. `timeout_s`: how long an author waits; `acks` -1: refuse appends while the ISR is too small."""

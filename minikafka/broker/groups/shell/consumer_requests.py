@@ -55,7 +55,7 @@ def _run_heartbeat(partition: GroupPartition, group_id: str, call: Future[Any], 
     old = partition.find(group_id, ClassicGroup)
     group = _new_group(partition, group_id, old, request, context)
     partition.run(group, _founding(group, old, group.consumer_heartbeat(call, request, context)))
-    if old is not None and partition.groups.get(group_id) is group:       # otherwise the new group's records could not be appended
+    if old is not None and partition.groups.get(group_id) is group:    # otherwise the new group could not be appended
         partition.run(old, migration.called_back(old))
 
 

@@ -1,1 +1,1 @@
-"""The requests of transactional producers, of their coordinators and of administrators, a file a family."""
+"""The handlers of requests from transactional producers, from coordinators and from administrators."""

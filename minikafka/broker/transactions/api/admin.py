@@ -1,6 +1,6 @@
 """Transactions for administrators: DescribeTransactions, ListTransactions, DescribeProducers (KIP-664).
 
-Owns: the translation between the wire, the coordinator and the logs. Nothing here changes anything.
+Owns: the translation between the wire, the coordinator and the logs. These requests only read.
 Source: TransactionCoordinator, TransactionStateManager.listTransactionStates, ReplicaManager.activeProducerState;
 KIP-994 (duration), KIP-1152 (pattern).
 """
@@ -84,7 +84,7 @@ def list_transactions(ctx: Context, request: ListTransactionsRequest,
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
-    """Kafka's are RE2 expressions; those of Python differ in corners only."""
+    """Compile a filter of transactional ids. Kafka's filters are RE2 expressions; Python's differ in rare cases only."""
     try:
         return re.compile(text) if text else None
     except re.error:
@@ -96,7 +96,7 @@ def _wanted(ctx: Context, request: ListTransactionsRequest, txn: Transaction) ->
     if data.state is State.DEAD or (ids and data.producer_id not in ids) or (states and data.state.value not in states):
         return False
     least = request.duration_filter if ctx.version >= 1 else -1
-    return least < 0 or ctx.node.env.wall_ms() - data.start_ms > least       # a transaction that has not begun counts from 1970
+    return least < 0 or ctx.node.env.wall_ms() - data.start_ms > least       # start -1 (not begun): since 1970
 
 
 # --- DescribeProducers --------------------------------------------------------------------------------------------

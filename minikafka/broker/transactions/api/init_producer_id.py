@@ -1,7 +1,8 @@
-"""InitProducerId (versions 0 to 5): under which id and epoch a producer writes.
+"""InitProducerId (versions 0 to 5): give a producer the id and epoch under which it writes.
 
-Owns: nothing. Without a transactional id a producer id sent along is ignored, as in Kafka, and a new one given: there is
-nothing that could be continued. With one its coordinator decides (broker/transactions/shell/coordinator.py).
+Owns: nothing. Without a transactional id the request's producer id is ignored, as in Kafka, and the producer gets a new one:
+there is no state to continue. With a transactional id, the id's coordinator decides
+(broker/transactions/shell/coordinator.py).
 Source: KafkaApis.handleInitProducerIdRequest; KIP-98, KIP-360.
 """
 
@@ -22,7 +23,7 @@ KNOWS_FENCED = 4             # since this version
 @handles(InitProducerIdRequest, on=(CLIENTS,), versions=(0, 5), needs=(ProducerIds, TransactionCoordinator))
 async def init_producer_id(ctx: Context, request: InitProducerIdRequest, producer_ids: ProducerIds,
                            transactions: TransactionCoordinator) -> InitProducerIdResponse:
-    """Give a new producer id, or the next epoch of a transactional one."""
+    """Give a new producer id, or the next epoch of a transactional id."""
     sent = Identity(request.producer_id, request.producer_epoch) if ctx.version >= 3 else Identity(NONE, NONE)
     if (sent.producer_id == NONE) != (sent.epoch == NONE):
         return _answer(Err.INVALID_REQUEST)

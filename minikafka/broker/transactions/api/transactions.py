@@ -2,8 +2,8 @@
 
 InitProducerId is in init_producer_id.py, TxnOffsetCommit in txn_offset_commit.py.
 
-Owns: the translation between the wire and the coordinator. Old versions know INVALID_PRODUCER_EPOCH where the newer ones
-are told PRODUCER_FENCED. AddPartitionsToTxn from version 4 on carries many transactions and comes from other brokers.
+Owns: the translation between the wire and the coordinator. Old versions get INVALID_PRODUCER_EPOCH where newer versions get
+PRODUCER_FENCED. AddPartitionsToTxn from version 4 on carries many transactions and comes from other brokers.
 Source: KafkaApis.handleAddPartitionsToTxnRequest, handleAddOffsetsToTxnRequest, handleEndTxnRequest; KIP-98, KIP-890.
 """
 
@@ -82,14 +82,14 @@ async def _add(ctx: Context, coordinator: TransactionCoordinator, transactional_
         error = refused.code
         if verify_only:
             return _by_topic(dict.fromkeys(partitions, error))
-    code = shown(error, ctx.version)        # one code for all; they come back in the request's order
+    code = shown(error, ctx.version)        # one code for all partitions, in the request's order
     return [TopicResult(name=topic.name, results_by_partition=[
         PartitionResult(partition_index=index, partition_error_code=code) for index in topic.partitions])
         for topic in topics]
 
 
 def _refusal(ctx: Context, topic: str, index: int) -> Err:
-    if ctx.version < BATCHED and topic in INTERNAL_TOPICS:      # since version 4 it is brokers that ask
+    if ctx.version < BATCHED and topic in INTERNAL_TOPICS:      # from version 4 on the request comes from brokers
         return Err.TOPIC_AUTHORIZATION_FAILED
     return Err.NONE if ctx.node.image.partition(topic, index) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -115,7 +115,7 @@ async def add_offsets(ctx: Context, request: AddOffsetsToTxnRequest, transaction
 
 @handles(EndTxnRequest, versions=(0, 5), needs=(TransactionCoordinator,))
 async def end_txn(ctx: Context, request: EndTxnRequest, transactions: TransactionCoordinator) -> EndTxnResponse:
-    """Commit or abort. From version 5 on the answer names the identity of the next transaction."""
+    """Commit or abort. From version 5 on the response has the producer id and epoch of the next transaction."""
     who = Identity(request.producer_id, request.producer_epoch)
     version = EPOCH_BUMPS if ctx.version >= BUMPS else 0
     error, new = Err.NONE, Identity(NO_ID, NO_EPOCH)

@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (versions 0 to 5): what a group has read, committed by a producer inside its transaction.
+"""TxnOffsetCommit (versions 0 to 5): a group's offsets, committed by a producer inside its transaction.
 
-The offsets are written at once and wait for the transaction's marker (rule 61). Up to version 4 the producer has put the
-group's partition into the transaction before (AddOffsetsToTxn); from 5 on that is done here (KIP-890).
+The offsets are appended at once, and are visible after the transaction's commit marker (rule 61). Up to version 4 the
+producer has added the group's partition to the transaction before (AddOffsetsToTxn); from 5 on this handler adds it (KIP-890).
 
 Owns: the translation between the wire and the two coordinators.
 Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinatorService.commitTransactionalOffsets; KIP-98, KIP-447.
@@ -44,8 +44,8 @@ async def txn_offset_commit(ctx: Context, request: TxnOffsetCommitRequest, group
             errors = await _commit(ctx, groups, verification, request, known)
         except KafkaError as refused:
             errors = dict.fromkeys(known, refused.code)
-    # As in Kafka, partitions that do not exist come first: an unknown topic even if the request names no partition of it, a
-    # partition as often as it is named.
+    # As in Kafka, partitions that do not exist come first. An unknown topic has a row even if the request names no partition
+    # of it; a partition that is named twice has two rows.
     topics: dict[str, list[Any]] = {t.name: [] for t in request.topics if t.name not in ctx.node.image.topics
                                     or any((t.name, p.partition_index) not in known for p in t.partitions)}
     for topic, index in sorted(named, key=lambda one: one in known):
@@ -81,7 +81,7 @@ async def _commit(ctx: Context, groups: GroupCoordinator, verification: Verifica
 
 async def _guard(ctx: Context, verification: Verification, request: TxnOffsetCommitRequest, partition: Partition,
                  who: Identity) -> object:
-    """Return the guard that shows that the group's partition is in the transaction. KafkaError if it is not."""
+    """Return the guard which proves that the group's partition is in the transaction. KafkaError if it is not."""
     if partition.log.producers.has_open(*who):
         return None
     guards, errors = await verification.join(request.transactional_id, who, {partition: NO_SEQUENCE},

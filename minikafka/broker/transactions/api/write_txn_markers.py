@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (versions 1 and 2): the partition leaders' side of markers, which append how a transaction ended.
+"""WriteTxnMarkers (versions 1 and 2): the partition leaders' side of markers; each leader appends the transaction's outcome.
 
 The coordinator's side is shell/marker_sender.py.
 
@@ -6,7 +6,7 @@ Owns: nothing beyond the request being served.
 Invariants: I-MARK-3 a marker is answered when it is committed (acks=all): only then may the coordinator count on it.
             I-MARK-4 a marker in `__consumer_offsets` goes through the group coordinator, which shows or drops the offsets
               of the transaction with it (rule 61).
-What Kafka does differently: nothing: administrators may send this request too (KIP-664), and there are no rights to check.
+What Kafka does differently: nothing known. Administrators may send this request too (KIP-664); no permissions are checked.
 Source: KafkaApis.handleWriteTxnMarkersRequest, GroupCoordinatorService.completeTransaction; KIP-1228 (version 2).
 """
 
@@ -30,7 +30,7 @@ Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 Topic = Result.WritableTxnMarkerTopicResult
 Answer = Topic.WritableTxnMarkerPartitionResult
 ALL_IN_SYNC = NO_PRODUCER = -1
-# A group coordinator that is not ready, in the words of a partition's leader: try again.
+# Errors of a group coordinator that is not ready: answered as NOT_LEADER_OR_FOLLOWER, so that the sender tries again.
 NOT_READY = (Err.COORDINATOR_NOT_AVAILABLE, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.NOT_COORDINATOR)
 
 Key = tuple[str, int]
@@ -43,7 +43,7 @@ async def write_txn_markers(ctx: Context, request: WriteTxnMarkersRequest, repli
     if any(NO_PRODUCER in (one.producer_id, one.producer_epoch) and _hosted(replicas, one) for one in request.markers):
         refused = {one.producer_id: dict.fromkeys(_keys(one), Err.UNKNOWN_SERVER_ERROR) for one in request.markers}
         return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in refused.items()])
-    results: dict[int, dict[Key, Err]] = {}         # a producer that is named twice is answered once
+    results: dict[int, dict[Key, Err]] = {}         # a producer with two markers has one result
     for one in request.markers:
         if errors := await _write(ctx, replicas, groups, one):
             results.setdefault(one.producer_id, {}).update(errors)

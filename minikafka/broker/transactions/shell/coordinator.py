@@ -1,13 +1,13 @@
-"""The transaction coordinator of a broker: which transactional ids are its own, and what producers may ask of them.
+"""The transaction coordinator of a broker: the transactional ids that it coordinates, and the requests of their producers.
 
-An id belongs to the leader of one partition of `__transaction_state`, chosen by its hash, just as a group does. The
-state machine (transaction.py) decides, shard.py writes the decision into the log, then the producer gets its response.
+An id belongs to the leader of one partition of `__transaction_state`, chosen by the id's hash, as a group does. The
+state machine (transaction.py) decides, shard.py appends the decision to the log, then the producer gets its response.
 
 Owns: the timer that looks for transactions which take too long, and for ids that no producer uses any more.
 Invariants: I-TCOORD-1 a response tells only what the log holds (rule 48).
             I-TCOORD-2 between a decision and its append there is no await. Where an await comes before the decision (a
               producer id is fetched), the id and its transaction are looked up again after it.
-What Kafka does differently: it looks for unused ids once an hour.
+What Kafka does differently: Kafka looks for unused ids once an hour.
 Source: TransactionCoordinator, TransactionStateManager; KIP-98, KIP-360, KIP-890.
 """
 
@@ -32,7 +32,7 @@ FEATURE = "transaction.version"
 
 
 class TransactionCoordinator(Coordinator[TransactionPartition]):
-    """All transactional ids that this broker coordinates. Methods raise KafkaError with the code of the response."""
+    """All transactional ids that this broker coordinates. A method raises KafkaError with the error of the response."""
 
     topic, partitions_setting = TRANSACTION_TOPIC, "transaction.state.log.num.partitions"
 
@@ -43,7 +43,7 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
         self.check_interval_s = node.config["transaction.abort.timed.out.transaction.cleanup.interval.ms"] / 1000
 
     def start(self) -> None:
-        """Begin to look for transactions that have run out of time."""
+        """Begin to look for transactions that have timed out."""
         self.env.later(self.check_interval_s, self._tick)
 
     def new_shard(self, partition: Partition, leader_epoch: int) -> TransactionPartition:
@@ -99,8 +99,10 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
         return self.find(transactional_id)[1].verify(who, partitions)
 
     async def end(self, transactional_id: str, who: Identity, commit: bool, version: int) -> Identity:
-        """Commit or abort. Return the identity that the producer goes on with, once the decision is in the log: it never
-        changes any more (rule 49), and the next transaction has another epoch (rule 52)."""
+        """Commit or abort. Return the identity for the producer's next transaction, once the decision is committed.
+
+        The decision never changes after that (rule 49), and the next transaction has another epoch (rule 52).
+        """
         home, txn = self.find(transactional_id)
         new_id = NO_ID
         if txn.needs_id:

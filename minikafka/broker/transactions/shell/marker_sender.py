@@ -1,13 +1,13 @@
 """The coordinator's side of markers: it sends the outcome of a transaction to the leaders of its partitions (rule 49).
 
-Once PrepareCommit or PrepareAbort is in the log the outcome is certain. This part sends it to the leader of each
-partition, again and again until each has it, and then has the transaction completed.
+Once PrepareCommit or PrepareAbort is committed the outcome is certain. MarkerSender sends it to the leader of each
+partition, repeatedly until each partition has its marker, and then completes the transaction.
 
 Owns: one task per prepared transaction.
 Invariants: I-MARK-1 a transaction is completed only when every partition that still exists has its marker.
-            I-MARK-2 a coordinator that has lost its partition sends nothing more; one that is fenced by a newer marker
-              stops (rule 51).
-What Kafka does differently: it gathers the markers of many transactions for one broker into one request.
+            I-MARK-2 a coordinator that has lost its partition sends nothing more; a coordinator that is fenced by a newer
+              marker stops (rule 51).
+What Kafka does differently: Kafka gathers the markers of many transactions for one broker into one request.
 Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """
 
@@ -32,13 +32,13 @@ Marker = WriteTxnMarkersRequest.WritableTxnMarker
 
 
 class Home(Protocol):
-    """What the sender needs of the shard that keeps a transaction (shard.py)."""
+    """The shard that keeps a transaction (shard.py), as far as the sender needs it."""
 
     epoch: int  # the coordinator epoch that markers carry
     closed: bool  # True once another broker is the coordinator
 
     async def write(self, txn: Transaction, data: TransactionData) -> None:
-        """Append a decision; returns when it is committed. Raises KafkaError."""
+        """Append a decision; return when its record is committed. Raises KafkaError."""
 
 
 class MarkerSender:

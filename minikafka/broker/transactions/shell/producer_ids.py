@@ -1,8 +1,8 @@
 """Producer ids: blocks of a thousand from the controller, handed out one by one.
 
 Owns: the block in use. Invariant I-PID-1: no id is handed out twice in the life of a cluster, because the controller
-writes down each block before it gives it away; what is left of a block when a broker dies is lost (rule 47).
-What Kafka does differently: the next block is asked for when 90% of this one are gone. Source: RPCProducerIdManager.
+commits each block before it gives the block to a broker; the rest of a block is lost when the broker dies (rule 47).
+What Kafka does differently: Kafka asks for the next block when 90% of the present one are used. Source: RPCProducerIdManager.
 """
 
 from __future__ import annotations

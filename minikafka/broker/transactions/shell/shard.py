@@ -1,12 +1,12 @@
-"""The transactional ids of one `__transaction_state` partition, while this broker leads it: loaded, written, dropped.
+"""The transactional ids of one `__transaction_state` partition while this broker leads it: load, append, drop.
 
 Owns: the Transaction state machines of the partition and the translation between them and their records.
 Invariants: I-TPART-1 nothing is served before every record up to the log end at the election is replayed and committed
               (rule 55).
             I-TPART-2 a decision takes effect when its record is committed, even if the producer that asked for it
               was answered with a timeout.
-            I-TPART-3 a prepared transaction that is found or written gets its markers, by the newest coordinator.
-What Kafka does differently: it serves a partition before its last records are committed. Source: TransactionStateManager.
+            I-TPART-3 a prepared transaction, found in the log or decided here, gets its markers from the newest coordinator.
+What Kafka does differently: Kafka serves a partition before its last records are committed. Source: TransactionStateManager.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALL_IN_SYNC = -1
 
 
 class TransactionPartition:
-    """`epoch` is the leader epoch under which this broker serves: the coordinator epoch of its markers."""
+    """The shard of one partition. `epoch` is the leader epoch under which this broker serves: the epoch of its markers."""
 
     def __init__(self, node: Node, markers: MarkerSender, partition: Partition, epoch: int) -> None:
         self.env, self.markers, self.partition, self.epoch = node.env, markers, partition, epoch
@@ -43,7 +43,7 @@ class TransactionPartition:
     # --- loading --------------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Replay the partition from its start to the log end of now; gives up if leadership goes meanwhile."""
+        """Replay the partition up to its present log end; stop if this broker loses the leadership meanwhile."""
         at, end = self.partition.log.start_offset, self.partition.log.end_offset
         while at < end and not self.closed:
             try:
@@ -52,7 +52,7 @@ class TransactionPartition:
                     if not header.is_control:
                         self._replay(raw)
                     at = header.next_offset
-            except (KafkaError, MalformedRecord) as error:  # another broker may have a whole copy, and be elected
+            except (KafkaError, MalformedRecord) as error:  # another replica may be intact, and become leader
                 log.error("%s cannot be loaded: %s", self.partition.name, error)
                 return
             await self.env.sleep(0)
@@ -79,14 +79,14 @@ class TransactionPartition:
                 self.markers.send(self, txn)
 
     def close(self) -> None:
-        """Leadership is gone: what waits here is answered NOT_COORDINATOR, the rest is another broker's business."""
+        """Answer every waiting call with NOT_COORDINATOR: the leadership is lost, and the new leader continues."""
         self.closed = True
         self.log.close()
 
     # --- writing --------------------------------------------------------------------------------------------------
 
     async def write(self, txn: Transaction, data: TransactionData) -> None:
-        """Append a decision; returns when it is committed and has taken effect, raises KafkaError otherwise."""
+        """Append a decision; return when it is committed and has taken effect. Raises KafkaError otherwise."""
         txn.append(data)
         record = (wire.transaction_key(txn.id), wire.transaction_value(wire.stored_value(data)))
         outcome = self.log.append([record], lambda _: self._stored(txn, data))
@@ -106,7 +106,7 @@ class TransactionPartition:
     # --- time -----------------------------------------------------------------------------------------------------
 
     def look_at_time(self, now_ms: int, version: int) -> None:
-        """Abort transactions that took too long, forget ids that no producer uses. `version`: transaction.version."""
+        """Abort transactions that timed out, delete ids that no producer uses. `version`: transaction.version."""
         for txn in list(self.transactions.values()):
             if txn.timed_out(now_ms):
                 self.env.spawn(self._abort(txn, now_ms, version), f"abort {txn.id}")
@@ -114,7 +114,7 @@ class TransactionPartition:
                 self._forget(txn)
 
     async def _abort(self, txn: Transaction, now_ms: int, version: int) -> None:
-        """Decided only here: its producer may have ended the transaction before this task began (I-TCOORD-2)."""
+        """Abort a transaction, if it is still open: its producer may have ended it before this task began (I-TCOORD-2)."""
         if not txn.timed_out(now_ms):
             return
         log.info("the transaction of %r has run out of time", txn.id)

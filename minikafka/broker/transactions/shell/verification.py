@@ -1,13 +1,14 @@
-"""What a partition's leader asks of a transaction's coordinator before the first append (KIP-890, rule 52).
+"""Ask a transaction's coordinator, before a first append, whether the partition is in the transaction (KIP-890, rule 52).
 
-A produce request may reach the leader late: after the marker of its transaction. Written then, it would belong to nothing
-and hold back read_committed for ever. So before a transactional batch begins a transaction in a log, the coordinator is
-asked whether the partition is in it (older clients, which add it themselves) or to add it (newer ones, which do not).
+A produce request may reach the partition's leader late: after the marker of its transaction. If its batch were appended then,
+it would belong to no transaction, and hold back read_committed consumers for ever. So before a batch begins a transaction in
+a log, the leader asks the coordinator whether the partition is in the transaction (older clients add the partition
+themselves), or asks the coordinator to add the partition (newer clients do not add it).
 
-Owns: the request, its repetition, and the translation of what is answered.
-Invariants: I-VERIFY-1 a guard is taken before the question and shown with the append, so a marker in between is noticed
+Owns: the request, its repetition, and the translation of the coordinator's errors.
+Invariants: I-VERIFY-1 a guard is made before the request and passed to the append, so a marker in between is noticed
               (log/producers.py).
-What Kafka does differently: it gathers the questions of many requests to one coordinator.
+What Kafka does differently: Kafka gathers many such requests to one coordinator into one.
 Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransactionCoordinator.
 """
 
@@ -40,14 +41,14 @@ class Verification:
 
     async def join(self, transactional_id: str, producer: Identity, batches: dict[Partition, int], add: bool,
                    abortable: bool) -> tuple[dict[TopicPartition, object], dict[TopicPartition, KafkaError]]:
-        """Return a guard for each partition, to be shown with the append, and the refusals of partitions.
+        """Return a guard for each partition, to be passed to the append, and the errors of refused partitions.
 
-        `batches` has the first sequence of the batch that waits for each partition. With `add` the coordinator puts the
-        partitions into the transaction, otherwise they must be in it. `abortable`: the client knows TRANSACTION_ABORTABLE.
+        `batches` has the first sequence of the batch that waits for each partition. With `add` the coordinator adds the
+        partitions to the transaction, otherwise they must be in it. `abortable`: the client knows TRANSACTION_ABORTABLE.
 
-        A guard is made before each question. While the producer's last transaction is not complete, its marker may still
+        A guard is made before each request. While the producer's last transaction is not complete, its marker may still
         come to the partition. A marker that comes after the guard was made makes the guard void, even if the coordinator's
-        response is yes. Then the question is asked again, with a new guard; a late batch has an old epoch, and is refused.
+        response is yes. Then the request is sent again, with a new guard; a late batch has an old epoch, and is refused.
         """
         env = self.node.env
         deadline = env.now() + RETRY_FOR_S
