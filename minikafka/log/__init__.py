@@ -1,8 +1,23 @@
 """One partition on disk, in Kafka's own files: what a broker, a coordinator or the metadata quorum appends to.
 
-batch, records, compression: the bytes of a batch   | validate: what a leader refuses
-segment, index: a stretch of the log and its indexes | loader: opening and recovery | flush: durability
-epochs: who led when | producers: idempotence        | lookup: time to offset | retention | checkpoint: text files
+    the bytes         batch.py           the record batch: a header of 61 bytes, then records
+                      records.py         one record; compression.py: records compressed together
+                      markers.py         control batches: how a transaction ended
+                      validate.py        what a leader refuses to append
+    the log           log.py             append, read, truncate; the offsets are given here
+                      segments.py        the segments of a log, in order; segment.py: one of them, with its files
+                      index.py           offset and time indexes; lookup.py: from a time to an offset
+                      epochs.py          which leader epoch begins where
+                      producers.py       what idempotence remembers of each producer
+                      transactions.py    the index of aborted transactions
+    its life          loader.py          opening a log, and recovery after a crash
+                      flush.py           what is durable, and when; disk.py: what a log needs of a disk
+                      retention.py       which segments are old or many enough to be deleted
+                      cleaner.py         compaction; cleaner_filter.py: which records stay; swap.py: the exchange of segments
+    around it         config.py          the settings of one log; checkpoint.py: small text files of offsets
+
+Promises: an append is whole or not there (rule 63); a follower's bytes are the leader's (rule 19); what a log cannot check it
+does not believe (rule 63). A log knows no network, no clock and no broker: disk and time are handed in.
 """
 
 from minikafka.log.batch import Header, batches, build, records

@@ -1,0 +1,1 @@
+"""What the folder of logs needs of the world: files, timers, tasks."""
