@@ -25,7 +25,7 @@ from minikafka.broker.metadata.records import PartitionRecord, RemoveTopicRecord
 
 
 class World:
-    """One group, the topics that there are, and all that was written."""
+    """One consumer group, the existing topics, and every record that was written."""
 
     def __init__(self, topics: dict[str, int] | None = None, **settings: object) -> None:
         self.image, self.now, self.log = MetadataImage(), 0.0, []
@@ -58,7 +58,7 @@ class World:
         return GroupContext(self.now, wall_ms, self.image, self.settings, self.topics_since)
 
     def partitions(self, *names: str) -> set[Partition]:
-        """Of "t-0": the topic's id and 0."""
+        """Return the partition of a name: for "t-0" the topic's id and 0."""
         return {(self.image.topics[topic].id, int(index)) for topic, index in (n.rsplit("-", 1) for n in names)}
 
     def names(self, partitions: Iterable[Partition]) -> list[str]:
@@ -93,7 +93,7 @@ class World:
         return self.beat(member, 0, (), topics=topics, rebalance_timeout_ms=30_000, **news)
 
     def pass_time(self, seconds: float) -> None:
-        """The clock goes on, and what is due on the way happens when it is due."""
+        """Move the clock on; each deadline on the way is served at its own time."""
         end = self.now + seconds
         while (due := self.group.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
@@ -109,7 +109,7 @@ class World:
         return self.names(self.group.state.members[member].assigned)
 
     def replayed(self, records: Iterable[Record] | None = None) -> ConsumerGroup:
-        """Another coordinator's group, from the log."""
+        """Return the group as another coordinator loads it from the log."""
         twin = ConsumerGroup("g", self.group.new_id)
         for key, value in self.log if records is None else records:
             raw = write_value(value)

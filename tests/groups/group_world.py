@@ -1,7 +1,7 @@
-"""A group on a bench: named clients, a clock moved by hand, a log that commits when told. No I/O.
+"""A classic group without a broker: named clients, a clock moved by hand, a log that commits when told. No I/O.
 
-It plays the shell's part (carry out effects from left to right, hand stored records back) and the clients' (remember
-the member id and the generation one was given), and writes down what happened in readable lines.
+The world plays the shell's part (carry out effects from left to right, hand stored records back) and the clients' (remember
+their member id and generation), and writes each event as a readable line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from minikafka.protocol.errors import Err
 
 @dataclass
 class Client:
-    """What a consumer remembers."""
+    """One client: what it remembers of its group."""
 
     name: str
     member_id: str = ""
@@ -78,7 +78,7 @@ class World:
         self.run(self.group.join(self._call(name), request, self.context))
 
     def enter(self, name: str, **how: Any) -> None:
-        """Join as a client does that has no member id yet: twice."""
+        """Join twice, as a client without a member id does."""
         self.join(name, **how)
         if self.client(name).member_id and name in self.answers and name not in self.waiting.values():
             self.join(name, **how)
@@ -115,7 +115,7 @@ class World:
         return errors
 
     def forget(self, name: str) -> None:
-        """The client restarts: it knows nothing any more."""
+        """Restart the client: it has no member id and no generation any more."""
         self.clients[name] = Client(name)
 
     def _call(self, name: str) -> str:
@@ -138,12 +138,12 @@ class World:
                 self.lines.append(f"group {effect.state.value}, generation {effect.generation}: {who}")
 
     def committed(self, error: Err = Err.NONE) -> None:
-        """The oldest record in flight is committed, or fails."""
+        """Commit the oldest record in flight, or let it fail."""
         then, _ = self.in_flight.popleft()
         self.run(self.group.on_committed(then, error, self.now))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; whatever is due on the way happens at its own moment."""
+        """Let time pass; each deadline on the way is served at its own time."""
         end = self.now + seconds
         while (due := self.group.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)

@@ -1,4 +1,4 @@
-"""The two assignors, by what they promise, over thousands of groups."""
+"""The promises of both assignors, checked in thousands of random groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shares(assignment: Assignment) -> dict[str, str]:
 
 
 def random_group(rng: Random) -> tuple[dict[str, MemberSubscription], Counts]:
-    """Members of equal or unequal wishes, some of which had something before that may be gone since."""
+    """Return members with equal or unequal subscriptions, some with earlier targets whose topics may be deleted."""
     counts = {topic: rng.randint(1, 7) for topic in (T, U, V)[:rng.randint(1, 3)]}
     before = {(topic, index) for topic in (T, U, V) for index in range(8) if rng.random() < 0.6}
     names = [f"m{number}" for number in range(rng.randint(1, 6))]
@@ -31,7 +31,7 @@ def random_group(rng: Random) -> tuple[dict[str, MemberSubscription], Counts]:
 
 
 def check_complete(members: dict[str, MemberSubscription], counts: Counts, given: Assignment) -> None:
-    """I-CASSIGN-1."""
+    """Check I-CASSIGN-1: every partition of a subscribed topic has exactly one member, which subscribes to the topic."""
     wanted = {topic for subscription in members.values() for topic in subscription.topics}
     told = [partition for had in given.values() for partition in had]
     assert sorted(told) == sorted((topic, index) for topic in wanted for index in range(counts[topic]))
@@ -57,7 +57,7 @@ def test_whatever_is_wished(seed: int) -> None:
 
 
 def test_uniform_moves_no_more_than_it_must() -> None:
-    """Fails if a member that comes or goes makes others exchange what they have."""
+    """Fails if a member that joins or leaves makes other members exchange partitions."""
     had = {"a": MemberSubscription(frozenset({T}), frozenset((T, i) for i in range(3))),
            "b": MemberSubscription(frozenset({T}), frozenset((T, i) for i in range(3, 6)))}
     came = uniform(had | {"c": MemberSubscription(frozenset({T}))}, {T: 6})

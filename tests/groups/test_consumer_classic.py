@@ -1,4 +1,4 @@
-"""Groups on their way from one protocol to the other, with members of both kinds."""
+"""Groups that change from one protocol to the other, with members of both."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def request(member: str, *topics: str, owned: dict[str, list[int]] | None = None
 
 
 class Mixed(World):
-    """A world whose group also hears requests of the classic protocol."""
+    """A world whose group also takes requests of the classic protocol."""
 
     def classic_join(self, member: str, *topics: str, **more: Any) -> JoinResult:
         answer: Any = self.carry_out(classic.join(self.group, "call", request(member, *topics, **more), self.context))
@@ -56,7 +56,7 @@ class Mixed(World):
 
 
 def stable(**topics: list[int]) -> ClassicGroup:
-    """A classic group of one member, C, in generation 5."""
+    """Return a world with a classic group of one member, C, in generation 5."""
     group = ClassicGroup("g", GroupConfig(0), lambda: "0")
     group.join("call", request("", *topics, must_return=False), GroupContext(0.0))
     group.tick(GroupContext(0.0))
@@ -76,7 +76,7 @@ def upgraded(world: World, old: ClassicGroup) -> ConsumerGroup:
 # --- up ------------------------------------------------------------------------------------------------------------
 
 def test_a_group_goes_over_with_its_members() -> None:
-    """Fails if C loses what it reads, or is not called back to share it, or D gets it before C gave it up."""
+    """Fails if C loses its partitions, or is not called back to share them, or D gets one before C gave it up."""
     w, old = Mixed({"t": 2}), stable(t=[0, 1])
     (c,) = old.members.by_id
     upgraded(w, old)
@@ -166,7 +166,7 @@ def test_what_a_classic_member_is_refused() -> None:
 
 
 def test_a_classic_member_that_is_not_heard_of_is_given_up() -> None:
-    """Fails if its own session timeout, or the wait for its SyncGroup, is not kept."""
+    """Fails if the member's own session timeout, or the time limit for its SyncGroup, is not applied."""
     w = Mixed({"t": 1})
     w.join("A", "t")
     w.classic_join("C", "t")
@@ -182,7 +182,7 @@ def test_a_classic_member_that_is_not_heard_of_is_given_up() -> None:
 
 
 def test_who_leaves() -> None:
-    """Administrators remove members of either protocol, by either name."""
+    """Fails if an administrator cannot remove members of either protocol, by member id or instance id."""
     w = Mixed({"t": 2})
     w.join("A", "t", instance_id="i")
     w.classic_join("C", "t")

@@ -1,4 +1,4 @@
-"""Consumer groups under random fortunes: members that come, forget, lag behind and vanish, topics that grow and go."""
+"""Consumer groups in random schedules: members join, restart, fall behind and vanish; topics grow and are deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.groups.consumer_world import World
 
 
 class Client:
-    """A consumer as KIP-848 wants it: it uses what it is told, and gives up what it is not told any more, in its time."""
+    """A consumer as in KIP-848: it reads the partitions of the last response, and gives up the others after a while."""
 
     def __init__(self, world: World, name: str, rng: Random, instance_id: str | None = None) -> None:
         self.world, self.name, self.rng, self.instance_id = world, name, rng, instance_id
@@ -21,7 +21,7 @@ class Client:
         self.told: list[str] | None = None
 
     def turn(self) -> None:
-        """One heartbeat, whose answer may be lost; what was asked of it is done before, or later."""
+        """Send one heartbeat, whose response may be lost; revoked partitions are given up before it, or later."""
         if self.told is not None and self.rng.random() < 0.8:
             self.owns, self.told = set(self.told), None
         try:
@@ -58,7 +58,7 @@ def check(world: World, clients: list[Client]) -> None:
     assert len(held) == len(set(held)), "I-CMEMBER-1: one partition, two members"
     assert kept.target.epoch <= kept.epoch, "I-CGROUP-2"
     assert all(member.current.epoch <= kept.target.epoch for member in kept.members.values()), "I-CGROUP-2"
-    for client in clients:                              # who may still believe it is a member uses nothing of others
+    for client in clients:                              # a removed member that does not know it may still read
         if client.name in kept.members and client.epoch == kept.members[client.name].current.epoch:
             others = {p for m, member in kept.members.items() if m != client.name for p in member.assigned}
             assert not client.owns & set(world.names(others)), "a partition is used by two"
@@ -66,7 +66,7 @@ def check(world: World, clients: list[Client]) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_happens(seed: int) -> None:
-    """No partition is ever two members', and when it is quiet everybody has its share."""
+    """Fails if two members ever have one partition, or if a partition has no member once the group is quiet."""
     rng = Random(seed)
     world = World({"t": 4, "u": 3, "v": 2}, assignors=rng.choice([("uniform", "range"), ("range", "uniform")]))
     clients = [Client(world, f"m{number}", rng) for number in range(rng.randint(1, 5))]
@@ -77,7 +77,7 @@ def test_whatever_happens(seed: int) -> None:
         if fate < 0.03:
             world.grow(rng.choice(["t", "u", "v"]), rng.randint(1, 8))
         elif fate < 0.05 and client.epoch > 0:
-            client.epoch = 0                            # it starts anew, under its old name or another
+            client.epoch = 0                            # it joins again, under its old name or another
             client.owns, client.told = set(), None
             if rng.random() < 0.5:
                 client.name = f"m{step}-again"
@@ -94,7 +94,7 @@ def test_whatever_happens(seed: int) -> None:
 
 
 def quiet(world: World, clients: list[Client]) -> None:
-    """Everybody does what it is asked: the group comes to rest, with every partition that is wanted assigned."""
+    """Let every client behave until the group is stable, with each subscribed partition assigned."""
     for client in clients:
         client.rng = Random(1)                          # no answer is lost any more
     for _ in range(30):

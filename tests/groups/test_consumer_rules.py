@@ -1,4 +1,4 @@
-"""The consumer group's rules, one by one: who may do what, in which epoch, and what the log keeps of it."""
+"""The consumer group's rules, one by one: which member may do what in which epoch, and which records are written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def refusal(world: World, *args: object, **more: object) -> tuple[Err, str | Non
 
 
 def pair() -> World:
-    """A has t-0 and t-1, and has to share with B, that just joined."""
+    """Return a world in which A has t-0 and t-1, and has to share them with B, which just joined."""
     w = World({"t": 2})
     w.join("A", "t")
     w.now += 2
@@ -99,7 +99,7 @@ def test_a_partition_goes_over_when_it_is_given_up() -> None:
 
 
 def test_many_that_come_at_once_make_one_assignment() -> None:
-    """Fails if each of them makes one, or nobody does when the interval is over (KIP-1263)."""
+    """Fails if each join makes an assignment, or no heartbeat does when the interval is over (KIP-1263)."""
     w = World({"t": 6})
     for name in "ABC":
         w.join(name, "t")
@@ -137,7 +137,7 @@ def test_a_silent_member_is_given_up() -> None:
 
 
 def test_who_does_not_give_up_in_time_is_driven_out() -> None:
-    """Fails if heartbeats alone keep a member that holds what another one waits for."""
+    """Fails if heartbeats alone keep a member that does not give up a partition for which another member waits."""
     w = pair()
     w.beat("A", 2)
     for _ in range(6):
@@ -161,7 +161,7 @@ def test_who_gave_up_in_time_stays() -> None:
 # --- static members ------------------------------------------------------------------------------------------------
 
 def test_a_static_member_comes_back_to_what_it_had() -> None:
-    """Fails if its leave for a while, or its return, makes a new assignment."""
+    """Fails if a new assignment is made when a static member leaves for a while, or returns."""
     w = World({"t": 2})
     w.join("A", "t", instance_id="i")
     assert w.beat("A", -2, instance_id="i").epoch == -2
@@ -219,7 +219,7 @@ def test_another_subscription_takes_away_at_once() -> None:
 
 
 def test_topics_by_expression() -> None:
-    """Fails if an expression is matched in part, is not looked at again, or stays when nobody wants it."""
+    """Fails if an expression matches a part of a name, is not resolved again, or stays when no member subscribes to it."""
     w = World({"ta": 1, "tb": 1, "x-ta": 1})
     first = w.beat("A", 0, (), regex="t.*", rebalance_timeout_ms=30_000)
     assert w.told(first) == []
@@ -270,7 +270,7 @@ def commit(w: World, member: str, epoch: int, *names: str, version: int = 9, tra
 
 
 def test_who_may_commit() -> None:
-    """Fails if a commit of an older epoch is taken for what another member may have read since."""
+    """Fails if a commit of an older epoch is taken for a partition that another member may have read since."""
     w = pair()
     w.beat("A", 2, ["t-0"])
     w.beat("B", 3)
@@ -286,7 +286,7 @@ def test_who_may_commit() -> None:
     assert commit(w, "A", 4, "t-0", transactional=True) is Err.ILLEGAL_GENERATION
     for name in "AB":
         w.beat(name, -1)
-    assert commit(w, "", -1, "t-0") is Err.NONE, "of nobody, in an empty group"
+    assert commit(w, "", -1, "t-0") is Err.NONE, "without a member, in an empty group"
 
 
 def test_who_may_fetch() -> None:
@@ -299,7 +299,7 @@ def test_who_may_fetch() -> None:
         assert refused.value.code is error
 
 
-# --- what no group could make sense of -----------------------------------------------------------------------------
+# --- requests that are invalid in every group ----------------------------------------------------------------------
 
 FIRST = {"rebalance_timeout_ms": 1, "topics": ("t",), "owned": frozenset()}
 

@@ -56,7 +56,7 @@ class Run(World):
         return name in self.waiting.values()
 
     def act(self, name: str) -> None:
-        """What a well-behaved consumer does next."""
+        """Do what a well-behaved consumer does next."""
         client, answer = self.client(name), self.answers.get(name)
         client.instance_id = INSTANCES.get(name)
         if self.busy(name):
@@ -108,7 +108,7 @@ class Run(World):
             self.committed(Err.COORDINATOR_NOT_AVAILABLE if failed else Err.NONE)
 
     def fail_over(self) -> None:
-        """Another broker loads what was committed; whoever waited is sent away."""
+        """Let another broker load the committed records; every waiting client is answered NOT_COORDINATOR."""
         self.run(self.group.unload())
         stored = self.log[self.stored - 1] if self.stored else None
         self.log[self.stored:] = []
@@ -121,7 +121,7 @@ class Run(World):
         self.run(self.group.start(self.context))
 
     def settle(self) -> None:
-        """From now on everybody behaves and nothing fails: two minutes must be enough for all to work."""
+        """Let every client behave and nothing fail: after two minutes every client must have an assignment."""
         for _ in range(120):
             while self.in_flight:
                 self.committed()
@@ -134,7 +134,7 @@ class Run(World):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_schedules(seed: int) -> None:
-    """Fails if a generation goes back, two members own one partition in one generation, or somebody stays stuck."""
+    """Fails if a generation goes back, two members own one partition in one generation, or a client waits for ever."""
     run = Run(seed)
     for _ in range(400):
         run.something()
@@ -146,7 +146,7 @@ def test_random_schedules(seed: int) -> None:
 
 
 def test_the_schedules_reach_what_they_are_meant_to_reach() -> None:
-    """Fails if the generator above goes tame: every state, failed appends, fencing and failover must occur."""
+    """Fails if the random schedules become too simple: every state, failed appends, fencing and failover must occur."""
     seen = []
     for seed in range(40):
         run = Run(seed)
@@ -172,7 +172,7 @@ def test_equal_seeds_give_equal_runs() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_store_ends_with_the_last_committed_record_of_each_key(seed: int) -> None:
-    """Fails if the store is anything but what the log says: the last record of each key that is not aborted."""
+    """Fails if the store differs from the log: each key's last record that is not aborted."""
     rng, store = random.Random(seed), OffsetStore()
     last: dict[tuple[str, int], list[tuple[int, bool]]] = {}          # key -> (record offset, tombstone), any order
     opened: dict[int, list[tuple[str, int, int]]] = {}                # producer id -> its records

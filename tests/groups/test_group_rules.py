@@ -14,7 +14,7 @@ NO_DELAY = GroupConfig(initial_rebalance_delay_ms=0)
 
 
 def stable(*names: str, **how: object) -> World:
-    """A group of `names` in generation 1, each with a partition of its own."""
+    """Return a group of `names` in generation 1, each with a partition of its own."""
     world = World(NO_DELAY)
     for name in names:
         world.enter(name, **how)
@@ -47,7 +47,7 @@ def test_rule_56_only_kafkas_predecessors_lead_to_a_state() -> None:
 
 
 def test_rule_56_every_request_has_an_answer_in_every_state() -> None:
-    """Fails if a state is added without saying what requests meet in it."""
+    """Fails if a state is added without the errors of requests in that state."""
     assert all(list(answers) == list(State) for answers in ANSWERS.values())
 
 
@@ -120,7 +120,7 @@ def test_rule_58_nobody_sees_stable_before_the_record_is_committed() -> None:
 
 
 def test_rule_58_an_assignment_that_commits_too_late_is_for_nobody() -> None:
-    """Fails if the continuation does not look at state and generation again."""
+    """Fails if state and generation are not checked again after the commit."""
     world = World(NO_DELAY)
     world.enter("a")
     world.advance(0)
@@ -185,7 +185,7 @@ def test_rule_59_an_administrator_removes_a_static_member_by_its_instance() -> N
     (1, "a", Err.NONE), (0, "a", Err.ILLEGAL_GENERATION), (1, "stranger", Err.UNKNOWN_MEMBER_ID),
     (-1, "", Err.UNKNOWN_MEMBER_ID), (-1, "a", Err.ILLEGAL_GENERATION)])
 def test_rule_60_commits_to_a_stable_group_are_fenced(generation: int, member: str, expected: Err) -> None:
-    """Fails if anybody but a member of this generation may commit while the group has members."""
+    """Fails if a client that is no member of this generation may commit while the group has members."""
     world = stable("a")
     member_id = world.client("a").member_id if member == "a" else member
     assert world.group.check_commit(OffsetCommit(member_id, None, generation), world.context) is expected
@@ -220,7 +220,7 @@ def test_a_member_that_waits_for_us_does_not_time_out() -> None:
 
 
 def test_a_new_member_whose_join_is_never_answered_is_given_up() -> None:
-    """Fails if ghosts that left while their JoinGroup was held back stay for ever (five minutes, as in Kafka)."""
+    """Fails if a client that vanished while its JoinGroup was held back stays a member for ever (five minutes, as in Kafka)."""
     world = stable("a", session=1_000_000, rebalance=1_000_000)
     world.enter("b", session=1_000_000, rebalance=1_000_000)
     world.advance(301)
@@ -228,7 +228,7 @@ def test_a_new_member_whose_join_is_never_answered_is_given_up() -> None:
 
 
 def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
-    """Fails if a leader is looked for among nobody."""
+    """Fails if a group without members looks for a leader."""
     world = World()
     world.enter("a")
     world.leave("a")
@@ -237,7 +237,7 @@ def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
 
 
 def test_absent_static_members_keep_the_group_waiting_for_their_session() -> None:
-    """Fails if a static member is thrown out at the rebalance timeout like a dynamic one."""
+    """Fails if a static member is removed at the rebalance timeout like a dynamic one."""
     world = World(NO_DELAY)
     world.join("a", instance="one", session=30_000, rebalance=10_000)
     world.join("b", instance="two", session=30_000, rebalance=10_000)
@@ -251,7 +251,7 @@ def test_absent_static_members_keep_the_group_waiting_for_their_session() -> Non
 
 
 def test_a_restored_group_gives_every_member_a_fresh_session() -> None:
-    """Fails if members are lost, or immortal, after the coordinator moved."""
+    """Fails if members are lost, or never expire, after the coordinator moved."""
     world = stable("a", "b", session=6000)
     restored = type(world.group).restore("g", world.log[-1], NO_DELAY, world.group.new_id)
     assert (restored.state, restored.generation, restored.members.leader) == (State.STABLE, 1, "a-1")
@@ -269,7 +269,7 @@ def test_a_group_loaded_above_its_maximum_has_to_shrink() -> None:
 
 
 def test_unloading_answers_everybody_once() -> None:
-    """Fails if a client waits for ever on a coordinator that is none any more (I-GROUP-8)."""
+    """Fails if a client waits for ever for a broker that is no longer the coordinator (I-GROUP-8)."""
     world = stable("a", "b")
     world.enter("c")
     world.join("b")
@@ -280,7 +280,7 @@ def test_unloading_answers_everybody_once() -> None:
 
 
 def test_an_empty_generation_is_written_down() -> None:
-    """Fails if the group's last generation is not in the log when everybody has left."""
+    """Fails if the group's last generation is not in the log when every member has left."""
     world = stable("a")
     effects = world.group.leave("call", [Leaving(world.client("a").member_id)], world.context)
     stores = [e for e in effects if isinstance(e, Store)]
@@ -288,7 +288,7 @@ def test_an_empty_generation_is_written_down() -> None:
 
 
 def test_a_leader_that_is_absent_does_not_lead_the_new_generation() -> None:
-    """Fails if the assignment is left to a static member that has not come back: nobody would ever sync."""
+    """Fails if an absent static member stays the leader: no member would ever get an assignment."""
     world = World(NO_DELAY)
     for name in ("a", "b"):
         world.join(name, instance=name, session=30_000, rebalance=10_000)
@@ -301,7 +301,7 @@ def test_a_leader_that_is_absent_does_not_lead_the_new_generation() -> None:
 
 
 def test_the_most_patient_member_decides_how_long_a_join_phase_lasts() -> None:
-    """Fails if members are thrown out before the longest of the rebalance timeouts is over."""
+    """Fails if members are removed before the longest of the rebalance timeouts is over."""
     world = stable("a", session=50_000, rebalance=20_000)
     world.enter("b", session=50_000, rebalance=5_000)
     world.advance(19.9)
@@ -322,7 +322,7 @@ def test_a_member_may_ask_for_another_session_when_it_joins_again() -> None:
 
 
 def test_a_static_member_that_returned_still_has_to_sync() -> None:
-    """Fails if the one that must sync is known by its predecessor's id: the generation would wait for nobody, or throw out
+    """Fails if the list of awaited SyncGroups keeps the old id: the generation would wait for no member, or remove
     another member."""
     world = World(NO_DELAY)
     for name in ("a", "b"):
@@ -339,7 +339,7 @@ def test_a_static_member_that_returned_still_has_to_sync() -> None:
 
 
 def test_a_static_member_does_not_return_with_an_id_that_was_given_to_a_dynamic_one() -> None:
-    """Fails if a pending id becomes a member under an instance id that nobody checked."""
+    """Fails if a pending id becomes a member under an instance id that was not checked."""
     world = World(NO_DELAY)
     world.join("a")
     world.join("a", instance="one")

@@ -1,4 +1,4 @@
-"""Every transcript in group_scenarios/ happens as it is written."""
+"""Every transcript in tests/stories/groups/ happens as it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which offsets are forgotten, and when (broker/groups/offset_expiration.py): KIP-211's table, row by row."""
+"""Offset expiration (broker/groups/offset_expiration.py): KIP-211's table, row by row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_retention_time_of_its_own_comes_first():
 
 
 def test_what_a_transaction_may_still_replace_stays():
-    """Fails if an offset goes while an open transaction holds another for it (I-EXPIRE-1)."""
+    """Fails if an offset expires while an open transaction has a new offset for its partition (I-EXPIRE-1)."""
     held = store(LONG_AGO)
     held.stage(7, "g", READ, CommittedOffset(9, -1, "", NOW))
     assert sweep(group(State.EMPTY), LONG_AGO, held, NOW, KEPT_MS) == ([UNREAD], False)

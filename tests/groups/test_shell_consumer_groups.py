@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol on real brokers in the simulated world: what is answered when, and what is handed over."""
+"""Consumer groups on real brokers in the simulated world: when a request is answered, and what a new coordinator loads."""
 
 from __future__ import annotations
 

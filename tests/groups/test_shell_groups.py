@@ -29,7 +29,7 @@ class Groups(Stage):
     """A world with a topic `t` and a client that speaks the group protocol."""
 
     async def begin(self) -> int:
-        """Start, create the topic, wait for a coordinator; returns its node."""
+        """Start, create the topic, wait for a coordinator; return the coordinator's node."""
         await self.start()
         await self.create("t")
         return await self.coordinator()
@@ -40,7 +40,7 @@ class Groups(Stage):
         await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
 
     async def coordinator(self, instead_of: int | None = None) -> int:
-        """The node that coordinates the group and has loaded it."""
+        """Return the node that coordinates the group and has loaded it."""
         asked = next(node for node in self.peers if node != instead_of)
         while True:
             answer = await self.ask(asked, FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 6)
@@ -74,7 +74,7 @@ class Groups(Stage):
         return await self.ask(node, request, 9)
 
     async def enter(self, node: int) -> tuple[str, int]:
-        """Join and sync alone; returns (member id, generation)."""
+        """Join and sync as the only member; return (member id, generation)."""
         member = (await self.join(node)).member_id
         joined = await self.join(node, member)
         assignment = SyncGroupRequest.SyncGroupRequestAssignment(member_id=member, assignment=b"all")
@@ -179,7 +179,7 @@ def test_rule_62_while_a_partition_loads_nothing_is_decided() -> None:
 
 
 def test_a_recreated_topic_inherits_no_offsets() -> None:
-    """Fails if the offsets of a deleted topic stay: its namesake would be read from the middle."""
+    """Fails if the offsets of a deleted topic stay: a new topic of the same name would be read from the middle."""
 
     async def story(world: Groups) -> None:
         node = await world.begin()
@@ -230,7 +230,7 @@ def test_the_offsets_topic_is_made_as_kafka_makes_it() -> None:
     play(Groups(1), story)
 
 
-# --- what is forgotten -------------------------------------------------------------------------------------------
+# --- offset expiration -------------------------------------------------------------------------------------------
 
 
 class Forgetful(Groups):
@@ -265,7 +265,7 @@ def test_offsets_that_nobody_renews_are_forgotten_and_the_group_with_them() -> N
 
 
 def test_a_group_is_kept_for_a_while_after_its_last_member() -> None:
-    """Fails if the time runs from the commit, or begins anew with another coordinator."""
+    """Fails if the time runs from the commit, or begins again with another coordinator."""
 
     async def story(world: Forgetful) -> None:
         node = await world.begin()

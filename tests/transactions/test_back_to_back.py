@@ -1,4 +1,4 @@
-"""Transactions one after another in a world of slow links: each next one meets the markers of the last on their way."""
+"""Transactions one after another over slow links: each one begins while the markers of the last are still on their way."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def begin(world: Stage) -> tuple[int, tuple[int, int]]:
 
 
 async def back_to_back(world: Stage, count: int) -> list[Err]:
-    """What the first batch of each transaction met with, of four topics at a time; some begin with an abort of nothing."""
+    """Return the errors of each transaction's first batches, to four topics; some begin with an abort without partitions."""
     node, who = await begin(world)
     outcomes: list[Err] = []
     world.net.latency = (0.0002, 0.03)
@@ -115,7 +115,7 @@ class SlowLink:
 
 
 def slow(broker: Broker, purpose: str, delay: Callable[[], Awaitable[None]]) -> None:
-    """What this broker sends to others for that purpose leaves only after `delay`."""
+    """Delay the requests that this broker sends to other brokers for that purpose."""
     peer = broker.peers.shared
 
     def delayed(node_id: int, wanted: str = "") -> Any:

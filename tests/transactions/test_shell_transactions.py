@@ -1,4 +1,5 @@
-"""The transaction coordinator's shell on three real brokers in virtual time: rules 48, 49 and 55 while brokers go."""
+"""The transaction coordinator's shell on real brokers in virtual time: a decision is written first, never changes, and is
+finished by the next coordinator (rules 48, 49, 55)."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Transactions(Stage):
              "transactional.id.expiration.ms": "20000"}
 
     async def begin(self) -> tuple[int, Who]:
-        """Start, create the topic, initialise the producer; returns its coordinator and identity."""
+        """Start, create the topic, initialise the producer; return the producer's coordinator and identity."""
         await self.start()
         topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=2, replication_factor=3, assignments=[],
                                                    configs=[])
@@ -40,7 +41,7 @@ class Transactions(Stage):
         return node, await self.init(node)
 
     async def coordinator(self, instead_of: int | None = None) -> int:
-        """The node that coordinates the id and has loaded it."""
+        """Return the node that coordinates the id and has loaded it."""
         asked = next(node for node in self.peers if node != instead_of)
         while True:
             answer = await self.ask(asked, FindCoordinatorRequest(key_type=1, coordinator_keys=[ID]), 6)
@@ -67,7 +68,7 @@ class Transactions(Stage):
         return Err(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
 
     async def write(self, who: Who, partition: int, sequence: int = 0, leader: int = -1) -> None:
-        """One transactional record; the partition joins on the way. `leader`: where it is, if that is known."""
+        """Produce one transactional record, which adds the partition. `leader`: the partition's leader, if it is known."""
         data = build([(b"k", b"v")], timestamp_ms=self.client.wall_ms(), producer_id=who[0], producer_epoch=who[1],
                      base_sequence=sequence, transactional=True)
         topic = ProduceRequest.TopicProduceData
@@ -86,7 +87,7 @@ class Transactions(Stage):
         return Err((await self.ask(node, request, 4)).error_code)
 
     async def end_and_go_on(self, node: int, who: Who, commit: bool) -> Who:
-        """As a client of KIP-890 ends a transaction; returns the identity for the next."""
+        """End the transaction as a client of KIP-890 does; return the identity for the next one."""
         request = EndTxnRequest(transactional_id=ID, producer_id=who[0], producer_epoch=who[1], committed=commit)
         answer = await self.ask(node, request, 5)
         assert answer.error_code == 0
@@ -111,7 +112,7 @@ class Transactions(Stage):
             await self.client.sleep(0.05)
 
     async def read(self, partition: int) -> tuple[int, int, int]:
-        """High watermark, last stable offset, and the batches that read_committed gets."""
+        """Return high watermark, last stable offset, and the batches that read_committed gets."""
         part = FetchRequest.FetchTopic.FetchPartition(
             partition=partition, fetch_offset=0, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
             partition_max_bytes=1 << 20)
@@ -122,7 +123,7 @@ class Transactions(Stage):
         return p.high_watermark, p.last_stable_offset, len(list(batches(bytes(p.records))))
 
     async def stop(self, node: int) -> None:
-        """A controlled shutdown; whoever is asked from now on is another."""
+        """Shut the broker down in a controlled way; later requests go to other brokers."""
         del self.peers[node]
         await self.world.stop(node)
 
@@ -170,7 +171,7 @@ def test_rule_48_a_decision_that_took_too_long_still_happens(seed: int) -> None:
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("seed", range(3))
 def test_rule_55_the_next_coordinator_finishes_what_is_prepared(seed: int, commit: bool) -> None:
-    """Fails if a prepared transaction that is found in the log gets no markers: its partitions would hang for ever."""
+    """Fails if a prepared transaction in the loaded log gets no markers: its partitions would be blocked for ever."""
 
     async def story(world: Transactions) -> None:
         node, who = await world.begin()

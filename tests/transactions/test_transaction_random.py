@@ -21,7 +21,7 @@ STEPS = 300
 
 
 class Schedule:
-    """A World, driven at random, and what its log must be like."""
+    """A World with random events, and the checks of its log."""
 
     def __init__(self, seed: int) -> None:
         self.rng, self.world = random.Random(seed), World()
@@ -54,7 +54,7 @@ class Schedule:
 
 
 def check(log: list[TransactionData]) -> None:
-    """Every step of the log follows from the one before (I-TXN-1, I-TXN-4, I-TXN-5)."""
+    """Check that each record follows from the one before it (I-TXN-1, I-TXN-4, I-TXN-5)."""
     before = TransactionData(FIRST_ID)
     for data in log:
         reachable = set(NEXT[before.state].values()) | {State.PREPARE_ABORT for s in NEXT[before.state].values()
@@ -82,7 +82,7 @@ def test_every_schedule_keeps_the_promises(seed: int) -> None:
 
 
 def test_the_schedules_reach_every_state() -> None:
-    """Fails if the schedules above stop deciding anything: they would keep every promise."""
+    """Fails if the schedules above decide nothing any more: they would then prove nothing."""
     seen = set()
     for seed in range(10):
         schedule = Schedule(seed)
@@ -108,7 +108,7 @@ def test_a_zombie_decides_nothing(seed: int) -> None:
 
 
 def what_it_gets(txn: Transaction, who: Identity) -> set[Err]:
-    """The codes of every kind of request, Err.NONE for one that would decide something for its sender."""
+    """Return the error codes of every kind of request; Err.NONE for a request that would be granted."""
     def of(decide: Callable[[], TransactionData | None]) -> Err:
         try:
             data = decide()

@@ -20,7 +20,7 @@ V1, V2 = 0, 2                       # transaction.version of the client
 
 
 def begun(*partitions: tuple[str, int]) -> Transaction:
-    """An id at epoch 0 with an open transaction, if there are partitions."""
+    """Return an id at epoch 0; with partitions, its transaction is open."""
     txn = Transaction("t", TransactionData(ID))
     store(txn, txn.init(60_000, None, 1))
     if partitions:
@@ -86,7 +86,7 @@ def test_rule_49_what_is_prepared_is_decided(commit: bool) -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_rule_49_the_same_end_again_is_fine_and_the_other_is_not(commit: bool) -> None:
-    """Fails if a retried EndTxn is refused, or if a contrary one is accepted, after the end."""
+    """Fails if, after the end, a repeated EndTxn is refused, or an EndTxn with the other outcome is accepted."""
     txn, who = begun(X), Identity(ID, 0)
     store(txn, txn.end(who, commit, V1, 3))
     store(txn, txn.marked(4))

@@ -1,4 +1,4 @@
-"""Every transcript in transaction_scenarios/ happens as it is written."""
+"""Every transcript in tests/stories/transactions/ happens as it is written."""
 
 from __future__ import annotations
 

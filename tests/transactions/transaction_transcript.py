@@ -86,7 +86,7 @@ class World:
             self._append(who, "end v2" if "v2" in rest else "end", data)
 
     def _next_id(self) -> int:
-        """A producer id that nobody has had, where the next epoch needs one."""
+        """Return a producer id that no producer has had, if the next epoch needs one."""
         self.new_id += self.txn.needs_id
         return self.new_id
 

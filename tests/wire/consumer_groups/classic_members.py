@@ -22,18 +22,18 @@ def partitions(rows: dict[str, list[int]]) -> bytes:
 
 
 def subscription(topics: list[str], owned: dict[str, list[int]] | None = None) -> bytes:
-    """ConsumerProtocolSubscription 1, without user data."""
+    """Return a ConsumerProtocolSubscription of version 1, without user data."""
     return (struct.pack(">hi", 1, len(topics)) + b"".join(map(text, topics)) + struct.pack(">i", -1)
             + partitions(owned or {}))
 
 
 def assignment(rows: dict[str, list[int]]) -> bytes:
-    """ConsumerProtocolAssignment 0, without user data."""
+    """Return a ConsumerProtocolAssignment of version 0, without user data."""
     return struct.pack(">h", 0) + partitions(rows) + struct.pack(">i", -1)
 
 
 def assigned(data: Any) -> dict[str, list[int]]:
-    """What a ConsumerProtocolAssignment gives, by topic."""
+    """Return the partitions of a ConsumerProtocolAssignment by topic."""
     data, found = bytes(data), {}
     (_, count), at = struct.unpack_from(">hi", data), 6
     for _ in range(count):
@@ -84,7 +84,7 @@ class Classic:
             protocol_name=self.protocol, group_instance_id=self.instance, assignments=given), 5)
 
     def sync(self, rows: dict[str, list[int]] | None = None) -> dict[str, list[int]]:
-        """Its partitions; as the leader of a group of one it says which."""
+        """Sync, and return the member's partitions; the leader of a group of one sends the assignment itself."""
         answer = self.ask_to_sync(rows)
         assert answer.error_code == NONE, answer
         return assigned(answer.assignment)

@@ -1,4 +1,4 @@
-"""Members of the consumer protocol (KIP-848) on raw connections: what they say of themselves, and what they are told.
+"""Members of the consumer protocol (KIP-848) on raw connections: their requests and the responses.
 
 A member follows as a client does: it owns what the last assignment said, and tells so with its next heartbeat.
 """
@@ -37,7 +37,7 @@ def until(condition: Callable[[], Any], told: Callable[[], object] = lambda: "")
 
 
 class Group:
-    """A group that nobody else uses, and a connection to its coordinator."""
+    """A group that no other test uses, and a connection to its coordinator."""
 
     def __init__(self, bootstrap: str, name: str) -> None:
         self.bootstrap, self.name = bootstrap, name
@@ -117,7 +117,7 @@ class Group:
         return group
 
     def state(self) -> tuple[str, int, int]:
-        """State, group epoch and assignment epoch."""
+        """Return state, group epoch and assignment epoch."""
         found = self.describe()
         return found.group_state, found.group_epoch, found.assignment_epoch
 
@@ -129,7 +129,7 @@ class Group:
         return self.state()[0] == "Stable"
 
     def member(self, *topics: str, **said: Any) -> Member:
-        """A member that has not joined yet, subscribed to these topics."""
+        """Return a member that has not joined yet, subscribed to these topics."""
         return Member(self, subscribed_topic_names=list(topics), **said)
 
 
@@ -143,11 +143,11 @@ class Member:
         self.said = {"rebalance_timeout_ms": 300_000, **said}
 
     def ask(self, epoch: int | None = None, **said: Any) -> Any:
-        """A heartbeat that says only this; what it is answered is not followed."""
+        """Send a heartbeat with only these fields; the member does not act on the response."""
         return self.group.heartbeat(self.id, self.epoch if epoch is None else epoch, **said)
 
     def beat(self, **said: Any) -> Any:
-        """A heartbeat as a client's: at first all that it has to say, then what it owns; it follows what it is told."""
+        """Send a heartbeat as a client does, the first one with every field, and take over epoch and assignment of the response."""
         whole = self.said if self.epoch == JOIN else {}
         answer = self.ask(**{"owned": self.owned, **whole, **said})
         assert answer.error_code == 0, answer
@@ -157,7 +157,7 @@ class Member:
         return answer
 
     def fresh(self) -> Member:
-        """The same member as if it had just started."""
+        """Return the same member as if it had just started."""
         return Member(self.group, member_id=self.id, **self.said)
 
     def leave(self, epoch: int = LEAVE, **said: Any) -> Any:
@@ -167,7 +167,7 @@ class Member:
         return answer
 
     def told(self, answer: Any) -> Partitions | None:
-        """The partitions of an answer, None if it names none."""
+        """Return the partitions of a response, None if it has no assignment."""
         return None if answer.assignment is None else self.group.as_names(answer.assignment.topic_partitions)
 
     def __repr__(self) -> str:
@@ -175,7 +175,7 @@ class Member:
 
 
 def refusal(answer: Any) -> tuple[int, str | None]:
-    """Code and text of an answer that has nothing else."""
+    """Return code and text of a response that has no other field set."""
     assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms, answer.assignment) == (None, 0, 0, None)
     return answer.error_code, answer.error_message
 

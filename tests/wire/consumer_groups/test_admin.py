@@ -1,4 +1,4 @@
-"""What administrators see and may do of groups of the consumer protocol (KIP-848), also by requests meant for the other kind."""
+"""Requests of administrators about consumer groups (KIP-848), also the requests that are meant for classic groups."""
 
 from __future__ import annotations
 

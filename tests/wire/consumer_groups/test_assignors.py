@@ -10,7 +10,7 @@ pytestmark = pytest.mark.judge_fast
 
 
 def shares(group: Group, members: list[Member], count: int) -> list[Partitions]:
-    """Of a stable group with so many partitions, by member."""
+    """Return the partitions by member of a stable group with so many partitions."""
     def balanced() -> bool:
         """all partitions have an owner"""
         return sum(len(m.owned) for m in members) == count and group.is_stable()
@@ -31,7 +31,7 @@ def test_uniform_levels_all_partitions(group: Group) -> None:
 
 
 def test_uniform_moves_as_little_as_it_can(group: Group) -> None:
-    """Fails if who stays loses more than the newcomer needs, or anything when somebody leaves."""
+    """Fails if the others lose more than a new member needs, or lose anything when a member leaves."""
     topic = group.topic(9)
     members = [group.member(topic) for _ in range(2)]
     before = shares(group, members, 9)
@@ -56,7 +56,7 @@ def test_range_puts_topics_side_by_side(group: Group) -> None:
 
 
 def test_range_by_topic(group: Group) -> None:
-    """Each topic is divided among those who subscribe to it. Fails if others count."""
+    """Each topic is divided among its subscribers. Fails if other members count."""
     one, two = group.topic(4, "one"), group.topic(3, "two")
     both = Member(group, "a", subscribed_topic_names=[one, two], server_assignor="range")
     only = Member(group, "b", subscribed_topic_names=[one], server_assignor="range")
@@ -74,7 +74,7 @@ def test_range_gives_static_members_the_same_range_again(group: Group) -> None:
 
 
 def test_the_majority_chooses(group: Group) -> None:
-    """Fails if the first member's choice stands against two others, or who has none votes."""
+    """Fails if the first member's choice beats two others, or a member without a choice votes."""
     topic = group.topic(2)
     members = [group.member(topic, server_assignor=name) for name in ("range", "uniform", "uniform")]
     members[0].beat()

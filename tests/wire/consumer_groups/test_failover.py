@@ -1,6 +1,6 @@
 """Coordinators come and go (KIP-848): the next one knows every group as the last one left it.
 
-It describes what it knows to be committed: in Kafka that may be a little less at first than what it goes on from.
+A coordinator describes only what it knows to be committed: in Kafka that may at first be less than what it has loaded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def move(cluster: Cluster, group: Group, how: str) -> None:
 
 
 def picture(group: Group) -> Any:
-    """All that is described of a group, in one order."""
+    """Return the description of a group, sorted."""
     found = group.describe()
     members = sorted(
         (m.member_id, m.instance_id, m.rack_id, m.member_epoch, m.client_id, m.client_host, m.subscribed_topic_names,
@@ -104,7 +104,7 @@ def test_an_instance_that_is_away(cluster: Cluster, group: Group) -> None:
 
 
 def test_groups_that_are_empty_or_gone(cluster: Cluster, group: Group) -> None:
-    """Fails if an epoch begins anew, or a deleted group returns."""
+    """Fails if an epoch begins again at 1, or a deleted group returns."""
     topic = group.topic(2)
     member = group.member(topic)
     member.beat()

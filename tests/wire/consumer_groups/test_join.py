@@ -60,7 +60,7 @@ def test_a_full_request_is_told_the_assignment_again(group: Group) -> None:
 
 
 def test_a_group_that_subscribes_to_nothing(group: Group) -> None:
-    """Fails if no subscription, or one to a topic that there is not, is refused or counted otherwise."""
+    """Fails if a subscription to no topic, or to a topic that does not exist, is refused, or makes another epoch."""
     idle = group.member()
     idle.beat()
     assert (idle.epoch, idle.owned, group.state()) == (1, set(), ("Stable", 1, 1))
@@ -76,7 +76,7 @@ def test_a_group_that_subscribes_to_a_topic_that_there_is_not(group: Group) -> N
 
 
 def test_leaving(group: Group) -> None:
-    """Fails if a leave is not an epoch of its own, or a target is computed before somebody heartbeats."""
+    """Fails if a leave is not an epoch of its own, or a target is computed before a member heartbeats."""
     topic = group.topic(4)
     first, second = group.member(topic), group.member(topic)
     first.beat()

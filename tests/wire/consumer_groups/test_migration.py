@@ -27,7 +27,7 @@ ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL = 22, 23
 
 
 def kind(group: Group) -> tuple[str, ...]:
-    """Type and state as listed; nothing if it is not."""
+    """Return type and state of the group in ListGroups, or nothing if it is not listed."""
     answer = group.ask(ListGroupsRequest(states_filter=[], types_filter=[]), 5)
     return next(((g.group_type, g.group_state) for g in answer.groups if g.group_id == group.name), ())
 
@@ -69,7 +69,7 @@ def test_an_empty_classic_group_becomes_a_consumer_group(group: Group) -> None:
 
 
 def test_offsets_without_a_group_become_a_consumer_groups(group: Group) -> None:
-    """Fails if offsets that somebody kept under the name are lost as a consumer joins."""
+    """Fails if the offsets of a simple group are lost when a consumer joins under its name."""
     topic = group.topic(4)
     shelf = Shelf(group, topic)
     assert shelf.commit(3) == NONE

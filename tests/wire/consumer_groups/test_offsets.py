@@ -156,7 +156,7 @@ def test_offsets_of_a_group_that_is_empty_again(group: Group, shelf: Shelf) -> N
 
 
 def test_offsets_of_no_group(group: Group, shelf: Shelf) -> None:
-    """Fails if a member's epoch is taken for a group that there is not, or refused where offsets are kept without one."""
+    """Fails if a commit with an epoch is taken for a group that does not exist, or refused for a simple group."""
     assert shelf.commit(1, "mm", 1) == GROUP_NOT_FOUND
     assert shelf.fetch("mm", 1) == [-1]
     assert shelf.commit(1, "mm", -1) == NONE

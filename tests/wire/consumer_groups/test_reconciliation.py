@@ -1,6 +1,6 @@
-"""How members come to their shares (KIP-848): who has too much gives it up first, who gets it waits until it is free.
+"""Reconciliation (KIP-848): a member with surplus partitions gives them up first; their next member waits until they are free.
 
-The assignor's choice of who keeps what is its own; how many each has, and in which order it moves, is not.
+Each broker's assignor may choose which partitions a member keeps, but not how many, nor in which order they move.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.judge_fast
 
 
 def share(group: Group, member: Member) -> tuple[int, Partitions, Partitions]:
-    """As described: the member's epoch, its partitions, its target."""
+    """Return the member's epoch, partitions and target, as described."""
     found = group.described()[member.id]
     return (found.member_epoch, group.as_names(found.assignment.topic_partitions),
             group.as_names(found.target_assignment.topic_partitions))

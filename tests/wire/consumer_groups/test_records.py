@@ -1,6 +1,6 @@
 """What the coordinator writes into `__consumer_offsets` of a group of the consumer protocol (KIP-848), record by record.
 
-The next coordinator knows of a group what is here, whoever wrote it: so kinds, order and values are Apache's.
+The next coordinator, ours or Kafka's, knows a group only by these records: so kinds, order and values are Apache's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 
 
 def records(group: Group) -> list[Any]:
-    """All that was written of the group so far: kind, of whom, what (None: a tombstone)."""
+    """Return the group's records so far: kind, member or expression, value (None: a tombstone)."""
     found = []
     partitions = [TopicPartition("__consumer_offsets", p) for p in range(SETTINGS["offsets.topic.num.partitions"])]
     with closing(KafkaConsumer(bootstrap_servers=group.bootstrap)) as consumer:
@@ -63,7 +63,7 @@ def read(group: Group, key: bytes, value: bytes | None) -> Any:
 
 
 def epochs(group: Group, rows: Any) -> dict[tuple[str, int], int]:
-    """Since when the member has each partition."""
+    """Return the member epoch since which the member has each partition."""
     return {(group.topics[row.topic_id], p): epoch for row in rows
             for p, epoch in zip(row.partitions, row.epochs, strict=True)}
 
@@ -84,7 +84,7 @@ def says(topic: str, instance: str | None = None, rack: str | None = None, assig
 
 
 class Diary:
-    """The group's records since the last look."""
+    """Return the group's records since the last call."""
 
     def __init__(self, group: Group) -> None:
         self.group, self.read = group, len(records(group))
@@ -155,7 +155,7 @@ def test_an_heir(group: Group) -> None:
 
 
 def test_a_regular_expression(group: Group) -> None:
-    """Fails if what it matched is not kept, or outlives the last who had it."""
+    """Fails if the matched topics are not recorded, or stay after the expression's last member."""
     topic = group.topic(1)
     diary = Diary(group)
     member = Member(group, "m", subscribed_topic_regex=topic)

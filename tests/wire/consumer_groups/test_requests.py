@@ -58,7 +58,7 @@ REGEXES = [
 
 
 def ask(group: Group, version: int = 1, **fields: Any) -> Any:
-    """A sound first heartbeat, but for these fields."""
+    """Return a valid first heartbeat, except for these fields."""
     sound = {"group_id": group.name, "member_id": "m", "member_epoch": 0, "topic_partitions": [],
              "rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["t"]}
     return group.ask(ConsumerGroupHeartbeat(**(sound | fields)), version)
@@ -84,7 +84,7 @@ def test_assignors_that_there_are_not(group: Group, assignor: str) -> None:
 
 @pytest.mark.parametrize(("regex", "reason"), REGEXES)
 def test_regular_expressions_that_are_none(group: Group, regex: str, reason: str) -> None:
-    """Fails if what is no RE2 is taken, or told otherwise than by RE2/J."""
+    """Fails if an expression that is not RE2 is taken, or refused with another text than RE2/J's."""
     text = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
     assert refusal(ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex)) == (INVALID_REGEX, text)
     assert group.describe().error_code == GROUP_NOT_FOUND

@@ -32,7 +32,7 @@ def group(strict: Cluster, name: str) -> Iterator[Group]:
 
 
 def test_a_full_group(group: Group) -> None:
-    """Fails if a third member joins, a known one is refused, or who joins after a leave is."""
+    """Fails if a third member joins, a known one is refused, or a member that joins after a leave is refused."""
     topic = group.topic(4)
     members = [group.member(topic) for _ in range(3)]
     first, second, third = members
@@ -48,7 +48,7 @@ def test_a_full_group(group: Group) -> None:
 
 
 def test_the_only_assignor(group: Group) -> None:
-    """The first of the list is what is used when nobody chooses. Fails if another is taken."""
+    """The first assignor of the list is the default. Fails if another is used when no member chooses one."""
     member = group.member("t")
     assert refusal(member.ask(owned=set(), server_assignor="uniform", **member.said)) == (
         UNSUPPORTED_ASSIGNOR, "ServerAssignor uniform is not supported. Supported assignors: range.")

@@ -1,4 +1,4 @@
-"""Static members of the consumer protocol (KIP-848, KIP-345): who leaves for a while keeps its partitions for its heir."""
+"""Static members of the consumer protocol (KIP-848, KIP-345): a member that leaves for a while keeps its partitions for its next instance."""
 
 from __future__ import annotations
 

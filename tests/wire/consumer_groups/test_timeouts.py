@@ -1,6 +1,6 @@
 """Members that fall silent, or keep what they were to give up (KIP-848): the group goes on without them.
 
-A session lasts so many seconds here that who heartbeats in a loop keeps it also on a slow machine.
+Sessions are long enough here that a member which heartbeats in a loop stays alive also on a slow machine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def configure(group: Group, **values: int) -> list[tuple[int, str | None]]:
 
 
 def shorten_sessions(group: Group, session_ms: int = SESSION_MS) -> None:
-    """Wait until the coordinator has heard of it, which shows in the interval that it tells."""
+    """Wait until the coordinator knows the new configuration, which its responses show by their heartbeat interval."""
     assert configure(group, consumer_session_timeout_ms=session_ms, consumer_heartbeat_interval_ms=777) == [(NONE, None)]
     first = group.member()
 
@@ -52,7 +52,7 @@ def shorten_sessions(group: Group, session_ms: int = SESSION_MS) -> None:
 
 
 def test_a_silent_member_is_missed(group: Group) -> None:
-    """Fails if sessions do not expire, or what the dead member had is kept from the living."""
+    """Fails if sessions do not expire, or other members do not get the dead member's partitions."""
     topic = group.topic(4)
     shorten_sessions(group)
     lives, dies = group.member(topic), group.member(topic)
@@ -67,7 +67,7 @@ def test_a_silent_member_is_missed(group: Group) -> None:
 
 
 def test_the_last_member_dies(group: Group) -> None:
-    """Fails if the group is not empty then, by the coordinator's own clock: nobody heartbeats."""
+    """Fails if the group is not empty after the session: no member heartbeats, only the coordinator's clock decides."""
     topic = group.topic(2)
     shorten_sessions(group)
     group.member(topic).beat()
@@ -158,7 +158,7 @@ def test_a_classic_member_that_is_called_and_does_not_come(group: Group) -> None
 
 
 def test_a_classic_member_that_joins_and_does_not_sync(group: Group) -> None:
-    """Fails if who never asks for its assignment stays a member for it."""
+    """Fails if a member that never sends SyncGroup stays a member."""
     topic = group.topic(4)
     classic, member = joined_by_a_consumer(group, topic, rebalance_timeout_ms=2000)
     classic.join()
@@ -167,7 +167,7 @@ def test_a_classic_member_that_joins_and_does_not_sync(group: Group) -> None:
 
 
 def test_a_classic_member_has_a_session_of_its_own(group: Group) -> None:
-    """Fails if that of the consumer protocol holds for it."""
+    """Fails if the session timeout of the consumer protocol is applied to a classic member."""
     topic = group.topic(4)
     classic, member = joined_by_a_consumer(group, topic, session_timeout_ms=2000)
     beat_until(lambda: member.owned == all_of(topic, 4), member)
