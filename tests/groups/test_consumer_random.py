@@ -58,7 +58,7 @@ def check(world: World, clients: list[Client]) -> None:
     assert len(held) == len(set(held)), "I-CMEMBER-1: one partition, two members"
     assert kept.target.epoch <= kept.epoch, "I-CGROUP-2"
     assert all(member.current.epoch <= kept.target.epoch for member in kept.members.values()), "I-CGROUP-2"
-    for client in clients:                              # a removed member that does not know it may still read
+    for client in clients:                              # also one that wrongly believes it is a member
         if client.name in kept.members and client.epoch == kept.members[client.name].current.epoch:
             others = {p for m, member in kept.members.items() if m != client.name for p in member.assigned}
             assert not client.owns & set(world.names(others)), "a partition is used by two"

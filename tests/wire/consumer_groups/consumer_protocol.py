@@ -147,7 +147,7 @@ class Member:
         return self.group.heartbeat(self.id, self.epoch if epoch is None else epoch, **said)
 
     def beat(self, **said: Any) -> Any:
-        """Send a heartbeat as a client does, the first one with every field, and take over epoch and assignment of the response."""
+        """Send a heartbeat as a client does, the first one with every field; take epoch and assignment from the response."""
         whole = self.said if self.epoch == JOIN else {}
         answer = self.ask(**{"owned": self.owned, **whole, **said})
         assert answer.error_code == 0, answer

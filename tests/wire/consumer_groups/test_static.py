@@ -1,4 +1,4 @@
-"""Static members of the consumer protocol (KIP-848, KIP-345): a member that leaves for a while keeps its partitions for its next instance."""
+"""Static members of the consumer protocol (KIP-848, KIP-345): a member that leaves for a while gets its partitions back."""
 
 from __future__ import annotations
 
