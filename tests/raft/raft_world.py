@@ -90,7 +90,7 @@ class MemoryLog:
         return self.entries[-1].epoch if self.entries else 0
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
-        """Rule 20, by looking at every record."""
+        """The largest epoch not above `epoch` and where it ended (rule 20), found by looking at every record."""
         if not self.entries or epoch > self.last_epoch:
             return (-1, -1)
         start, oldest = self.start_offset, self.oldest_snapshot

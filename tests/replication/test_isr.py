@@ -1,4 +1,4 @@
-"""Who is in sync, by one clock for the stuck and the slow (rules 12 and 13)."""
+"""Which followers are in sync: one clock measures the stuck and the slow ones (rules 12 and 13)."""
 
 from __future__ import annotations
 

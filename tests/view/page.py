@@ -77,7 +77,7 @@ def jupyter(folder: Path, lab: str) -> Iterator[str]:
     finally:
         server.terminate()  # one SIGTERM: the server shuts its kernels down, and with them the brokers
         try:
-            server.wait(30)
+            server.wait(120)  # three workers may keep two cores busy for longer than half a minute
         finally:
             server.kill()
 

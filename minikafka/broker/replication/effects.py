@@ -1,4 +1,4 @@
-"""What a replica sees of the world, and what it asks the shell to do.
+"""The vocabulary of a replica: the views through which it sees the world, and the effects that it asks the shell for.
 
 The views are the little that `replication/replica.py` must know of a log, of the cluster and of a partition's metadata. The
 effects come back in lists; the shell carries them out from left to right, and after a crash a prefix of them happened.
@@ -20,14 +20,14 @@ class EpochView(Protocol):
 
     @property
     def latest(self) -> int:
-        """The newest epoch, -1 if there is none."""
+        """Return the newest epoch, -1 if there is none."""
 
     def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:
-        """(epoch, end offset) of the largest epoch <= `epoch`, or (-1, -1) (rule 20)."""
+        """Return (epoch, end offset) of the largest known epoch <= `epoch`; (-1, -1) if there is none (rule 20)."""
 
 
 class LogView(Protocol):
-    """What a replica must know of its log."""
+    """The offsets and epochs of a log, as a replica must know them."""
 
     start_offset: int
     end_offset: int
@@ -77,7 +77,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Fetch from `leader` (-1: nobody leads, wait); whoever waits on this broker as the leader is answered."""
+    """Fetch from `leader` (-1: there is no leader, wait). Clients that wait for this broker as the leader are refused."""
 
     leader: int
     epoch: int
@@ -106,7 +106,7 @@ class ProposeIsr:
 
 @dataclass(frozen=True, slots=True)
 class IsrCommitted:
-    """The ISR that counts is now `isr`."""
+    """The committed ISR is now `isr`."""
 
     isr: tuple[int, ...]
     partition_epoch: int

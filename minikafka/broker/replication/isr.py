@@ -1,10 +1,10 @@
-"""Who is in sync: what a leader remembers of each follower, and the ISR with the change it has proposed.
+"""Which replicas are in sync: what a leader remembers of each follower, and the ISR with the change that it proposed.
 
 Owns: the lag clock of every follower, the committed ISR and at most one proposal under way.
 Invariants
   I-ISR-1  one clock covers the stuck and the slow follower: last_caught_up_time (rules 12, 13).
-  I-ISR-2  the maximal ISR is the committed ISR plus a member proposed to join; a proposed shrink removes nobody from it
-           until the controller has said so (rule 2, KIP-497).
+  I-ISR-2  the maximal ISR is the committed ISR plus a member proposed to join; a proposed shrink removes no member from
+           it until the controller has agreed (rule 2, KIP-497).
   I-ISR-3  at most one proposal is under way (rule 14).
 
 What Kafka does differently: nothing in meaning; there a replica's state survives the re-election of the same leader,
@@ -32,26 +32,30 @@ class Follower:
     leader_end_at_last_fetch: int = UNKNOWN
 
     def fetched(self, offset: int, log_start: int, broker_epoch: int, leader_end: int, now: float) -> None:
-        """Record a fetch from `offset`, which is the follower's log end offset (rule 13)."""
+        """Record a fetch from `offset`, the follower's log end.
+
+        The follower was caught up now, at its last fetch, or when it was before (rule 13).
+        """
         if offset >= leader_end:
             self.last_caught_up_time = now
         elif offset >= self.leader_end_at_last_fetch:
-            # Under a steady stream nobody ever reads to the end of *now*, but to the end of a moment ago.
+            # Under a steady stream no follower reads to the end of *now*, but to the end of a moment ago.
             self.last_caught_up_time = max(self.last_caught_up_time, self.last_fetch_time)
         self.log_end_offset, self.log_start_offset, self.broker_epoch = offset, log_start, broker_epoch
         self.last_fetch_time = now
         self.leader_end_at_last_fetch = leader_end
 
     def caught_up(self, leader_end: int, now: float, max_lag: float) -> bool:
-        """At the leader's end, or seen there at most `max_lag` seconds ago (rule 12)."""
+        """Return whether the follower is at the leader's end, or was there at most `max_lag` seconds ago (rule 12)."""
         return self.log_end_offset == leader_end or now - self.last_caught_up_time <= max_lag
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An ISR the leader asks the controller for: members with the broker epoch each is known by (KIP-903, -1 unknown).
+    """An ISR that the leader proposes: members, each with the broker epoch of its last fetch (KIP-903; -1: unknown).
 
-    The epochs say which state it was derived from; the controller refuses it if either has moved on (rule 16).
+    Leader epoch and partition epoch say from which state the proposal was made; the controller refuses it if one of them
+    has grown since (rule 16).
     """
 
     isr: tuple[tuple[int, int], ...]
@@ -73,7 +77,7 @@ class Isr:
 
     @property
     def maximal(self) -> tuple[int, ...]:
-        """Everyone who may be in the ISR by now, as far as this leader can know."""
+        """Return every replica that may be in the ISR by now: the committed members and those proposed to join (rule 2)."""
         if self.proposal is None:
             return self.committed
         return self.committed + tuple(m for m in self.proposal.members if m not in self.committed)

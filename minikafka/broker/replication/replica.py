@@ -1,14 +1,14 @@
 """One partition's replica, as leader or follower: log end offset, high watermark, ISR, leader epochs.
 
-A pure state machine. Entries take the event and `now` (seconds) and return effects, which the shell
-(`replication/shell/partition.py`) carries out from left to right; refusals raise KafkaError before anything has changed. The log
-itself is read through `LogView` and changed only by effects.
+A pure state machine. Its methods take an event and `now` (seconds) and return effects, which the shell
+(`replication/shell/partition.py`) carries out from left to right. A refusal raises KafkaError before anything has changed. The
+log is read through `LogView` and changed only by effects.
 
 Owns: the high watermark, the ISR and its proposal, the leader epoch and partition epoch this broker acts on.
 Invariants
   I-HW-1    high watermark <= log end offset; both are exclusive (rule 1).
   I-HW-2    the leader's high watermark never goes back, and passes no member of the maximal ISR (rule 2).
-  I-HW-3    it stands still while the ISR is smaller than min(min.insync.replicas, replication factor) (rule 3).
+  I-HW-3    the high watermark stands still while the ISR is smaller than min(min.insync.replicas, replication factor) (rule 3).
   I-HW-4    only a fetch in the leader's own epoch moves a follower's log end offset (rule 4).
   I-LEAD-1  a new leader marks (epoch, log end offset) in its epoch cache before it appends anything (rule 5).
   I-LEAD-2  a leader never truncates; a follower truncates by epochs, never to its high watermark (rules 7, 21, 24).
@@ -45,9 +45,9 @@ NO_BROKER = -1
 NO_EPOCH = -1
 UNDEFINED = -1
 
-# The controller refused and says that nothing was applied: only then may a leader return to the committed ISR (rule 17).
+# Refusals that say that nothing was applied: only after these may a leader return to its committed ISR (rule 17).
 REVERTIBLE = frozenset({Err.INELIGIBLE_REPLICA, Err.OPERATION_NOT_ATTEMPTED})
-# Refused, but an earlier try may have been applied: the proposal stays pending until metadata says what happened.
+# After these an earlier try may have been applied: the proposal stays pending until metadata tells (rule 17).
 AWAIT_METADATA = frozenset({Err.UNKNOWN_TOPIC_OR_PARTITION, Err.UNKNOWN_TOPIC_ID, Err.FENCED_LEADER_EPOCH,
                             Err.INVALID_UPDATE_VERSION, Err.INVALID_REQUEST, Err.NEW_LEADER_ELECTED})
 
@@ -78,7 +78,7 @@ class Replica:
         return self.leader == self.node_id
 
     def on_metadata(self, state: PartitionView, now: float) -> list[Effect]:
-        """The controller's newest word on this partition. Older words, and this one again, are ignored (rule 28)."""
+        """Apply metadata of this partition. Metadata whose partition epoch is not higher than ours is ignored (rule 28)."""
         if state.partition_epoch <= self.partition_epoch:
             return []
         new_epoch = state.leader_epoch > self.leader_epoch
@@ -99,7 +99,7 @@ class Replica:
         others = [r for r in self.replicas if r != self.node_id]
         self.followers = {r: self.followers.get(r) or Follower(now if r in isr else LONG_AGO) for r in others}
         proposed = self.isr.proposal
-        ours = proposed is not None and {*proposed.members} == {*isr}       # the metadata overtook the response
+        ours = proposed is not None and {*proposed.members} == {*isr}       # metadata overtook the response (rule 18)
         effects += self._commit_isr(isr, proposed.why if proposed is not None and ours else "metadata")
         return effects + self._advance(now)
 
@@ -120,7 +120,7 @@ class Replica:
         raise KafkaError(Err.FENCED_LEADER_EPOCH if epoch < self.leader_epoch else Err.UNKNOWN_LEADER_EPOCH)
 
     def check_leader(self, epoch: int = NO_EPOCH) -> None:
-        """Refuse a request that only the leader, in the epoch it names, may answer."""
+        """Refuse a request that only the leader may serve: another broker leads, or the request names another epoch."""
         self.check_epoch(epoch)
         if not self.is_leader:
             raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER)
@@ -129,24 +129,26 @@ class Replica:
 
     @property
     def effective_min_insync(self) -> int:
-        """min.insync.replicas, but never more than there are replicas (those of a reassignment not counted yet)."""
+        """Return min.insync.replicas, or the number of replicas if that is smaller; replicas being added do not count."""
         return min(self.min_insync, len(self.replicas) - len(self.adding))
 
     def check_append(self, acks: int) -> None:
-        """Refuse an append before it happens (rule 8)."""
+        """Refuse an append before anything is written: this broker does not lead, or the ISR is too small for acks=all
+        (rule 8)."""
         self.check_leader()
         if acks == -1 and len(self.isr.committed) < self.effective_min_insync:
             raise KafkaError(Err.NOT_ENOUGH_REPLICAS)
 
     def on_appended(self, now: float) -> list[Effect]:
-        """The leader's log has grown: alone in the ISR it commits at once; else followers may fetch what is new.
+        """Take note that the leader's log has grown. A leader that is alone in the ISR commits at once; otherwise the new
+        records can be fetched.
 
-        One effect of the two, since each of them wakes everything that waits for this partition.
+        Returns one of two effects, never both: each of them wakes everything that waits for this partition.
         """
         return self._advance(now) or [LogEndMoved(self.log.end_offset)]
 
     def ack(self, required: int) -> Err | None:
-        """The answer to an acks=all append that ends at offset `required`; None while it must wait (rule 8)."""
+        """Return the error code for an acks=all append that ends at offset `required`; None while it must wait (rule 8)."""
         if not self.is_leader:
             return Err.NOT_LEADER_OR_FOLLOWER
         if self.high_watermark < required:
@@ -157,12 +159,13 @@ class Replica:
     # --- fetch, at the leader -------------------------------------------------------------------------------------
 
     def check_follower(self, replica: int, epoch: int) -> None:
-        """Refuse a fetch by a broker that is no replica as far as we know (it may know more than we do)."""
+        """Refuse a fetch by a broker that is no replica in our metadata; its own metadata may be newer than ours."""
         if replica not in self.followers:
             raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER if epoch == NO_EPOCH else Err.UNKNOWN_LEADER_EPOCH)
 
     def divergence(self, offset: int, last_epoch: int) -> EpochEnd | None:
-        """Where a log whose last record before `offset` is of `last_epoch` leaves ours; None if it does not (rule 21)."""
+        """Return where the log of a follower, whose last record before `offset` has `last_epoch`, leaves ours (rule 21); None if
+        our log contains it."""
         if last_epoch == NO_EPOCH:
             return None
         end = EpochEnd(*self.log.epochs.end_offset_for(last_epoch, self.log.end_offset))
@@ -172,10 +175,10 @@ class Replica:
 
     def on_follower_fetch(self, replica: int, broker_epoch: int, epoch: int, offset: int, log_start: int,
                           now: float) -> list[Effect]:
-        """A follower fetched from `offset`: it has everything below. The fetch itself was checked before."""
+        """Take note that a follower fetched from `offset`, so it has every record below. The fetch was checked before."""
         self._check_broker_epoch(replica, broker_epoch)
         if epoch != self.leader_epoch:
-            return []                                   # I-HW-4: readable, but it proves nothing
+            return []                                   # the fetch is served, but moves nothing (I-HW-4)
         follower = self.followers[replica]
         before = follower.log_end_offset
         follower.fetched(offset, log_start, broker_epoch, self.log.end_offset, now)
@@ -189,7 +192,7 @@ class Replica:
 
     @property
     def low_watermark(self) -> int:
-        """The first offset that some live replica may still have (DeleteRecords); -1 while one is unheard of."""
+        """Return the first offset that a live replica may still have (for DeleteRecords); -1 while one has not fetched yet."""
         starts = [f.log_start_offset for r, f in self.followers.items()
                   if (known := self.cluster.brokers.get(r)) is not None and known.active]
         return min([self.log.start_offset, *starts])
@@ -197,7 +200,7 @@ class Replica:
     # --- high watermark -------------------------------------------------------------------------------------------
 
     def _advance(self, now: float) -> list[Effect]:
-        """Raise the high watermark to what every replica that counts has (rules 2, 3)."""
+        """Raise the high watermark to the smallest end of the maximal ISR (rule 2), unless the ISR is too small (rule 3)."""
         if not self.is_leader or len(self.isr.committed) < self.effective_min_insync:
             return []
         end = self.log.end_offset
@@ -209,13 +212,14 @@ class Replica:
         return [HighWatermark(offset)]
 
     def _counts(self, replica: int, follower: Follower, end: int, now: float) -> bool:
-        # One that keeps up outside the ISR is waited for too: otherwise an ISR of one could run away from it for ever.
+        # A follower that keeps up outside the ISR counts too: otherwise it could never catch up with a leader that is alone in
+        # the ISR, whose high watermark would always be ahead of it.
         return replica in self.isr.maximal or (
             follower.caught_up(end, now, self.max_lag) and self._eligible(replica, follower))
 
     @property
     def latest_known(self) -> bool:
-        """False while a new leader's high watermark may be behind one a client has seen already (rule 6)."""
+        """Return False while a new leader's high watermark may be behind one that a client has seen already (rule 6)."""
         return self.epoch_start is None or self.high_watermark >= self.epoch_start
 
     # --- ISR ------------------------------------------------------------------------------------------------------
@@ -266,7 +270,10 @@ class Replica:
 
     def on_alter_response(self, proposal: Proposal, error: Err, now: float, isr: tuple[int, ...] = (),
                           leader_epoch: int = NO_EPOCH, partition_epoch: int = -1) -> list[Effect]:
-        """The outcome of `proposal`: an error, or the state that the controller committed (rules 17, 18)."""
+        """Take the response to `proposal`.
+
+        A refused proposal may have been granted before (rule 17); metadata may have overtaken the response (rule 18).
+        """
         if self.isr.proposal is not proposal:
             return []                                   # metadata has overtaken it
         if error == Err.NONE:
@@ -282,18 +289,18 @@ class Replica:
     # --- time -----------------------------------------------------------------------------------------------------
 
     def on_tick(self, now: float) -> list[Effect]:
-        """Propose to drop who has fallen behind; stop waiting for who no longer keeps up."""
+        """Propose to remove members that fell behind; no longer wait for followers outside the ISR that do not keep up."""
         return [*self._shrink(now), *self._advance(now)] if self.is_leader else []
 
     def next_deadline(self) -> float | None:
-        """The first moment at which `on_tick` could find a member of the ISR too late."""
+        """Return the first moment at which `on_tick` could find that a member of the ISR fell behind; None without one."""
         times = [f.last_caught_up_time + self.max_lag for r, f in self.followers.items() if r in self.isr.committed]
         return min(times, default=None)
 
     # --- follower -------------------------------------------------------------------------------------------------
 
     def on_fetched(self, leader_high_watermark: int) -> list[Effect]:
-        """An answer of the leader was appended: its high watermark, as far as our log reaches (rule 7)."""
+        """Take the leader's high watermark from a fetch whose records are appended, as far as our log reaches (rule 7)."""
         return self._follow_high_watermark(min(leader_high_watermark, self.log.end_offset))
 
     def _follow_high_watermark(self, offset: int) -> list[Effect]:
@@ -304,7 +311,7 @@ class Replica:
         return [HighWatermark(offset)]
 
     def on_diverging(self, leader: EpochEnd) -> list[Effect]:
-        """The leader's log leaves ours where its `leader.epoch` ends: cut back, then ask again (rule 21)."""
+        """Cut the log back to where it leaves the leader's, which is where its epoch `leader.epoch` ends (rule 21)."""
         end = self.log.end_offset
         own_epoch, own_end = self.log.epochs.end_offset_for(leader.epoch, end)
         if own_end == UNDEFINED:
@@ -316,7 +323,10 @@ class Replica:
         return self._cut(offset)
 
     def on_out_of_range(self, leader_start: int, leader_end: int) -> list[Effect]:
-        """The leader has nothing at our end offset: its log spans [leader_start, leader_end] (rule 25)."""
+        """Our end offset is not in the leader's log, which spans [leader_start, leader_end].
+
+        Begin at the leader's start if it is beyond our end, or cut to the leader's end (rule 25).
+        """
         if leader_start > self.log.end_offset or leader_end < self.log.start_offset:
             self.high_watermark = leader_start
             return [StartAt(leader_start), HighWatermark(leader_start)]

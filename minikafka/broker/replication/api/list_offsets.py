@@ -119,7 +119,7 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
 
 @handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))
 def offset_for_leader_epoch(ctx: Context, request: Any, replicas: ReplicaManager) -> OffsetForLeaderEpochResponse:
-    """Where each epoch asked for ends in this leader's log (rule 20)."""
+    """For each epoch that is asked for: the largest known epoch not above it, and where that ended (rule 20)."""
     topics = [EpochTopic(topic=topic.topic, partitions=[_epoch_end(replicas, topic.topic, p) for p in topic.partitions])
               for topic in request.topics]
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)

@@ -1,6 +1,6 @@
 """Answers that wait for something to move, for a time at most: the purgatory of Kafka, reduced to a list.
 
-Owns: who waits for one thing (Waiters), and the end of one wait (Delayed). What is waited for is in delayed_operations.py.
+Owns: the list of waits for one thing (Waiters), and one wait with its end (Delayed). delayed_operations.py has the kinds of wait.
 Source: kafka.server.DelayedOperation, DelayedOperationPurgatory.
 """
 
@@ -15,7 +15,7 @@ P = TypeVar("P")
 
 
 class Delayed(Generic[P]):
-    """Waits until `check` says yes for something that moved, or until the timeout."""
+    """A wait that ends when `check` returns True for something that moved, or at the timeout."""
 
     def __init__(self, env: Env) -> None:
         self._done = env.future()
@@ -23,7 +23,7 @@ class Delayed(Generic[P]):
         self._watched: list[Waiters[P]] = []
 
     def check(self, moved: P) -> bool:
-        """Is the answer ready, now that `moved` has moved?"""
+        """Return whether the answer is ready, now that `moved` has moved."""
         raise NotImplementedError
 
     def moved(self, what: P) -> None:
@@ -36,8 +36,8 @@ class Delayed(Generic[P]):
             self._done.set_result(None)
 
     def watch(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
-        """From now on be told of every move, for `timeout` seconds at most. Call it in the step that has looked: a task
-        that only begins to wait later would miss what moves until it runs (I-DELAY-2)."""
+        """Look at every move from now on, for `timeout` seconds at most. Call this in the same step as the first look: a task
+        that begins to wait later misses the moves until it runs (I-DELAY-2)."""
         self._watched = list(watched)
         for waiters in self._watched:
             waiters.add(self)
@@ -59,7 +59,7 @@ class Delayed(Generic[P]):
 
 
 class Waiters(Generic[P]):
-    """Who waits for one thing, in the order of arrival."""
+    """The waits for one thing, in the order of arrival."""
 
     def __init__(self) -> None:
         self._waiting: dict[Delayed[P], None] = {}
@@ -77,7 +77,7 @@ class Waiters(Generic[P]):
         return iter(list(self._waiting))
 
     def wake(self, moved: P) -> None:
-        """Something happened to `moved`: let everyone look."""
+        """Let every wait look at `moved`, to which something happened."""
         if self._waiting:
             for delayed in self:
                 delayed.moved(moved)

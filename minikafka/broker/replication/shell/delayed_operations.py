@@ -37,7 +37,7 @@ class DelayedDeletion(Delayed[Partition]):
         return not self.pending
 
     async def outcome(self, timeout: float) -> dict[Partition, Err]:
-        """Each partition's error code; REQUEST_TIMED_OUT for those still waiting after `timeout` seconds."""
+        """Return each partition's error code; REQUEST_TIMED_OUT for those that still wait after `timeout` seconds."""
         for partition in list(self.pending):
             self.check(partition)
         if self.pending and timeout > 0:
@@ -62,13 +62,13 @@ class DelayedProduce(Delayed[Partition]):
         return not self.pending
 
     def ready(self) -> bool:
-        """Look at every partition once: is there nothing to wait for?"""
+        """Look at every partition once; return whether there is nothing to wait for."""
         for partition in list(self.pending):
             self.check(partition)
         return not self.pending
 
     async def outcome(self, timeout: float) -> dict[Partition, Err]:
-        """Each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
+        """Return each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
         if not self.ready() and timeout > 0:
             await self.wait([p.waiters for p in self.pending], timeout)
         return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
@@ -108,7 +108,7 @@ class DelayedFetch(Delayed[Partition]):
         return self.min_bytes <= 1 or self._gathered(moved, wanted) >= self.min_bytes
 
     def _gathered(self, moved: Partition, wanted: Wanted) -> int:
-        """Bytes there are by now, those of partitions that have not moved since included."""
+        """Return how many bytes can be read by now, from all partitions of the fetch."""
         if not self._sizes:
             self._sizes = {p: self._available(p, w) for p, w in self.waiting.items()}
         self._sizes[moved] = self._available(moved, wanted)

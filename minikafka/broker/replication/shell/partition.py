@@ -36,7 +36,7 @@ LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable
 
 
 class Observer(Protocol):
-    """What follows a partition for as long as this broker leads it: a coordinator's log."""
+    """A coordinator's log, which follows the partition for as long as this broker leads it."""
 
     def moved(self, partition: Partition) -> None:
         """The high watermark, the log end or the role of `partition` has changed."""
@@ -88,8 +88,8 @@ class Partition:
         self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
         self.log, self.replica = log, replica
         self.name = f"{topic}-{index}"
-        self.waiters: Waiters[Partition] = Waiters()   # delayed answers; each leaves when it is ready
-        self.observers: list[Observer] = []            # told of every move, before the waiters, for as long as they stay
+        self.waiters: Waiters[Partition] = Waiters()   # delayed answers; each is removed when it is ready
+        self.observers: list[Observer] = []            # told of every move, before the waiters are
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
         self.failed = False
@@ -114,11 +114,12 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """The end of what read_committed may see: the high watermark, or where an undecided transaction begins (rule 10)."""
+        """Return the end of what read_committed may see: the high watermark, or where an open transaction begins (rule 10)."""
         return max(self.log.producers.last_stable_offset(self.replica.high_watermark), self.log.start_offset)
 
     def check(self, leader_epoch: int = -1, only_leader: bool = True) -> None:
-        """Raise what a request for this partition must be answered, if it must be refused (rule 22)."""
+        """Refuse a request that this partition cannot serve: the disk failed, this broker does not lead, or the request names
+        another leader epoch (rule 22)."""
         if self.failed:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR)
         if only_leader:
@@ -127,7 +128,7 @@ class Partition:
             self.replica.check_epoch(leader_epoch)
 
     def bound(self, isolation: str) -> int:
-        """The exclusive end of what a fetch of this isolation may read (rule 9)."""
+        """Return the offset at which a fetch of this isolation must end, exclusive (rule 9)."""
         if isolation == LOG_END:
             return self.log.end_offset
         return self.high_watermark if isolation == HIGH_WATERMARK else self.last_stable_offset
@@ -153,7 +154,7 @@ class Partition:
         return info
 
     def ack(self, required: int) -> Err | None:
-        """The answer to an acks=all append that ends at `required`; None while it must wait."""
+        """Return the error code for an acks=all append that ends at `required`; None while it must wait."""
         return Err.KAFKA_STORAGE_ERROR if self.failed else self.replica.ack(required)
 
     def read(self, offset: int, max_bytes: int, isolation: str, last_fetched_epoch: int = -1,
@@ -197,7 +198,7 @@ class Partition:
         return before
 
     def deleted(self, before: int) -> Err | None:
-        """The answer to a deletion up to `before`; None while a live replica still has older records."""
+        """Return the error code for a deletion up to `before`; None while a live replica still has older records."""
         try:
             self.check()
         except KafkaError as refused:
@@ -246,7 +247,7 @@ class Partition:
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     def _begin_at(self, offset: int) -> None:
-        """Nothing before `offset` is read any more."""
+        """Take over a higher log start: no record before `offset` is read any more."""
         before = self.log.start_offset
         with self.storage():
             self.log.advance_start(offset)
@@ -254,7 +255,7 @@ class Partition:
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     async def flush(self) -> None:
-        """fsync what has been appended, without holding up anybody else."""
+        """Flush what has been appended, on another thread: other requests go on."""
         with self.storage():
             flush = self.log.start_flush()
             await self._env.blocking(flush.sync)
@@ -262,7 +263,7 @@ class Partition:
                 self.log.finish_flush(flush)
 
     def retire(self) -> None:
-        """This broker has no replica of the partition any more; whoever waits is told."""
+        """Give the partition up: this broker has no replica of it any more. Clients that wait are refused."""
         self.replica.leader = -1
         self.wake()
 

@@ -119,7 +119,8 @@ class ReplicaManager:
     # --- questions ------------------------------------------------------------------------------------------------
 
     def get(self, topic: str, index: int) -> Partition:
-        """The partition here; UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (elsewhere), KAFKA_STORAGE_ERROR."""
+        """Return the partition of this broker. UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER if it is on other brokers,
+        KAFKA_STORAGE_ERROR."""
         partition = self.partitions.get((topic, index))
         if partition is None:
             known = self.node.image.partition(topic, index) is not None
@@ -129,7 +130,8 @@ class ReplicaManager:
         return partition
 
     def leader(self, topic: str, index: int, current_leader_epoch: int = -1) -> Partition:
-        """The partition, if it is led here in that epoch (-1: any); else as `get`, or a fencing error (rule 22)."""
+        """Return the partition if this broker leads it in that epoch (-1: any). Raises as `get` does, or for another leader
+        epoch (rule 22)."""
         partition = self.get(topic, index)
         partition.check(current_leader_epoch)
         return partition
