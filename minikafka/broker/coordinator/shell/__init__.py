@@ -1,1 +1,1 @@
-"""The coordinators' common shell: coordinator_log.py appends and waits, coordinator.py keeps the shards that are led here."""
+"""The coordinators' common shell: coordinator_log.py replays and appends, coordinator.py keeps the shards that are led here."""

@@ -1,11 +1,11 @@
-"""Append records to one partition of a coordinator's topic (`__consumer_offsets`, `__transaction_state`), and wait until they
-are committed.
+"""Replay one partition of a coordinator's topic (`__consumer_offsets`, `__transaction_state`), then append records to it and
+wait until they are committed.
 
 The leader appends a record at once; the record takes effect when the high watermark has passed it. Until then no client may
 see its content (rules 58 and 60). An appended record stays on the list even if its author no longer waits: a record whose
 author was answered with a timeout may still be committed, and then it takes effect.
 
-Owns: the list of appended and not yet committed records, in log order.
+Owns: the load loop, and the list of appended and not yet committed records, in log order.
 Invariants: I-GLOG-1 `apply` runs once per record that commits, in log order, before its author is answered.
             I-GLOG-2 an author is answered once: NONE, or an error of the kind that group requests give.
 
@@ -15,19 +15,18 @@ Source: CoordinatorRuntime (deferred events), CoordinatorPartitionWriter (requir
 
 from __future__ import annotations
 
+import logging
 from asyncio import Future
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from minikafka.broker.replication.shell.partition import LOG_END, Partition
 from minikafka.broker.server.env import Env
 from minikafka.log import batch
 from minikafka.log.producers import UNGUARDED
+from minikafka.log.records import MalformedRecord
 from minikafka.protocol.errors import Err, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.broker.replication.shell.partition import Partition
 
 Record = tuple[bytes, bytes | None]     # (key, value); a null value is a tombstone
 
@@ -61,7 +60,26 @@ class GroupLog:
         """Observe `partition`. `timeout_s`: how long an author waits; `acks` -1: refuse appends while the ISR is too small."""
         self.env, self.partition, self.timeout_s, self.acks = env, partition, timeout_s, acks
         self.waiting: deque[Appended] = deque()
+        self.closed = False
         partition.observers.append(self)
+
+    async def replay(self, apply: Callable[[batch.Header, memoryview], None], read_bytes: int, logger: logging.Logger) -> bool:
+        """Pass every batch up to the present log end to `apply`, reading about `read_bytes` at a time.
+
+        Return whether all of it was passed: False if this broker lost the leadership meanwhile or if the log cannot be read,
+        which is written to `logger`.
+        """
+        at, end = self.partition.log.start_offset, self.partition.log.end_offset
+        while at < end and not self.closed:
+            try:
+                for header, raw in batch.checked(self.partition.read(at, read_bytes, LOG_END).records):
+                    apply(header, raw)
+                    at = header.next_offset
+            except (KafkaError, MalformedRecord) as error:  # another replica may be intact, and become leader
+                logger.error("%s cannot be loaded: %s", self.partition.name, error)
+                return False
+            await self.env.sleep(0)
+        return not self.closed
 
     def append(self, records: list[Record], apply: Callable[[int], None] | None = None) -> Future[Err]:
         """Append `records` as one batch. The future's result is NONE once they are committed, else an error or a timeout.
@@ -122,6 +140,7 @@ class GroupLog:
 
     def close(self) -> None:
         """Answer every waiting author with NOT_COORDINATOR: this broker has lost the leadership."""
+        self.closed = True
         if self in self.partition.observers:
             self.partition.observers.remove(self)
         while self.waiting:

@@ -39,13 +39,12 @@ from minikafka.broker.groups.group import Group, GroupContext
 from minikafka.broker.groups.offset_expiration import sweep
 from minikafka.broker.groups.offsets import Key, OffsetStore
 from minikafka.broker.groups.shell.group_factory import GroupFactory
-from minikafka.broker.replication.shell.partition import LOG_END, Partition
+from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.env import Timer
 from minikafka.broker.server.node import Node
 from minikafka.broker.transactions.transaction import Identity
-from minikafka.log.batch import Header, build, checked, records
+from minikafka.log.batch import Header, build, records
 from minikafka.log.markers import is_commit, marker
-from minikafka.log.records import MalformedRecord
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.groups")
@@ -76,18 +75,7 @@ class GroupPartition:
 
     async def load(self) -> None:
         """Replay the partition up to its present log end; stop if this broker loses the leadership meanwhile."""
-        at, end = self.partition.log.start_offset, self.partition.log.end_offset
-        while at < end and not self.closed:
-            try:
-                data = self.partition.read(at, self.node.config["offsets.load.buffer.size"], LOG_END).records
-                for header, raw in checked(data):
-                    self._replay(header, raw)
-                    at = header.next_offset
-            except (KafkaError, MalformedRecord) as error:  # another replica may be intact, and become leader
-                log.error("%s cannot be loaded: %s", self.partition.name, error)
-                return
-            await self.env.sleep(0)
-        if not self.closed:
+        if await self.log.replay(self._replay, self.node.config["offsets.load.buffer.size"], log):
             self._loaded()
 
     def _replay(self, header: Header, raw: memoryview) -> None:

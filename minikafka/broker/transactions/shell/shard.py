@@ -14,14 +14,13 @@ from __future__ import annotations
 import logging
 
 from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
-from minikafka.broker.replication.shell.partition import LOG_END, Partition
+from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.node import Node
 from minikafka.broker.transactions import records as wire
 from minikafka.broker.transactions.shell.marker_sender import MarkerSender
 from minikafka.broker.transactions.states import PREPARED
 from minikafka.broker.transactions.transaction import Transaction, TransactionData
-from minikafka.log.batch import checked, records
-from minikafka.log.records import MalformedRecord
+from minikafka.log.batch import Header, records
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.transactions")
@@ -44,24 +43,13 @@ class TransactionPartition:
 
     async def load(self) -> None:
         """Replay the partition up to its present log end; stop if this broker loses the leadership meanwhile."""
-        at, end = self.partition.log.start_offset, self.partition.log.end_offset
-        while at < end and not self.closed:
-            try:
-                data = self.partition.read(at, LOAD_BYTES, LOG_END).records
-                for header, raw in checked(data):
-                    if not header.is_control:
-                        self._replay(raw)
-                    at = header.next_offset
-            except (KafkaError, MalformedRecord) as error:  # another replica may be intact, and become leader
-                log.error("%s cannot be loaded: %s", self.partition.name, error)
-                return
-            await self.env.sleep(0)
-        if not self.closed:
+        end = self.partition.log.end_offset
+        if await self.log.replay(self._replay, LOAD_BYTES, log):
             self.log.expect(end, end, lambda _: self._loaded())
             self.log.moved(self.partition)
 
-    def _replay(self, raw: memoryview) -> None:
-        for record in records(raw):
+    def _replay(self, header: Header, raw: memoryview) -> None:
+        for record in records(raw) if not header.is_control else ():
             transactional_id = wire.read_transaction_key(record.key) if record.key else None
             if transactional_id is None:
                 continue
