@@ -198,7 +198,7 @@ def test_an_unused_id_expires_and_an_open_one_does_not() -> None:
     assert not begun(X).expired(10**12, 1)
     txn = begun()
     assert not txn.expired(100, 100) and txn.expired(101, 100)
-    txn.bury()
+    txn.expire()
     assert error(lambda: txn.init(60_000, None, 102)) is Err.CONCURRENT_TRANSACTIONS
     assert {state for state in State if "expired" in NEXT[state]} == {State.EMPTY, *COMPLETE}
     assert all(set(NEXT[state]) == {"marked"} for state in PREPARED)

@@ -234,7 +234,7 @@ class Transaction:
         idle = self.pending is None and "expired" in NEXT[self.data.state]
         return idle and self.data.update_ms + after_ms <= now_ms
 
-    def bury(self) -> TransactionData:
+    def expire(self) -> TransactionData:
         """Decide that the id is deleted (a tombstone in the log): no request changes the id after that."""
         dead = replace(self.data, state=self._next("expired"), partitions=())
         self.append(dead)

@@ -10,7 +10,6 @@ Source: KafkaApis.handleAddPartitionsToTxnRequest, handleAddOffsetsToTxnRequest,
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
 
 from kafka.protocol.producer.transaction import (
     AddOffsetsToTxnRequest,
@@ -29,12 +28,13 @@ from minikafka.broker.transactions.transaction import EPOCH_BUMPS, NO_EPOCH, NO_
 from minikafka.protocol.errors import Err, KafkaError
 
 KNOWS_FENCED, BATCHED, BUMPS = 2, 4, 5             # since these versions
+TopicSent = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
 TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
 PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
 TransactionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 
 
-async def outcome(work: Awaitable[Any]) -> Err:
+async def outcome(work: Awaitable[object]) -> Err:
     """Await `work`; return the code of its KafkaError, or NONE."""
     try:
         await work
@@ -67,8 +67,8 @@ async def add_partitions(ctx: Context, request: AddPartitionsToTxnRequest,
     return AddPartitionsToTxnResponse(throttle_time_ms=0, error_code=0, results_by_transaction=results)
 
 
-async def _add(ctx: Context, coordinator: TransactionCoordinator, transactional_id: str, who: Identity, topics: Any,
-               verify_only: bool) -> list[Any]:
+async def _add(ctx: Context, coordinator: TransactionCoordinator, transactional_id: str, who: Identity, topics: list[TopicSent],
+               verify_only: bool) -> list[TopicResult]:
     partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
     errors = {one: error for one in partitions if (error := _refusal(ctx, *one)) is not Err.NONE}
     if errors:
@@ -94,8 +94,8 @@ def _refusal(ctx: Context, topic: str, index: int) -> Err:
     return Err.NONE if ctx.node.image.partition(topic, index) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _by_topic(errors: dict[TopicPartition, Err]) -> list[Any]:
-    topics: dict[str, list[Any]] = {}
+def _by_topic(errors: dict[TopicPartition, Err]) -> list[TopicResult]:
+    topics: dict[str, list[PartitionResult]] = {}
     for (topic, index), error in errors.items():
         topics.setdefault(topic, []).append(PartitionResult(partition_index=index, partition_error_code=int(error)))
     return [TopicResult(name=name, results_by_partition=results) for name, results in topics.items()]

@@ -9,8 +9,6 @@ Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinatorService.commitTr
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.producer.transaction import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 from minikafka.broker.coordinator.shell.coordinator_log import TRANSLATED
@@ -27,6 +25,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 KNOWS_LOADING, FENCED_BY_MEMBER, ABORTABLE, ADDS = 2, 3, 4, 5      # since these versions
 
+Sent = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.TxnOffsetCommitRequestPartition
 Topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 Answer = Topic.TxnOffsetCommitResponsePartition
 
@@ -46,8 +45,8 @@ async def txn_offset_commit(ctx: Context, request: TxnOffsetCommitRequest, group
             errors = dict.fromkeys(known, refused.code)
     # As in Kafka, partitions that do not exist come first. An unknown topic has a row even if the request names no partition
     # of it; a partition that is named twice has two rows.
-    topics: dict[str, list[Any]] = {t.name: [] for t in request.topics if t.name not in ctx.node.image.topics
-                                    or any((t.name, p.partition_index) not in known for p in t.partitions)}
+    topics: dict[str, list[Answer]] = {t.name: [] for t in request.topics if t.name not in ctx.node.image.topics
+                                       or any((t.name, p.partition_index) not in known for p in t.partitions)}
     for topic, index in sorted(named, key=lambda one: one in known):
         code = _shown(ctx, errors.get((topic, index), Err.UNKNOWN_TOPIC_OR_PARTITION))
         topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=code))
@@ -60,7 +59,7 @@ def _shown(ctx: Context, error: Err) -> int:
 
 
 async def _commit(ctx: Context, groups: GroupCoordinator, verification: Verification, request: TxnOffsetCommitRequest,
-                  known: dict[Key, Any]) -> dict[Key, Err]:
+                  known: dict[Key, Sent]) -> dict[Key, Err]:
     who = Identity(request.producer_id, request.producer_epoch)
     named = ctx.version >= FENCED_BY_MEMBER
     member, generation = (request.member_id, request.generation_id) if named else ("", -1)

@@ -12,7 +12,7 @@ Source: KafkaApis.handleWriteTxnMarkersRequest, GroupCoordinatorService.complete
 
 from __future__ import annotations
 
-from typing import Any
+from asyncio import Future
 
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
@@ -26,6 +26,7 @@ from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.markers import marker
 from minikafka.protocol.errors import Err, KafkaError
 
+Marker = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 Topic = Result.WritableTxnMarkerTopicResult
 Answer = Topic.WritableTxnMarkerPartitionResult
@@ -50,26 +51,26 @@ async def write_txn_markers(ctx: Context, request: WriteTxnMarkersRequest, repli
     return WriteTxnMarkersResponse(markers=[Result(producer_id=i, topics=_by_topic(e)) for i, e in results.items()])
 
 
-def _keys(one: Any) -> list[Key]:
-    return [(topic.name, index) for topic in one.topics for index in topic.partition_indexes]
+def _keys(sent: Marker) -> list[Key]:
+    return [(topic.name, index) for topic in sent.topics for index in topic.partition_indexes]
 
 
-def _hosted(replicas: ReplicaManager, one: Any) -> bool:
-    return any(key in replicas.partitions for key in _keys(one))
+def _hosted(replicas: ReplicaManager, sent: Marker) -> bool:
+    return any(key in replicas.partitions for key in _keys(sent))
 
 
-async def _write(ctx: Context, replicas: ReplicaManager, groups: GroupCoordinator, one: Any) -> dict[Key, Err]:
+async def _write(ctx: Context, replicas: ReplicaManager, groups: GroupCoordinator, sent: Marker) -> dict[Key, Err]:
     errors: dict[Key, Err] = {}
     appended: dict[Partition, int] = {}
-    in_groups: dict[Key, Any] = {}
-    for key in _keys(one):
+    in_groups: dict[Key, Future[Err]] = {}
+    for key in _keys(sent):
         try:
             if key not in replicas.partitions:
                 raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
             if key[0] == OFFSETS_TOPIC:
-                in_groups[key] = _to_group(groups, key[1], one)
+                in_groups[key] = _to_group(groups, key[1], sent)
             else:
-                partition, required = _append(ctx, replicas, key, one)
+                partition, required = _append(ctx, replicas, key, sent)
                 appended[partition] = required
             errors[key] = Err.NONE
         except KafkaError as refused:
@@ -80,24 +81,24 @@ async def _write(ctx: Context, replicas: ReplicaManager, groups: GroupCoordinato
     return {key: Err.NOT_LEADER_OR_FOLLOWER if error in NOT_READY else error for key, error in errors.items()}
 
 
-def _append(ctx: Context, replicas: ReplicaManager, key: Key, one: Any) -> tuple[Partition, int]:
+def _append(ctx: Context, replicas: ReplicaManager, key: Key, sent: Marker) -> tuple[Partition, int]:
     partition = replicas.leader(*key)
-    batch = marker(one.producer_id, one.producer_epoch, one.coordinator_epoch, one.transaction_result,
+    batch = marker(sent.producer_id, sent.producer_epoch, sent.coordinator_epoch, sent.transaction_result,
                    ctx.node.env.wall_ms())
     return partition, partition.append(batch, ALL_IN_SYNC, "coordinator").last_offset + 1
 
 
-def _to_group(groups: GroupCoordinator, index: int, one: Any) -> Any:
+def _to_group(groups: GroupCoordinator, index: int, sent: Marker) -> Future[Err]:
     """Hand the marker to the group coordinator; return a future of the error code."""
     home = groups.partitions.get(index)
     if home is None or home.loading:
         raise KafkaError(Err.NOT_COORDINATOR)
-    who = Identity(one.producer_id, one.producer_epoch)
-    return home.write_marker(who, one.coordinator_epoch, one.transaction_result)
+    who = Identity(sent.producer_id, sent.producer_epoch)
+    return home.write_marker(who, sent.coordinator_epoch, sent.transaction_result)
 
 
-def _by_topic(errors: dict[Key, Err]) -> list[Any]:
-    topics: dict[str, list[Any]] = {}
+def _by_topic(errors: dict[Key, Err]) -> list[Topic]:
+    topics: dict[str, list[Answer]] = {}
     for (topic, index), error in errors.items():
         topics.setdefault(topic, []).append(Answer(partition_index=index, error_code=int(error)))
     return [Topic(name=name, partitions=answers) for name, answers in topics.items()]

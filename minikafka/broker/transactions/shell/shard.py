@@ -116,7 +116,7 @@ class TransactionPartition:
             if self.transactions.get(txn.id) is txn:
                 del self.transactions[txn.id]
 
-        dead = txn.bury()
+        dead = txn.expire()
         outcome = self.log.append([(wire.transaction_key(txn.id), None)], apply)
         if outcome.done() and outcome.result() is not Err.NONE:
             txn.refused(dead)
