@@ -1,7 +1,7 @@
 """One broker: its parts, the order in which they start and stop, and the way metadata reaches them.
 
-bytes -> server -> handler -> (core decides, log stores, trace tells) -> answer. Metadata comes in by the quorum as
-committed records, is replayed into the image, and the changes go to the replicas and coordinators.
+bytes -> server -> handler -> (a pure state machine decides, the log stores, the trace tells) -> response. Metadata comes from
+the quorum as committed records and is replayed into the image; the changes go to the replicas and coordinators.
 
 Owns: the parts and their order. The parts own everything else.
 Invariants: I-BRK-1 the clients' listener opens only when this broker is unfenced and has replayed its registration.
@@ -16,7 +16,7 @@ import logging
 from typing import Any
 
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
-from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
@@ -92,7 +92,7 @@ class Broker:
     # --- life --------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start every part; returns when this node serves (a broker: when it is unfenced)."""
+        """Start every part; return when this node serves (a broker: when it is unfenced)."""
         shown = ("replica.lag.time.max.ms", "broker.session.timeout.ms")
         self.env.trace("start", roles=self.roles, listeners=self.config["listeners"], voters=list(self.voters),
                        config={name: self.config[name] for name in shown})
@@ -117,7 +117,7 @@ class Broker:
             LogDir(self.env.fs, config.metadata_dir, self.cluster_id, self.node_id).claim(self.env.uuid())
 
     async def stop(self) -> None:
-        """Controlled shutdown: leaders move away first, then files are closed clean (rule 32)."""
+        """Shut down under control: leaders move away first, then files are closed clean (rule 32)."""
         if self.is_broker:
             await self.lifecycle.shutdown()
         if self.clients is not None:
@@ -129,19 +129,15 @@ class Broker:
         self.env.trace("stop")
         self.env.cancel_tasks()
 
-    def setting(self, name: str) -> Any:
-        """A configuration that may change while we run, as it is now."""
-        return broker_value(self.image, self.config, name)
-
     # --- metadata ----------------------------------------------------------------------------------------------------
 
     def on_metadata(self, records: list[Any], offset: int, epoch: int) -> None:
-        """Committed records, in order; `offset` is that of the last one."""
+        """Replay committed records, in order, and publish what changed; `offset` is that of the last record."""
         self.image.replay(records, offset, epoch)
         self._publish(records, offset, epoch)
 
     def on_snapshot(self, records: list[Any], offset: int, epoch: int) -> None:
-        """A snapshot instead of the records up to `offset`: at the start, or when the leader has deleted them."""
+        """Load a snapshot in place of the records up to `offset`: at the start, or when the leader has deleted them."""
         self.image.load(records, offset, epoch)
         self._publish([], offset, epoch)
 
