@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 import pytest
 
 from minikafka.lab.__main__ import arguments, notebook
@@ -55,6 +56,17 @@ SAVE = "() => window.jupyterapp.commands.execute('docmanager:save')"
 THEME = "name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})"
 
 
+def await_end_of_kernels(server: subprocess.Popen[bytes]) -> None:
+    """Return when a server that was told to end has no kernel left; AssertionError after the time that a page may take.
+
+    The server's own process may stay although its work is done: a thread of AnyIO's that waits for more keeps it there.
+    """
+    deadline = time.monotonic() + PATIENCE / 1000
+    while server.poll() is None and psutil.Process(server.pid).children():
+        assert time.monotonic() < deadline, "the server has been told to end, and its kernels live"
+        time.sleep(0.1)
+
+
 @contextmanager
 def jupyter(folder: Path, lab: str) -> Iterator[str]:
     """A JupyterLab over `folder`/project; yields the address that opens its lab `lab` ("00")."""
@@ -77,9 +89,10 @@ def jupyter(folder: Path, lab: str) -> Iterator[str]:
     finally:
         server.terminate()  # one SIGTERM: the server shuts its kernels down, and with them the brokers
         try:
-            server.wait(120)  # three workers may keep two cores busy for longer than half a minute
+            await_end_of_kernels(server)
         finally:
             server.kill()
+            server.wait()
 
 
 class Page:
