@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-FIRST = frozenset(ROOT / "tests" / part for part in ("log", "protocol", "raft", "replication", "controller", "metadata", "config", "quotas", "compat", "datasets"))
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
 
 
@@ -34,8 +33,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs no cluster runs first, notebooks last; otherwise the order stays."""
-    items.sort(key=lambda item: 2 if item.path.suffix == ".ipynb" else int(FIRST.isdisjoint(item.path.parents)))
+    """Notebooks run last, otherwise the order stays; workers have an order of their own (tests/schedule.py)."""
+    items.sort(key=lambda item: item.path.suffix == ".ipynb")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,7 @@
                       index.py           offset and time indexes; lookup.py: from a time to an offset
                       epochs.py          which leader epoch begins where
                       producers.py       what idempotence remembers of each producer
-                      transactions.py    the index of aborted transactions
+                      transaction_index.py  the index of aborted transactions
     its life          loader.py          opening a log, and recovery after a crash
                       flush.py           what is durable, and when; disk.py: what a log needs of a disk
                       retention.py       which segments are old or many enough to be deleted

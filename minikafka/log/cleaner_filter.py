@@ -40,7 +40,7 @@ from minikafka.log.batch import (
     Header,
 )  # fmt: skip
 from minikafka.log.records import Record, encode_in_place
-from minikafka.log.transactions import AbortedTransaction, TransactionIndex
+from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 
 Buffer = bytes | bytearray | memoryview
 Last = tuple[int, int]  # of a producer: the last offset of its last data batch (-1 if only a marker), and its epoch

@@ -23,7 +23,7 @@ from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.producers import ProducerStates
 from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, scan
 from minikafka.log.swap import finish_swaps
-from minikafka.log.transactions import AbortedTransaction
+from minikafka.log.transaction_index import AbortedTransaction
 
 LEFTOVERS = (".tmp", ".deleted")
 

@@ -30,7 +30,7 @@ from minikafka.log.producers import UNGUARDED, ProducerStates
 from minikafka.log.retention import expired_segments
 from minikafka.log.segment import Segment
 from minikafka.log.segments import Buffer, SegmentedLog
-from minikafka.log.transactions import AbortedTransaction
+from minikafka.log.transaction_index import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 
 EPOCHS_FILE, METADATA_FILE = "leader-epoch-checkpoint", "partition.metadata"

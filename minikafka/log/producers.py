@@ -29,7 +29,7 @@ from crc32c import crc32c
 from minikafka.log import checkpoint, markers
 from minikafka.log.batch import MAX_SEQUENCE, NO_SEQUENCE, Header
 from minikafka.log.disk import Fs
-from minikafka.log.transactions import CompletedTransaction
+from minikafka.log.transaction_index import CompletedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 
 BATCHES_KEPT = 5

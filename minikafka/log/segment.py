@@ -18,8 +18,8 @@ from minikafka.log.batch import HEADER_SIZE, Header, crc_ok, frame_size, frames
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import File, Fs
 from minikafka.log.index import MAX_RELATIVE, OffsetIndex, TimeIndex
-from minikafka.log.transactions import SUFFIX as TXN_SUFFIX
-from minikafka.log.transactions import TransactionIndex
+from minikafka.log.transaction_index import SUFFIX as TXN_SUFFIX
+from minikafka.log.transaction_index import TransactionIndex
 
 CHUNK = 1 << 20
 TAIL = 16  # batches at the end of the log that are found without the index

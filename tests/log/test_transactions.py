@@ -9,7 +9,7 @@ import pytest
 
 from minikafka.log import Log
 from minikafka.log.markers import coordinator_epoch, is_commit, marker
-from minikafka.log.transactions import AbortedTransaction
+from minikafka.log.transaction_index import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import NOW, PATH, open_log, some_batch
 from tests.log.memfs import MemFs

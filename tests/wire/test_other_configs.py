@@ -93,6 +93,13 @@ def test_defaults(cluster: Any) -> None:
         assert described(raw, GROUP, "") == (42, "Group name must not be empty", {})
 
 
+def named(raw: Raw, name: str) -> list[int]:
+    """Return the types under which a resource of this name is listed. The cluster has those of other tests too."""
+    code, resources = listed(raw, METRICS, GROUP)
+    assert code == 0
+    return [kind for kind, other in resources if other == name]
+
+
 def test_what_was_set_is_shown_and_listed_until_it_is_deleted(cluster: Any, name: str) -> None:
     """Fails if a value is shown as it was typed, hides where else it could come from, or its resource is not listed."""
     with Raw(cluster.bootstrap) as raw:
@@ -100,8 +107,8 @@ def test_what_was_set_is_shown_and_listed_until_it_is_deleted(cluster: Any, name
         group = ("50000", 8, [(SESSION, "50000", 8), (f"group.{SESSION}", "45000", 5)])
         cluster.wait(lambda: shown(raw, GROUP, name, SESSION) == group, timeout=60)
         cluster.wait(lambda: shown(raw, METRICS, name, "metrics") == ("a,b", 7, [("metrics", "a,b", 7)]), timeout=60)
-        cluster.wait(lambda: listed(raw, METRICS, GROUP) == (0, [(GROUP, name), (METRICS, name)]), timeout=60)
+        cluster.wait(lambda: named(raw, name) == [GROUP, METRICS], timeout=60)
         assert legacy(raw, (METRICS, name, {}), (GROUP, name, {})) == [(METRICS, name, 0, None), (GROUP, name, 0, None)]
-        cluster.wait(lambda: listed(raw, METRICS, GROUP) == (0, []), timeout=60)
+        cluster.wait(lambda: named(raw, name) == [], timeout=60)
         cluster.wait(lambda: shown(raw, GROUP, name, SESSION) == ("45000", 5, group[2][1:]), timeout=60)
         cluster.wait(lambda: shown(raw, METRICS, name, "metrics") == ("", 5, []), timeout=60)

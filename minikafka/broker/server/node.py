@@ -29,14 +29,6 @@ class Node:
     quotas: ClientQuotas
     peers: Peers
 
-    @property
-    def is_broker(self) -> bool:
-        return "broker" in self.config["process.roles"]
-
-    @property
-    def is_controller(self) -> bool:
-        return "controller" in self.config["process.roles"]
-
     def setting(self, name: str) -> Any:
         """A broker configuration as it is now: it may have been altered since the start."""
         return broker_value(self.image, self.config, name)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import Assigned, Store, Sync
 from minikafka.broker.groups.shell.shard import GroupPartition
@@ -17,8 +17,8 @@ from minikafka.sim.ablations.ablation import ablation, replaced
 
 
 def answered_at_once(write: Callable[..., Any]) -> Callable[..., Any]:
-    """GroupLog.write, but what is written counts as soon as it is in the coordinator's own log."""
-    def hasty(self: GroupLog, data: bytes, apply: Callable[[int], None] | None = None,
+    """CoordinatorLog.write, but what is written counts as soon as it is in the coordinator's own log."""
+    def hasty(self: CoordinatorLog, data: bytes, apply: Callable[[int], None] | None = None,
               guard: object = UNGUARDED) -> Any:
         todo = [apply] if apply is not None else []
 
@@ -55,7 +55,7 @@ def any_instance_commits() -> AbstractContextManager[object]:
 @ablation("60", "a commit is answered, and shown, before it is replicated", falls="lost-commit I12",
           script="r60_commits_last")
 def commits_at_once() -> AbstractContextManager[object]:
-    return replaced(GroupLog, "write", answered_at_once(GroupLog.write))
+    return replaced(CoordinatorLog, "write", answered_at_once(CoordinatorLog.write))
 
 
 @ablation("62", "a coordinator serves without having read its partition", falls="lost-commit I12",

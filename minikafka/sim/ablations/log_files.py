@@ -16,7 +16,7 @@ from minikafka.log.producers import ProducerStates
 from minikafka.log.segment import Segment
 from minikafka.log.segments import SegmentedLog
 from minikafka.log.swap import CLEANED, SWAP
-from minikafka.log.transactions import AbortedTransaction, TransactionIndex
+from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
 from minikafka.sim.ablations.worlds.lone_log import log_alone, log_of_producers, log_truncated
 from minikafka.sim.world.disk import SimFile

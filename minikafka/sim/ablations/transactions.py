@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import minikafka.broker.transactions.transaction as transaction
-from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
 from minikafka.broker.groups.offsets import OffsetStore
 from minikafka.broker.replication.shell.partition import LAST_STABLE, Partition
 from minikafka.broker.transactions.shell.shard import TransactionPartition
@@ -115,7 +115,7 @@ def unread_transactions() -> AbstractContextManager[object]:
 @ablation("48", "the coordinator answers, and acts, before its decision is replicated", falls="lost-write",
           script="r48_write_first")
 def decided_at_once() -> AbstractContextManager[object]:
-    return replaced(GroupLog, "write", answered_at_once(GroupLog.write))
+    return replaced(CoordinatorLog, "write", answered_at_once(CoordinatorLog.write))
 
 
 @ablation("49", "a coordinator that finds PrepareCommit in its log takes the transaction for open", falls="torn-txn",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
 from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, DelayedProduce
 from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.protocol.errors import Err, KafkaError
@@ -59,7 +59,7 @@ class NothingIsForgotten(Invariant):
                           f"has happened", str(seen), kind)
 
     def _ready(self, waiting: Any, partition: Any) -> bool:
-        if isinstance(waiting, GroupLog):
+        if isinstance(waiting, CoordinatorLog):
             return bool(waiting.waiting) and partition.ack(waiting.waiting[0].required) is not None
         if waiting._done.done():
             return False
@@ -96,7 +96,7 @@ class NothingIsForgotten(Invariant):
         found = []
         for seen in self.watch.replicas():
             produces = [w for w in seen.partition.waiters if isinstance(w, DelayedProduce)]
-            logs = [w for w in seen.partition.observers if isinstance(w, GroupLog) and w.waiting]
+            logs = [w for w in seen.partition.observers if isinstance(w, CoordinatorLog) and w.waiting]
             found += [f"{seen}: {len(produces)} produce requests wait for their acknowledgement"] if produces else []
             found += [f"{seen}: its coordinator waits for {len(logs[0].waiting)} records"] if logs else []
             if seen.core.is_leader and seen.core.isr.proposal is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
 from minikafka.broker.groups.records import offset_key, offset_value
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.replication.isr import Proposal
@@ -95,7 +95,7 @@ def test_i14_what_is_waited_for_never_comes() -> None:
         beyond = partition.log.end_offset + 1
         with host.loop.entered():
             DelayedProduce(host.env, {partition: beyond}).watch([partition.waiters], timeout=1000.0)
-            GroupLog(host.env, partition, timeout_s=1000.0).expect(beyond, beyond - 1, None)
+            CoordinatorLog(host.env, partition, timeout_s=1000.0).expect(beyond, beyond - 1, None)
 
     kit = ended(tamper)
     assert ids(kit) == {"I14"} and len(kit.watch.violations) == 2

@@ -139,7 +139,8 @@ def test_i14_a_coordinator_that_is_not_woken() -> None:
         await kit.world.sleep(3.0)
 
     kit = Kit()
-    assert kit.run(story) == ["I14"] and any("a GroupLog waits for what has happened" in str(v) for v in kit.watch.violations)
+    assert kit.run(story) == ["I14"]
+    assert any("a CoordinatorLog waits for what has happened" in str(v) for v in kit.watch.violations)
 
 
 def test_i12_two_owners_of_a_partition() -> None:
@@ -187,7 +188,7 @@ def of_transactions(tamper: Any, at_end: bool = False) -> Kit:
 
 
 def state_log(kit: Kit) -> Any:
-    """The GroupLog of one partition of __transaction_state."""
+    """The CoordinatorLog of one partition of __transaction_state."""
     homes = [kit.world.hosts[node].broker.transactions.partitions for node in kit.world.brokers]
     return next(home.log for partitions in homes for home in partitions.values())
 

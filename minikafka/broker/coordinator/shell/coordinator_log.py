@@ -53,7 +53,7 @@ class Appended:
     outcome: Future[Err]
 
 
-class GroupLog:
+class CoordinatorLog:
     """The coordinator's view of one partition that this broker leads: an observer that is called when the partition moves."""
 
     def __init__(self, env: Env, partition: Partition, timeout_s: float, acks: int = 1) -> None:

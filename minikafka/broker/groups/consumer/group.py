@@ -107,7 +107,7 @@ class ConsumerGroup(Group):
         return []
 
     def unload(self) -> list[ConsumerEffect]:
-        """Stop to coordinate the group. Every waiting call waits for the log (GroupLog), which answers it when it closes."""
+        """Stop to coordinate the group. Every waiting call waits for the CoordinatorLog, which answers it when it closes."""
         return []
 
     def adopt(self, records: Iterable[Record], now: float) -> None:

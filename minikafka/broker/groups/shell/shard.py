@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from minikafka.broker.coordinator.shell.coordinator_log import GroupLog, failed
+from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog, failed
 from minikafka.broker.groups import records as wire
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import Assigned, Moved, Replaced, Reply, Store, StoredGroup
@@ -61,7 +61,7 @@ class GroupPartition:
         self.partition, self.epoch = partition, epoch
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
-        self.log = GroupLog(self.env, partition, node.config["offsets.commit.timeout.ms"] / 1000)
+        self.log = CoordinatorLog(self.env, partition, node.config["offsets.commit.timeout.ms"] / 1000)
         self.loading, self.closed = True, False
         self._timers: dict[str, tuple[float, Timer]] = {}
         self._entered_ms: dict[str, int] = {}       # since when each group is in its state

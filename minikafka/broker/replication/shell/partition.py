@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from minikafka.broker.server.env import Env
     from minikafka.broker.server.node import Node
     from minikafka.log import AppendInfo, Log
-    from minikafka.log.transactions import AbortedTransaction
+    from minikafka.log.transaction_index import AbortedTransaction
 
 LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 
-from minikafka.broker.coordinator.shell.coordinator_log import GroupLog
+from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.node import Node
 from minikafka.broker.transactions import records as wire
@@ -36,7 +36,7 @@ class TransactionPartition:
         self.env, self.markers, self.partition, self.epoch = node.env, markers, partition, epoch
         self.expiration_ms: int = node.config["transactional.id.expiration.ms"]
         self.transactions: dict[str, Transaction] = {}
-        self.log = GroupLog(self.env, partition, node.config["request.timeout.ms"] / 1000, ALL_IN_SYNC)
+        self.log = CoordinatorLog(self.env, partition, node.config["request.timeout.ms"] / 1000, ALL_IN_SYNC)
         self.loading, self.closed = True, False
 
     # --- loading --------------------------------------------------------------------------------------------------
