@@ -9,6 +9,9 @@
     ```python seeds=S1.4,S2.9 tags=solution-only id=kill
     code of a code cell
     ```
+    ```python misconceptions=23 claims=S3.18
+    a cell whose output refutes misconception 23, and tests what item S3.18 of the lectures claims (minikafka/lab/beliefs.tsv)
+    ```
 
 Fences of any other kind (```text, ```console) stay in the text. A source that does not begin with `# ` gets a title cell.
 
@@ -31,7 +34,8 @@ FENCE = re.compile(r"^(`{3,}|~{3,})\s*(.*)$")
 HEADING = re.compile(r"^##? ")
 SEEDS = re.compile(r"^\s*<!--\s*seeds:\s*(.*?)\s*-->\s*$")
 PLUS = re.compile(r"^\+\+\+\s*$")
-WORDS = ("seeds", "tags", "id")
+LISTS = ("seeds", "misconceptions", "claims", "tags")
+WORDS = (*LISTS, "id")
 
 
 class LabError(Exception):
@@ -45,6 +49,8 @@ class Cell:
     kind: str                                   # "markdown" or "code"
     lines: list[str] = field(default_factory=list)
     seeds: list[str] = field(default_factory=list)
+    misconceptions: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     id: str = ""
 
@@ -146,7 +152,7 @@ def numbered(cells: list[Cell], name: str) -> list[NotebookNode]:
         if own in taken:
             raise LabError(f"{name}: two cells have the id {own}")
         taken.add(own)
-        metadata = {key: words for key, words in (("seeds", cell.seeds), ("tags", cell.tags)) if words}
+        metadata = {key: words for key in LISTS if (words := getattr(cell, key))}
         make = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
         made.append(make(cell.text, id=own, metadata=metadata))
     return made
