@@ -1,4 +1,5 @@
-"""`progress()`: one page over all labs: what is passed, which predictions surprised, how long it took, what is next.
+"""`progress()`: one page over all labs: what is passed, which predictions surprised, how long it took, what is next;
+and `progress().misconceptions`: what people believe, the cell that refutes each, and what you said there.
 
 The exercises and predictions come from the metadata of the notebooks in labs/; what is passed and measured comes from
 the student's file (`record.py`).
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minikafka.lab import record
+from minikafka.lab import beliefs, record
 from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
 
 HEAD = ("lab", "exercises passed", "tried", "predictions right", "near", "surprising", "minutes")
@@ -27,6 +28,7 @@ class Lab:
     minutes: int
     exercises: tuple[str, ...]
     predictions: tuple[str, ...]
+    refutes: tuple[beliefs.Refutation, ...] = ()
 
     def row(self, kept: record.Record) -> tuple[str, ...]:
         tried = [e for e in self.exercises if e in kept["exercises"]]
@@ -39,26 +41,45 @@ class Lab:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """The page, as the last expression of a cell shows it; `print` shows the same as text."""
+class Table:
+    """A table, as the last expression of a cell shows it; `print` shows the same as text."""
 
+    head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    surprises: tuple[str, ...]
-    next: str
-    place: str
 
     def __repr__(self) -> str:
-        table = [HEAD, *self.rows]
-        widths = [max(len(row[column]) for row in table) for column in range(len(HEAD))]
-        lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in table]
-        return "\n".join([*lines, "", *self.surprises, f"next: {self.next}", self.place])
+        table = [self.head, *self.rows]
+        widths = [max(len(row[column]) for row in table) for column in range(len(self.head))]
+        return "\n".join("  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in table)
 
     def _repr_html_(self) -> str:
         def cells(row: tuple[str, ...], tag: str) -> str:
             return "<tr>" + "".join(f'<{tag} style="text-align: left">{html.escape(word)}</{tag}>' for word in row) + "</tr>"
-        body = cells(HEAD, "th") + "".join(cells(row, "td") for row in self.rows)
+        return "<table>" + cells(self.head, "th") + "".join(cells(row, "td") for row in self.rows) + "</table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page of `progress()`; `misconceptions` is a second one: what people believe, and what you said."""
+
+    labs: Table
+    surprises: tuple[str, ...]
+    misconceptions: Table
+    next: str
+    place: str
+
+    @property
+    def met(self) -> str:
+        """Say how many misconceptions you have met: a cell that refutes one has answered your prediction."""
+        many = sum(bool(row[-1]) for row in self.misconceptions.rows)
+        return f"misconceptions met: {many} of {len(self.misconceptions.rows)} (progress().misconceptions lists them)"
+
+    def __repr__(self) -> str:
+        return "\n".join([repr(self.labs), "", *self.surprises, self.met, f"next: {self.next}", self.place])
+
+    def _repr_html_(self) -> str:
         surprises = "".join(f"<li>{html.escape(line)}</li>" for line in self.surprises)
-        return (f"<table>{body}</table>" + (f"<ul>{surprises}</ul>" if surprises else "")
+        return (self.labs._repr_html_() + (f"<ul>{surprises}</ul>" if surprises else "") + f"<p>{html.escape(self.met)}</p>"
                 + f"<p><b>Next:</b> {html.escape(self.next)}</p><p>{html.escape(self.place)}</p>")
 
 
@@ -69,16 +90,33 @@ def progress(root: Path = record.ROOT) -> Page:
                       for lab in labs for p in lab.predictions
                       if (e := kept["predictions"].get(p, {})).get("word") == SURPRISE)
     where = "nothing is kept: MINIKAFKA_PROGRESS is off, or this is a test" if place is None else f"kept in {shown(place, root)}"
-    return Page(tuple(lab.row(kept) for lab in labs), surprises, to_do(labs, kept), where)
+    rows = tuple(lab.row(kept) for lab in labs)
+    return Page(Table(HEAD, rows), surprises, misconceptions(labs, kept), to_do(labs, kept), where)
+
+
+def misconceptions(labs: list[Lab], kept: record.Record) -> Table:
+    """Return a row for each misconception: the belief, what is so, the section that shows it, and what you said there."""
+    where: dict[str, list[str]] = {}
+    said: dict[str, list[str]] = {}
+    for lab in labs:
+        for found in lab.refutes:
+            where.setdefault(found.belief, []).append(f"{lab.number}: {found.section}")
+            answers = (kept["predictions"].get(prediction, {}) for prediction in found.predictions)
+            said.setdefault(found.belief, []).extend(
+                f"{a.get('guess')}, measured {a['measured']}: {a['word']}" for a in answers if "word" in a)
+    return Table(("", "people believe", "it is so", "lab: section", "you said"),
+                 tuple((b.id, b.belief, b.truth, "; ".join(dict.fromkeys(where.get(b.id, ()))), "; ".join(said.get(b.id, ())))
+                       for b in beliefs.table() if not b.is_claim))
 
 
 def found(folder: Path) -> Iterator[Lab]:
     """Yield the labs of a folder, in order."""
     for path in sorted(folder.glob("*.ipynb")):
-        facts: dict[str, Any] = json.loads(path.read_text())["metadata"].get("minikafka", {})
+        notebook: dict[str, Any] = json.loads(path.read_text())
+        facts = notebook["metadata"].get("minikafka", {})
         if "title" in facts:
             yield Lab(int(path.name[:2]), facts["title"], facts["minutes"], tuple(facts["exercises"]),
-                      tuple(facts["predictions"]))
+                      tuple(facts["predictions"]), tuple(beliefs.refutations(notebook["cells"])))
 
 
 def to_do(labs: list[Lab], kept: record.Record) -> str:

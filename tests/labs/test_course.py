@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from minikafka.lab import hints
-from tools import labs
+from minikafka.lab import beliefs, hints
+from tools import coverage, labs
 from tools.notebooks.build import ROOT, Project, asked, load, student_notebook, text, typed
 from tools.notebooks.source import read
 from tools.notebooks.student import BEGIN
@@ -76,6 +76,25 @@ def test_every_item_of_the_lectures_is_tagged(lab):
     wanted = {seed for seed, numbers in SEEDS.items() if str(lab.number) in numbers.split(",")}
     assert sorted(wanted - tagged(lab)) == [], "not tagged in any cell"
     assert sorted(tagged(lab) - set(SEEDS)) == [], "no such item"
+
+
+@every_lab
+def test_every_misconception_of_a_lab_is_refuted(lab):
+    """Fails if no cell of a lab refutes a misconception, or tests a claim, that beliefs.tsv gives to it (`misconceptions=16`
+    or `claims=S2.10` after the fence of a code cell), or if a number is mistyped.
+    """
+    refuted = {found.belief for found in beliefs.refutations(student_notebook(lab).cells)}
+    assert sorted({b.id for b in beliefs.table() if lab.number in b.labs} - refuted) == [], "refuted in no cell"
+    assert sorted(refuted - {b.id for b in beliefs.table()}) == [], "not in minikafka/lab/beliefs.tsv"
+
+
+def test_the_beliefs_are_all_there():
+    """Fails if a line is dropped, given to a lab that does not exist, or if the page of coverage is not what the cells say."""
+    table = beliefs.table()
+    assert [b.id for b in table if not b.is_claim] == [str(n) for n in range(1, 26)]
+    assert sum(b.is_claim for b in table) == 16
+    assert {b.id.rstrip("abc") for b in table if b.is_claim} <= set(SEEDS) and {n for b in table for n in b.labs} <= set(range(15))
+    assert coverage.PAGE.read_text() == coverage.page(), "run `python tools/coverage.py`"
 
 
 @every_lab

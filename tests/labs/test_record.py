@@ -24,6 +24,7 @@ def student(tmp_path, monkeypatch) -> Path:
 def two_exercises(monkeypatch):
     """Exercises 98.1 and 98.2: the answer is 3."""
     monkeypatch.setattr(exercise, "CHECKS", {})
+    monkeypatch.setattr("minikafka.lab.hints.HINTS", {})
     monkeypatch.delenv("LAB_STRICT", raising=False)
 
     def three(answer):
@@ -140,7 +141,10 @@ def course(tmp_path) -> Path:
         facts = {"title": f"Lab <{number}>", "minutes": 60, "exercises": exercises, "predictions": [f"{number}.3", f"{number}.4"]}
         path = tmp_path / "labs" / f"{number}-x.ipynb"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"metadata": {"minikafka": facts}, "cells": []}))
+        refutes = {"cell_type": "code", "source": [f'reveal("{number}.3", 10)'],
+                   "metadata": {"misconceptions": ["16"], "claims": ["S2.10"]}}
+        cells = [{"cell_type": "markdown", "source": [f"## {number} · Hold\n", "text"], "metadata": {}}, refutes]
+        path.write_text(json.dumps({"metadata": {"minikafka": facts}, "cells": cells}))
     (tmp_path / "labs" / "99-mine.ipynb").write_text('{"metadata": {}, "cells": []}')
     return tmp_path
 
@@ -154,13 +158,24 @@ def test_the_page(student, course, two_exercises):
     predict("98.4", 5)
     reveal("98.4", 5)
     page = progress(course)
-    assert [row[:6] for row in page.rows] == [("97 · Lab <97>", "0 of 1", "0", "0 of 2", "0", "0"),
+    assert [row[:6] for row in page.labs.rows] == [("97 · Lab <97>", "0 of 1", "0", "0 of 2", "0", "0"),
                                               ("98 · Lab <98>", "1 of 2", "2", "1 of 2", "0", "1")]
     assert page.surprises == ("you mispredicted 98.3: you said 40, measured 10",)
     assert page.next == "exercise 98.2 in lab 98, Lab <98>"
     for words in ("mispredicted 98.3", "1 of 2", "0 of about 60", "98.2"):
         assert words in repr(page) and words in page._repr_html_()
     assert "<97>" not in page._repr_html_()
+
+
+def test_the_misconceptions(student, course):
+    """Fails if a misconception is not found in its section, if the student's guess is not shown, or if a claim is listed."""
+    predict("98.3", 40)
+    reveal("98.3", 10)
+    page = progress(course)
+    sixteen = page.misconceptions.rows[15]
+    assert sixteen[0] == "16" and sixteen[3:] == ("97: 97 · Hold; 98: 98 · Hold", "40, measured 10: surprise")
+    assert len(page.misconceptions.rows) == 25 and "met: 1 of 25" in repr(page)
+    assert sixteen[1] in repr(page.misconceptions) and sixteen[1] in page.misconceptions._repr_html_()
 
 
 def test_what_is_next_after_everything(student, course, two_exercises):
