@@ -64,7 +64,7 @@ def page() -> str:
     return "\n".join([
         HEAD,
         *lines(f"{done(misconceptions)} misconceptions", ("", "people believe", "it is so", "labs"), misconceptions),
-        *lines(f"{done(claims)} claims of the lectures that today's Kafka qualifies", ("item", "the claim", "today", "labs"), claims),
+        *lines(f"{done(claims)} claims that today's Kafka qualifies", ("item", "the lectures say", "today", "labs"), claims),
         *lines(f"{done(lectures)} items of the lectures", ("item", "subject", "labs"), lectures)])
 
 

@@ -1,7 +1,8 @@
 """What people believe about Kafka, and what is so instead.
 
-25 misconceptions, and 16 claims of the lectures that today's Kafka qualifies. A cell of a lab that refutes one says so in its metadata (`misconceptions`, `claims`). `beliefs.tsv` has a line for each:
-its number (or the lecture's item), the labs, the belief, the truth.
+25 misconceptions, and 16 claims of the lectures that today's Kafka qualifies. A cell of a lab that refutes one says so in its
+metadata (`misconceptions`, `claims`). `beliefs.tsv` has a line for each: its number (or the lecture's item), the labs, the
+belief, the truth.
 
 Owns: that table, and which cells of a notebook refute what.
 """
