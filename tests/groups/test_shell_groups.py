@@ -34,10 +34,16 @@ class Groups(Stage):
         await self.create("t")
         return await self.coordinator()
 
-    async def create(self, name: str) -> None:
-        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=2, replication_factor=3, assignments=[],
+    async def delete(self, name: str, node: int) -> None:
+        names = [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)]
+        answer = await self.ask(node, DeleteTopicsRequest(topics=names, timeout_ms=9000), 6)
+        assert [topic.error_code for topic in answer.responses] == [Err.NONE]
+
+    async def create(self, name: str, node: int = 1, replicas: int = 3) -> None:
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=2, replication_factor=replicas, assignments=[],
                                                    configs=[])
-        await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        answer = await self.ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        assert [topic.error_code for topic in answer.topics] == [Err.NONE]
 
     async def coordinator(self, instead_of: int | None = None) -> int:
         """Return the node that coordinates the group and has loaded it."""
@@ -184,12 +190,45 @@ def test_a_recreated_topic_inherits_no_offsets() -> None:
     async def story(world: Groups) -> None:
         node = await world.begin()
         await world.commit(node, 7)
-        names = [DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)]
-        await world.ask(1, DeleteTopicsRequest(topics=names, timeout_ms=9000), 6)
+        await world.delete("t", 1)
         while (await world.fetch(node))[1] != -1:
             await world.client.sleep(0.05)
         await world.create("t")
         assert await world.fetch(node) == (Err.NONE, -1)
+
+    play(Groups(1), story)
+
+
+def test_an_offset_belongs_to_the_id_of_its_topic() -> None:
+    """I-OFFSET-3: fails if a new topic inherits its namesake's offsets because no coordinator saw the deletion."""
+
+    async def story(world: Groups) -> None:
+        node = await world.begin()
+        await world.commit(node, 7)
+        controller, asked = world.world.controller(), next(other for other in world.peers if other != node)
+        assert controller != node, "another seed: the deletion needs a controller while the group has no coordinator"
+        world.world.kill(node)
+        await world.delete("t", asked)
+        await world.create("t", asked, replicas=2)
+        heir = await world.coordinator(instead_of=node)
+        assert await world.fetch(heir, require_stable=True) == (Err.NONE, -1)
+        assert await world.commit(heir, 2) is Err.NONE and await world.fetch(heir) == (Err.NONE, 2)
+
+    play(Groups(1), story)
+
+
+def test_a_commit_that_is_replicated_after_the_deletion_is_not_shown() -> None:
+    """I-OFFSET-3: fails if a deletion finds only the offsets that are committed when it comes."""
+
+    async def story(world: Groups) -> None:
+        node = await world.begin()
+        release = world.hold()
+        assert await world.commit(node, 7) is Err.COORDINATOR_NOT_AVAILABLE
+        await world.delete("t", node)
+        await world.create("t", node)
+        release()
+        await world.client.sleep(5)
+        assert await world.fetch(node, require_stable=True) == (Err.NONE, -1)
 
     play(Groups(1), story)
 

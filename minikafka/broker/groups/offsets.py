@@ -5,22 +5,30 @@ offsets committed inside a transaction are pending until the transaction's marke
 Invariants: I-OFFSET-1 an offset is that of the committed record with the highest place in the log. Records are applied in
               log order; only the records of a transaction are applied later, with its marker.
             I-OFFSET-2 an open transaction shows nothing; an aborted one leaves nothing.
+            I-OFFSET-3 an offset belongs to the topic for which it was committed, not to a later topic of the same name.
 
 What Kafka does differently: timeline hash maps, because Kafka applies records before they are replicated and must be able
-to read, and to return to, an older state; we apply records once they are committed. Source: OffsetMetadataManager, KIP-447.
+to read, and to return to, an older state; we apply records once they are committed. Kafka writes the topic's id too, but
+compares it only for clients that name topics by id; a coordinator that missed a topic's deletion keeps its offsets (K7).
+Source: OffsetMetadataManager, KIP-447.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+
+from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 
 Key = tuple[str, int]       # (topic, partition)
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """One commit. `record_offset` is the offset of its record in __consumer_offsets; times are milliseconds since 1970."""
+    """One commit. `record_offset` is the offset of its record in __consumer_offsets; times are milliseconds since 1970.
+
+    `topic_id` is zero in records of Kafka before 4.1: those belong to whichever topic has the name.
+    """
 
     offset: int
     leader_epoch: int
@@ -28,6 +36,11 @@ class CommittedOffset:
     commit_ms: int
     expire_ms: int = -1
     record_offset: int = -1
+    topic_id: Uuid = ZERO_UUID
+
+    def is_of(self, topic_id: Uuid | None) -> bool:
+        """Whether the offset was committed for this topic; None: no topic has the name now."""
+        return topic_id is not None and self.topic_id in (ZERO_UUID, topic_id)
 
 
 @dataclass(slots=True)
@@ -59,6 +72,19 @@ class OffsetStore:
 
     def of_group(self, group: str) -> Iterator[tuple[Key, CommittedOffset]]:
         return iter(self.groups.get(group, {}).items())
+
+    def stale(self, topic_id: Callable[[str], Uuid | None]) -> dict[str, dict[Key, None]]:
+        """Return by group the keys whose offset, committed or pending, is not of the topic that has the name now.
+
+        `topic_id` returns the id of the topic with a name; None if there is none.
+        """
+        found: dict[str, dict[Key, None]] = {}
+        committed = ((group, key, value) for group, offsets in self.groups.items() for key, value in offsets.items())
+        pending = ((group, key, value) for offsets in self.pending.values() for (group, key), value in offsets.items())
+        for group, key, value in (*committed, *pending):
+            if not value.is_of(topic_id(key[0])):
+                found.setdefault(group, {})[key] = None
+        return found
 
     # --- transactions -------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ classic group; the kinds of a consumer group are in consumer/records.py; all oth
 version too; a null value is a tombstone.
 
 Owns: the four schemas in protocol/schemas, their encoding and decoding.
-Invariants: I-GREC-1 we write the versions that Kafka 4.3 writes (offset 3, or 1 with an explicit retention; group 3),
+Invariants: I-GREC-1 we write the versions that Kafka 4.3 writes (offset 4, or 1 with an explicit retention; group 3),
               and read every version that Kafka can read.
             I-GREC-2 an unknown kind of key is None, never an error: a newer broker may have led this partition.
             I-GREC-3 reading the bytes that a client sent costs no more than their number, whatever counts they claim.
@@ -21,6 +21,7 @@ from typing import NamedTuple
 from minikafka.broker.groups.classic.messages import StoredGroup, StoredMember
 from minikafka.broker.groups.consumer import records as consumer_group_records
 from minikafka.broker.groups.offsets import CommittedOffset
+from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 from minikafka.protocol.apis import ApiData
 
 _VERSION = struct.Struct(">h")
@@ -61,14 +62,14 @@ def offset_key(group: str, topic: str, partition: int) -> bytes:
     return OffsetCommitKey(group=group, topic=topic, partition=partition).encode(version=1)
 
 
-def offset_value(offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int = -1) -> bytes:
+def offset_value(topic_id: Uuid, offset: int, leader_epoch: int, metadata: str, commit_ms: int, expire_ms: int = -1) -> bytes:
     """Return the value of an offset's record. Times are milliseconds since 1970; -1: no expiry time of its own.
 
-    A value with an expiry time has version 1, the last with that field; version 1 has no leader epoch.
+    A value with an expiry time has version 1, the last with that field; version 1 has no leader epoch and no topic id.
     """
     value = OffsetCommitValue(offset=offset, leader_epoch=leader_epoch, metadata=metadata, commit_timestamp=commit_ms,
-                              expire_timestamp=expire_ms)
-    return value.encode(version=3 if expire_ms == -1 else 1)
+                              expire_timestamp=expire_ms, topic_id=topic_id)
+    return value.encode(version=4 if expire_ms == -1 else 1)
 
 
 def group_key(group: str) -> bytes:
@@ -105,7 +106,7 @@ def read_group(data: bytes) -> GroupMetadataValue:
 def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
     """Return the offset that the record at `record_offset` of the log commits."""
     return CommittedOffset(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp,
-                           value.expire_timestamp, record_offset)
+                           value.expire_timestamp, record_offset, value.topic_id or ZERO_UUID)
 
 
 def stored_group(value: GroupMetadataValue) -> StoredGroup:

@@ -74,6 +74,11 @@ class MetadataImage:
         name = self._names.get(topic_id)
         return self.topics[name] if name is not None else None
 
+    def topic_id(self, name: str) -> Uuid | None:
+        """Return the id of the topic that has this name now, None if there is none."""
+        topic = self.topics.get(name)
+        return topic.id if topic is not None else None
+
     def partition(self, topic: str, index: int) -> Partition | None:
         """Return one partition, None if topic or index is unknown."""
         found = self.topics.get(topic)

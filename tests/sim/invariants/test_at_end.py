@@ -9,6 +9,7 @@ import pytest
 
 from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
 from minikafka.broker.groups.records import offset_key, offset_value
+from minikafka.broker.metadata.records import ZERO_UUID
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.replication.isr import Proposal
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
@@ -318,7 +319,7 @@ def test_a_loss_in_an_internal_topic_excuses_only_those_of_whom_something_was_lo
     """Fails if a coordinator that forgot one group or one producer, with permission, is excused for all; or if a group is
     not whose offsets are there, but not the marker that made them count."""
     def offset(group: str, **producer: Any) -> bytes:
-        return build([(offset_key(group, "t", 0), offset_value(7, 0, "", 0))], timestamp_ms=0, **producer)
+        return build([(offset_key(group, "t", 0), offset_value(ZERO_UUID, 7, 0, "", 0))], timestamp_ms=0, **producer)
 
     transactional = {"producer_id": 9, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
     offsets = truth_of(OFFSETS_TOPIC, offset("kept"), offset("in a transaction", **transactional), offset("also kept"),

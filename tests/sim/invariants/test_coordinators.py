@@ -10,6 +10,7 @@ import pytest
 from kafka.protocol.consumer import OffsetCommitRequest
 
 from minikafka.broker.groups import records as groups
+from minikafka.broker.metadata.records import ZERO_UUID
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.transactions import records as txns
 from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
@@ -94,7 +95,7 @@ def test_i12_offsets_of_a_transaction(commit: bool, lie: bool) -> None:
     committed; or if one that tells the truth is suspected."""
     async def story(kit: Kit) -> None:
         home = await coordinator(kit)
-        value = groups.offset_value(7, -1, "", kit.env.wall_ms())
+        value = groups.offset_value(ZERO_UUID, 7, -1, "", kit.env.wall_ms())
         home.write_pending_offsets("g", {("t", 0): value}, Identity(4711, 0), UNGUARDED)
         end = marker(4711, 0, 0, commit, kit.env.wall_ms())
         home.log.write(end, lambda _: home.offsets.settle(4711, commit is not lie))
@@ -111,7 +112,7 @@ def test_i12_offsets_of_a_transaction_for_a_moment(lies_at: str) -> None:
     async def story(kit: Kit) -> None:
         home = await coordinator(kit)
         shown, truly = home.offsets.groups["g"], home.offsets.groups["g"]["t", 0]
-        value = groups.offset_value(7, -1, "", kit.env.wall_ms())
+        value = groups.offset_value(ZERO_UUID, 7, -1, "", kit.env.wall_ms())
         for what in ("its records", "its marker"):
             if what == lies_at:
                 shown["t", 0] = replace(truly, offset=7)

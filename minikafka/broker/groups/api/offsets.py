@@ -77,7 +77,7 @@ async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitR
     expire_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, FOR_EVER)
     too_large = [len(partition.committed_metadata or "") > groups.max_metadata for _, _, _, partition in wanted]
     values = {
-        key: offset_value(partition.committed_offset, partition.committed_leader_epoch,
+        key: offset_value(ctx.node.image.topics[key[0]].id, partition.committed_offset, partition.committed_leader_epoch,
                           partition.committed_metadata or "", now_ms, expire_ms)
         for (_, _, key, partition), large in zip(wanted, too_large, strict=True) if not large
     }
@@ -149,13 +149,11 @@ async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: 
 def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_stable: bool) -> list[Found]:
     by_topic: dict[str, list[int]] = {}
     for (name, index), _ in store.offsets.of_group(group_id):
-        by_topic.setdefault(name, []).append(index)
+        if store.committed_offset(group_id, (name, index)) is not None:
+            by_topic.setdefault(name, []).append(index)
     found: list[Found] = []
     for name, indexes in by_topic.items():
-        topic = ctx.node.image.topics.get(name)
-        if topic is None and ctx.version >= 10:
-            continue                                   # the topic was deleted: it has no id to name it by
-        found.append((topic.id if topic else None, name,
+        found.append((ctx.node.image.topic_id(name), name,
                       [_look_up(store, group_id, (name, index), require_stable) for index in indexes]))
     return found
 
@@ -164,7 +162,7 @@ def _look_up(store: GroupPartition, group_id: str, key: Key,
              require_stable: bool) -> tuple[int, Err, CommittedOffset]:
     if require_stable and store.offsets.is_unstable(group_id, key):
         return key[1], Err.UNSTABLE_OFFSET_COMMIT, NO_OFFSET
-    return key[1], Err.NONE, store.offsets.get(group_id, key) or NO_OFFSET
+    return key[1], Err.NONE, store.committed_offset(group_id, key) or NO_OFFSET
 
 
 def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, CommittedOffset]]) -> Any:

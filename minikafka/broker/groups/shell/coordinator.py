@@ -60,19 +60,11 @@ class GroupCoordinator(Coordinator[GroupPartition]):
     # --- topics that are created and deleted --------------------------------------------------------------------
 
     def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
-        """Tell the groups which topics changed, and delete the offsets of deleted topics.
-
-        A topic that is created later under the same name must not begin with the old topic's offsets.
-        """
+        """Tell the groups which topics changed, and delete the offsets of deleted topics."""
         self._note_topics(image, changes)
-        topics = {topic.name: None for topic in changes.deleted.values() if topic.name not in image.topics}
-        if not topics:
-            return
         for partition in self.partitions.values():
-            for group_id in list(partition.offsets.groups):
-                doomed = {key: None for key, _ in partition.offsets.of_group(group_id) if key[0] in topics}
-                if doomed:
-                    partition.write_offsets(group_id, dict(doomed))
+            if changes.deleted and not partition.loading:
+                partition.delete_stale_offsets()
 
     def _note_topics(self, image: MetadataImage, changes: Changes) -> None:
         if any(name not in self._topics for name in changes.topics):

@@ -37,7 +37,7 @@ from minikafka.broker.groups.consumer.messages import RemoveMembers, ReplyCommit
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.broker.groups.group import Group, GroupContext
 from minikafka.broker.groups.offset_expiration import sweep
-from minikafka.broker.groups.offsets import Key, OffsetStore
+from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
 from minikafka.broker.groups.shell.group_factory import GroupFactory
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.env import Timer
@@ -132,6 +132,7 @@ class GroupPartition:
     def _loaded(self) -> None:
         self.loading = False
         self.log.moved(self.partition)
+        self.delete_stale_offsets()                     # of topics that were deleted while the group had no coordinator
         for group in list(self.groups.values()):
             self.run(group, group.start(self.context(group)))
         log.info("%s loaded: %d groups", self.partition.name, len(self.groups))
@@ -307,6 +308,16 @@ class GroupPartition:
         committed = wire.committed_offset(wire.read_offset(value), record_offset)
         if self.offsets.put(group_id, key, committed) and not self.loading:
             self.env.trace("commit", group=group_id, tp=f"{key[0]}-{key[1]}", offset=committed.offset)
+
+    def committed_offset(self, group_id: str, key: Key) -> CommittedOffset | None:
+        """Return the group's offset if it belongs to the topic that has the name now (I-OFFSET-3)."""
+        found = self.offsets.get(group_id, key)
+        return found if found is not None and found.is_of(self.node.image.topic_id(key[0])) else None
+
+    def delete_stale_offsets(self) -> None:
+        """Delete the offsets of topics that are gone, although a new topic may have the name."""
+        for group_id, keys in self.offsets.stale(self.node.image.topic_id).items():
+            self.write_offsets(group_id, dict.fromkeys(keys))
 
     def expire(self, retention_ms: int) -> None:
         """Delete expired offsets, and the groups that have neither offsets nor members then (offset_expiration.py)."""

@@ -66,6 +66,7 @@ async def _commit(ctx: Context, groups: GroupCoordinator, verification: Verifica
     instance = request.group_instance_id if named else None
     if not request.group_id:
         raise KafkaError(Err.INVALID_GROUP_ID)
+    topic_ids = {topic: ctx.node.image.topics[topic].id for topic, _ in known}     # now: a topic may go while we wait
     guard = await _guard(ctx, verification, request, groups.loaded(request.group_id).partition, who)
     home = groups.check_commit(request.group_id, member, instance, generation, ctx.version, known, transactional=True)
     values, too_large, now_ms = {}, [], ctx.node.env.wall_ms()
@@ -73,7 +74,8 @@ async def _commit(ctx: Context, groups: GroupCoordinator, verification: Verifica
         if len(p.committed_metadata or "") > groups.max_metadata:
             too_large.append(key)
         else:
-            values[key] = offset_value(p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", now_ms)
+            values[key] = offset_value(topic_ids[key[0]], p.committed_offset, p.committed_leader_epoch,
+                                       p.committed_metadata or "", now_ms)
     error = await home.write_pending_offsets(request.group_id, values, who, guard) if values else Err.NONE
     return dict.fromkeys(values, error) | dict.fromkeys(too_large, Err.OFFSET_METADATA_TOO_LARGE)
 
