@@ -7,5 +7,6 @@
     the means      paper.py (SVG elements and labels), packing.py (labels that do not touch), shapes.py, theme.py (colours,
                    sizes)
     text.py        the same frame in words
+    topic.py       a whole topic at once, its records marked by their keys, on a sheet.py: a drawing that is right in any program
     charts.py      curves over the events of a whole run; charts_still.py draws them where plotly cannot
 """

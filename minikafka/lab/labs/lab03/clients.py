@@ -1,0 +1,90 @@
+"""One job, three producers: kafka-python, librdkafka (confluent-kafka) and, where Java and its jars are, Apache's own.
+
+    places = send("java", cluster.bootstrap, "fleet", keys)      # the partition of each record
+
+`keys` has a key, or None, for each record. All at once (`burst`) a producer may put many records into one batch; otherwise
+each record waits until the one before it is acknowledged.
+
+Owns: nothing; each call makes its own producer and closes it. The partitions are read from the topic itself.
+"""
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+
+import confluent_kafka
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from minikafka.jars import KAFKA, class_path
+from minikafka.java import NoJava, find_java
+
+Keys = Sequence[str | None]
+JAVA_FLAGS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+PATIENCE = 60  # seconds
+
+
+def _kafka_python(bootstrap: str, topic: str, keys: Keys, values: Sequence[str], burst: bool) -> None:
+    producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=5 if burst else 0)
+    for key, value in zip(keys, values):
+        promise = producer.send(topic, value.encode(), key.encode() if key is not None else None)
+        if not burst:
+            promise.get(timeout=PATIENCE)
+    producer.close()
+
+
+def _librdkafka(bootstrap: str, topic: str, keys: Keys, values: Sequence[str], burst: bool) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
+    for key, value in zip(keys, values):
+        producer.produce(topic, value, key)
+        if not burst:
+            producer.flush(PATIENCE)
+    producer.flush(PATIENCE)
+
+
+def _java(bootstrap: str, topic: str, keys: Keys, values: Sequence[str], burst: bool) -> None:
+    """Feed Apache's kafka-console-producer with lines: key, tab, value."""
+    keyed = ["--reader-property", "parse.key=true", "--reader-property", "null.marker=NULL"]
+    lines = [f"{'NULL' if key is None else key}\t{value}\n" for key, value in zip(keys, values)]
+    waiting = [] if burst else ["--sync", "--command-property", "linger.ms=0"]
+    command = [str(find_java().executable), *JAVA_FLAGS, "-cp", class_path(KAFKA), "org.apache.kafka.tools.ConsoleProducer",
+               "--bootstrap-server", bootstrap, "--topic", topic, *keyed, *waiting]
+    subprocess.run(command, input="".join(lines), capture_output=True, encoding="utf-8", timeout=2 * PATIENCE, check=True)
+
+
+PRODUCERS: dict[str, Callable[[str, str, Keys, Sequence[str], bool], None]] = {
+    "kafka-python": _kafka_python, "librdkafka": _librdkafka, "java": _java}
+
+
+def installed() -> list[str]:
+    """Return the producers that this machine can run: Java's needs a Java and Apache's jars (`make apache`)."""
+    try:
+        find_java()
+    except NoJava:
+        return ["kafka-python", "librdkafka"]
+    return [*PRODUCERS] if KAFKA.present else ["kafka-python", "librdkafka"]
+
+
+def send(library: str, bootstrap: str, topic: str, keys: Keys, burst: bool = True) -> list[int]:
+    """Send one record for each key with this library, into a topic that nobody else writes to now; return their partitions."""
+    before = sum(_ends(bootstrap, topic).values())
+    values = [str(before + number) for number in range(len(keys))]
+    PRODUCERS[library](bootstrap, topic, keys, values, burst)
+    place = _places(bootstrap, topic)
+    return [place[value] for value in values]
+
+
+def _ends(bootstrap: str, topic: str) -> dict[TopicPartition, int]:
+    with KafkaConsumer(bootstrap_servers=bootstrap) as consumer:
+        return consumer.end_offsets([TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())])
+
+
+def _places(bootstrap: str, topic: str) -> dict[str, int]:
+    """Return the partition of each value in the topic."""
+    ends = _ends(bootstrap, topic)
+    found: dict[str, int] = {}
+    with KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
+        consumer.assign(list(ends))
+        while any(consumer.position(tp) < end for tp, end in ends.items()):
+            for records in consumer.poll(timeout_ms=500).values():
+                found |= {record.value.decode(): record.partition for record in records}
+    return found
