@@ -133,7 +133,7 @@ class Broker:
 
     def on_metadata(self, records: list[Any], offset: int, epoch: int) -> None:
         """Replay committed records, in order, and publish what changed; `offset` is that of the last record."""
-        self.image.replay(records, offset, epoch)
+        self.image.replay(records, offset, epoch, self.env.contained)
         self._publish(records, offset, epoch)
 
     def on_snapshot(self, records: list[Any], offset: int, epoch: int) -> None:
@@ -142,15 +142,18 @@ class Broker:
         self._publish([], offset, epoch)
 
     def _publish(self, records: list[Any], offset: int, epoch: int) -> None:
-        changes = self.image.take_changes()
+        changes, contained = self.image.take_changes(), self.env.contained
         if changes.quotas:
-            self.quotas.update(self.image.client_quotas)
+            with contained("new quotas"):
+                self.quotas.update(self.image.client_quotas)
         if self.is_controller:
-            self.controller.answer_committed(records, offset, epoch)
+            with contained("answers of the controller"):
+                self.controller.answer_committed(records, offset, epoch)
         if self.is_broker:
             self.lifecycle.on_metadata(self.image)
             self.replicas.apply_metadata(self.image, changes)
-            self.groups.apply_metadata(self.image, changes)
+            with contained("new metadata in the groups"):
+                self.groups.apply_metadata(self.image, changes)
 
 
 def parse_voters(texts: list[str]) -> dict[int, tuple[str, int]]:

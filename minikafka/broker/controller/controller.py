@@ -22,6 +22,7 @@ ProducerIdControlManager, ActivationRecordsGenerator; KIP-500, KIP-631, KIP-966.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -93,9 +94,10 @@ class Controller:
         self._next_balance = now + self._imbalance_s if config["auto.leader.rebalance.enable"] else NEVER
         self._next_unclean = now + self._unclean_s
 
-    def apply(self, records: Records, last_offset: int, epoch: int) -> None:
-        """Replay a decision's records: they are in the log, though not yet committed."""
-        self.image.replay(records, last_offset, epoch)
+    def apply(self, records: Records, last_offset: int, epoch: int,
+              contained: Callable[[str], AbstractContextManager[None]] = nullcontext) -> None:
+        """Replay a decision's records, as each broker will: they are in the log, though not yet committed."""
+        self.image.replay(records, last_offset, epoch, contained)
         self.image.take_changes()
 
     def bootstrap(self) -> Records:

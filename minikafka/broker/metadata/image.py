@@ -17,6 +17,7 @@ that is taken with take_changes(). Source: MetadataImage, MetadataDelta; KIP-500
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -113,10 +114,12 @@ class MetadataImage:
 
     # --- replay ------------------------------------------------------------------------------------------------
 
-    def replay(self, records: list[MetadataRecord], last_offset: int, epoch: int) -> None:
-        """Apply a batch whose last record has offset `last_offset`."""
+    def replay(self, records: list[MetadataRecord], last_offset: int, epoch: int,
+               contained: Callable[[str], AbstractContextManager[None]] = nullcontext) -> None:
+        """Apply a batch whose last record has offset `last_offset`; `contained` may report a record that fails and go on."""
         for offset, rec in enumerate(records, last_offset - len(records) + 1):
-            self.apply(rec, offset)
+            with contained(f"metadata record {offset}"):
+                self.apply(rec, offset)
         self.offset, self.epoch = last_offset, epoch
 
     def apply(self, record: MetadataRecord, offset: int = -1) -> None:

@@ -23,8 +23,9 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.server.registry import CloseConnection, Context, Served
-from minikafka.protocol.codec import API_VERSIONS, Header, decode_request, encode_response, parse_header
-from minikafka.protocol.errors import ProtocolError
+from minikafka.protocol.codec import API_VERSIONS, RESPONSES, Header, decode_request, encode_response, parse_header
+from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.failure import failed_response
 
 if TYPE_CHECKING:
     from minikafka.broker.server.server import Server
@@ -187,7 +188,7 @@ class Connection(asyncio.Protocol):
             self.transport.pause_reading() if ahead else self.transport.resume_reading()
 
     def _failed(self, error: Exception) -> None:
-        """Close the connection of a request that failed. Any error but the two on which Kafka hangs up too is a bug of ours; it
+        """Close the connection of a frame that failed. Any error but the two on which Kafka hangs up too is a bug of ours; it
         ends this connection only (I-CONN-3)."""
         if isinstance(error, ProtocolError | CloseConnection):
             self._hang_up(error)
@@ -236,23 +237,43 @@ class Connection(asyncio.Protocol):
             self.number,
             size,
         )
-        answer = served.handler(context, request, *served.parts)
-        if inspect.isawaitable(answer):
-            self.pending = answer
-            self.busy = self.env.spawn(self._finish(header, context, answer), f"{self.host}:{header.api_key}")
-        else:
-            self._answer(header, context, answer)
+        try:
+            answer = served.handler(context, request, *served.parts)
+            if not inspect.isawaitable(answer):
+                self._answer(header, context, answer)
+                return
+        except Exception as error:
+            self._request_failed(header, context, request, error)
+            return
+        self.pending = answer
+        self.busy = self.env.spawn(self._finish(header, context, request, answer), f"{self.host}:{header.api_key}")
 
-    async def _finish(self, header: Header, context: Context, pending: Any) -> None:
+    async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
         try:
             answer = await pending
             self.busy = None
             self._answer(header, context, answer)
         except Exception as error:
-            self._failed(error)
+            self._request_failed(header, context, request, error)
         finally:
             self.busy = None
         self._pump()
+
+    def _request_failed(self, header: Header, context: Context, request: Any, error: Exception) -> None:
+        """Answer a request that failed, once: with the code of a KafkaError, else with UNKNOWN_SERVER_ERROR, and a report,
+        because that is a bug of ours (I-CONN-3). Hang up where Kafka does, and where no response can say it."""
+        if isinstance(error, ProtocolError | CloseConnection):
+            self._failed(error)
+            return
+        code = error.code if isinstance(error, KafkaError) else Err.UNKNOWN_SERVER_ERROR
+        if code is Err.UNKNOWN_SERVER_ERROR:
+            self.env.report(f"request {header.api_key} of {self.host}", error)
+        answered = request is not None and getattr(request, "acks", -1) != 0
+        response = failed_response(request, RESPONSES[header.api_key], header.version, code) if answered else None
+        if response is None:
+            self.close()
+        else:
+            self._answer(header, context, response)
 
     def _answer(self, header: Header, context: Context, answer: Any) -> None:
         if context.throttle_ms:

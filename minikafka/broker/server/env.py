@@ -7,15 +7,16 @@ asyncio event loop too; the methods that touch the machine are left to the two s
 Owns: the interfaces Fs, File, Env; the strong references to running tasks.
 Invariants: I-ENV-1 no other module of broker/ reads a clock, opens a file or socket, draws a random number
               or starts a task (tests/test_laws.py).
-            I-ENV-2 a task that dies of an unexpected exception takes the broker down, loudly.
+            I-ENV-2 a task that dies of an unexpected exception takes the broker down, loudly; work that a client's poison
+              could reach is `contained`: the error is reported, and the rest goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -94,6 +95,18 @@ class Env:
         """Report an error that must not happen: the process ends because of it."""
         if not self.crashed.done():
             self.crashed.set_exception(error)
+
+    def report(self, what: str, error: BaseException) -> None:
+        """Tell of an error that must not happen, and that ends nothing: in a live broker's log; a violation in the simulator."""
+        self.loop.call_exception_handler({"message": f"{what} failed; the rest goes on", "exception": error})
+
+    @contextmanager
+    def contained(self, what: str) -> Iterator[None]:
+        """Report an exception of the block instead of raising it."""
+        try:
+            yield
+        except Exception as error:
+            self.report(what, error)
 
     def cancel_tasks(self) -> None:
         for task in list(self._tasks):

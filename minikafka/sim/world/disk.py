@@ -237,6 +237,12 @@ class Change:
                 names[self.to + path[len(self.path) :]] = inode
 
 
+def _check_name(path: str) -> None:
+    """Raise what Linux raises for a name of more than 255 bytes."""
+    if len(posixpath.basename(path).encode()) > 255:
+        raise OSError(errno.ENAMETOOLONG, "File name too long", path)
+
+
 class Mount:
     """A disk as one process sees it (see env.Fs): it holds locks while it lives, and nothing it does after its death
     reaches the disk."""
@@ -255,6 +261,7 @@ class Mount:
             if not create or posixpath.dirname(path) not in self.disk.names:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
             self.check()
+            _check_name(path)
             inode = Inode()
             self.disk.change(posixpath.dirname(path), Change("make", path, inode=inode))
         return SimFile(self.disk, inode, self.check)
@@ -275,6 +282,7 @@ class Mount:
     def mkdir(self, path: str) -> None:
         self.check()
         if path not in self.disk.names:
+            _check_name(path)
             self.mkdir(posixpath.dirname(path))
             self.disk.change(posixpath.dirname(path), Change("make", path))
             self.disk.sync_names(posixpath.dirname(path))
@@ -289,6 +297,7 @@ class Mount:
         self.check()
         if source not in self.disk.names:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)
+        _check_name(target)
         self.disk.change(posixpath.dirname(source), Change("move", source, target))
 
     def rmtree(self, path: str) -> None:

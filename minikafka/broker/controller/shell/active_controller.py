@@ -35,6 +35,8 @@ from minikafka.broker.server.node import Node
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.controller")
+
+AFTER_FAILURE_S = 1.0  # a decision that failed for a reason that must not happen is tried again only after this time
 Answer = TypeVar("Answer")
 Decision: TypeAlias = Callable[[Controller, float], tuple[Records, Answer]]     # of the state machine and the time
 
@@ -106,7 +108,7 @@ class ActiveController:
     def _append(self, records: Records) -> None:
         if records and self.controller is not None:
             last = self.quorum.append(records)
-            self.controller.apply(records, last, self.epoch)
+            self.controller.apply(records, last, self.epoch, self.env.contained)
 
     async def _committed(self) -> None:
         """Wait until every decision taken so far is committed."""
@@ -131,6 +133,10 @@ class ActiveController:
                 self._append(records)
         except KafkaError as error:         # the quorum has another leader; on_leadership() follows
             log.info("the controller's tick was refused: %s", error)
+        except Exception as error:
+            self.env.report("a decision that the controller takes by itself", error)
+            self._timer = self.env.later(AFTER_FAILURE_S, self._tick)
+            return
         self._arm()
 
     def _trace(self, records: Records) -> None:

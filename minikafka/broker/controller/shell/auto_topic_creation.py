@@ -36,15 +36,17 @@ class TopicCreator:
             self.node.env.spawn(self._create(fresh), "create topics on demand")
 
     async def _create(self, names: list[str]) -> None:
-        topics = [self._wanted(name) for name in names]
-        request = CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=False)
         try:
+            topics = [self._wanted(name) for name in names]
+            request = CreateTopicsRequest(topics=topics, timeout_ms=TIMEOUT_MS, validate_only=False)
             answer = await self.channel.request(request, CreateTopicsRequest.max_version, TIMEOUT_MS / 1000)
             for topic in answer.topics:
                 if topic.error_code not in (Err.NONE, Err.TOPIC_ALREADY_EXISTS):
                     log.warning("topic %r was not created on demand: %s", topic.name, topic.error_message)
         except (OSError, TimeoutError, KafkaError) as error:
             log.warning("topics %s were not created on demand: %s", names, error)
+        except Exception as error:
+            self.node.env.report(f"creating {names} on demand", error)
         finally:
             self._under_way.difference_update(names)
 

@@ -78,6 +78,9 @@ class CoordinatorLog:
             except (KafkaError, MalformedRecord) as error:  # another replica may be intact, and become leader
                 logger.error("%s cannot be loaded: %s", self.partition.name, error)
                 return False
+            except Exception as error:
+                self.env.report(f"loading {self.partition.name}", error)
+                return False
             await self.env.sleep(0)
         return not self.closed
 

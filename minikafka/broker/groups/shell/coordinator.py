@@ -52,7 +52,8 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         while True:
             await self.env.sleep(config["offsets.retention.check.interval.ms"] / 1000)
             for partition in [p for p in self.partitions.values() if not p.loading]:
-                partition.expire(config["offsets.retention.minutes"] * 60_000)
+                with self.env.contained(f"expiring offsets of {partition.partition.name}"):
+                    partition.expire(config["offsets.retention.minutes"] * 60_000)
 
     def new_shard(self, partition: Partition, leader_epoch: int) -> GroupPartition:
         return GroupPartition(self.node, self.factory, partition, leader_epoch)

@@ -60,9 +60,10 @@ class Snapshotter:
             return
         id, timestamp = self._last
         self.restart()
-        self._writing = True
-        data = build(id, image.to_records(), timestamp)
-        self._env.spawn(self._write(id, data), "metadata snapshot")
+        with self._env.contained("a snapshot of the metadata"):      # the log is kept instead, and the next one tried
+            data = build(id, image.to_records(), timestamp)
+            self._writing = True
+            self._env.spawn(self._write(id, data), "metadata snapshot")
 
     async def _write(self, id: SnapshotId, data: bytes) -> None:
         await self._env.blocking(self._log.snapshots.write, id, data)

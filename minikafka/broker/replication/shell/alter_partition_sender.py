@@ -63,14 +63,18 @@ class AlterPartitionSender:
         from minikafka.protocol.apis import AlterPartitionRequest as Request
         try:
             answer = await self.channel.request(self._request(Request, batch), Request.max_version, TIMEOUT_S)
-        except (ConnectionError, TimeoutError, KafkaError) as error:
+        except (OSError, TimeoutError, KafkaError) as error:
             log.info("AlterPartition got no answer, trying again: %s", error)
             return False
         if answer.error_code != Err.NONE:
             log.info("AlterPartition was refused with %s, trying again", Err(answer.error_code).name)
             return False
         verdicts = {(topic.topic_id, p.partition_index): p for topic in answer.topics for p in topic.partitions}
-        retry = [p for p in batch if not self._deliver(p, batch[p], verdicts.get((p.topic_id, p.index)))]
+        retry = []
+        for partition, proposal in batch.items():
+            with self.env.contained(f"the new ISR of {partition.name}"):
+                if not self._deliver(partition, proposal, verdicts.get((partition.topic_id, partition.index))):
+                    retry.append(partition)
         for partition in retry:
             self.env.later(RETRY_S, self._again, partition, batch[partition])
         return True

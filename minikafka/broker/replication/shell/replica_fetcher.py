@@ -132,6 +132,10 @@ class Fetcher:
                 log.info("fetching from node %d failed: %s", self.leader, error)
                 self._disconnect()
                 await self.env.sleep(self._max_pause)
+            except Exception as error:
+                self.env.report(f"fetching from node {self.leader}", error)
+                self._disconnect()
+                await self.env.sleep(self._max_pause)
 
     def _disconnect(self) -> None:
         self.session.reset()
@@ -225,6 +229,9 @@ class Fetcher:
                 self._pauses.pop(key, None)
             except KafkaError as refused:
                 log.error("%s: what node %d sent cannot be appended: %s", partition.name, self.leader, refused)
+                self._pause(key)
+            except Exception as bug:
+                self.env.report(f"appending to {partition.name} what node {self.leader} sent", bug)
                 self._pause(key)
         elif error != Err.OFFSET_OUT_OF_RANGE:
             log.info("%s: fetching from node %d: %s", partition.name, self.leader, error.name)

@@ -8,6 +8,7 @@ Invariants
   I-REP-2  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
   I-REP-3  listeners hear of a change of role after it is complete, in the order of the metadata.
   I-REP-4  a failed disk is the end of the broker: it says so, answers KAFKA_STORAGE_ERROR, and ends (rule 67).
+  I-REP-5  any other error in work on one partition ends neither the broker nor the work on the others.
 What Kafka does differently: several log folders, of which one may fail; delayed deletion.
 Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublisher.
 """
@@ -15,7 +16,8 @@ Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublish
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -111,8 +113,10 @@ class ReplicaManager:
                 return
             try:
                 fn()
-            except Exception as error:
+            except (OSError, KafkaError) as error:     # the disk has failed
                 self.env.crash(error)
+            except Exception as error:
+                self.env.report("a timer over all partitions", error)
             self.env.later(seconds, again)
         self.env.later(seconds, again)
 
@@ -175,20 +179,41 @@ class ReplicaManager:
                 return
             self.caught_up = True
             for state in list(image.partitions()):
-                self._apply(state)
+                with self._contained(state.topic, state.index):
+                    self._apply(state)
             self._discard_strays()
             return
         for topic in changes.deleted.values():
             for index in topic.partitions:
-                self._delete(topic.name, index, topic.id)
+                with self._contained(topic.name, index):
+                    self._delete(topic.name, index, topic.id)
         for topic_name, index in changes.partitions:
             state = image.partition(topic_name, index)
             if state is not None:
-                self._apply(state)
+                with self._contained(topic_name, index):
+                    self._apply(state)
         if changes.configs:
             self._reconfigure()
         if changes.brokers:
             self._tick()                               # who is eligible for the ISR has changed
+
+    @contextmanager
+    def _contained(self, topic: str, index: int) -> Iterator[None]:
+        """Around what is done for one partition: an error that must not happen sets this partition aside, and no other.
+
+        The partition then answers KAFKA_STORAGE_ERROR until the broker starts again; an error of the disk goes through.
+        """
+        try:
+            yield
+        except (OSError, KafkaError):
+            raise
+        except Exception as error:
+            self.env.report(f"work on {topic}-{index}", error)
+            partition = self.partitions.get((topic, index))
+            if partition is not None:
+                partition.failed = True
+                self.fetchers.drop(partition)
+                partition.wake()
 
     def _registered(self, image: MetadataImage) -> bool:
         own = image.brokers.get(self.node.node_id)
@@ -245,23 +270,33 @@ class ReplicaManager:
         for (topic, index), stray in list(self._opened.items()):
             log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
             self.env.trace("removed", tp=f"{topic}-{index}")
-            stray.close()
-            self._remove_folder(topic, index)
+            with self._contained(topic, index):
+                stray.close()
+                self._remove_folder(topic, index)
         self._opened.clear()
 
     def _remove_folder(self, topic: str, index: int) -> None:
         self._opened.pop((topic, index), None)
         self.checkpoints.removed(topic, index)
         aside = self.dir.set_aside(topic, index, self.env.uuid())
-        self.env.spawn(self.env.blocking(self.env.fs.rmtree, aside), f"delete {topic}-{index}")
+        self.env.spawn(self._delete_folder(aside), f"delete {topic}-{index}")
+
+    async def _delete_folder(self, path: str) -> None:
+        """Delete a folder that was set aside. What cannot be deleted now is deleted at the next start."""
+        with self.env.contained(f"deleting {path}"):
+            await self.env.blocking(self.env.fs.rmtree, path)
 
     def _reconfigure(self) -> None:
         for partition in self.hosted():
-            partition.log.config = self._log_config(partition.topic)
-            partition.replica.min_insync = self._min_insync(partition.topic)
-            if partition.is_leader and (shown := self.shown_settings(partition)) != partition.shown:
-                partition.shown = shown
-                self.env.trace("settings", tp=partition.name, **shown)
+            with self._contained(partition.topic, partition.index):
+                self._set_configuration(partition)
+
+    def _set_configuration(self, partition: Partition) -> None:
+        partition.log.config = self._log_config(partition.topic)
+        partition.replica.min_insync = self._min_insync(partition.topic)
+        if partition.is_leader and (shown := self.shown_settings(partition)) != partition.shown:
+            partition.shown = shown
+            self.env.trace("settings", tp=partition.name, **shown)
 
     def shown_settings(self, partition: Partition) -> dict[str, Any]:
         """What a picture of the partition needs to know of its configuration."""
@@ -351,14 +386,16 @@ class ReplicaManager:
         now = self.env.now()
         for partition in self.hosted():
             if partition.is_leader:
-                partition.lag_trace.look(now)
-                partition.run(partition.replica.on_tick(now))
+                with self._contained(partition.topic, partition.index):
+                    partition.lag_trace.look(now)
+                    partition.run(partition.replica.on_tick(now))
 
     def _retain(self) -> None:
         now_ms = self.env.wall_ms()
         for partition in self.hosted():
             if not partition.failed:
-                partition.retain(now_ms)
+                with self._contained(partition.topic, partition.index):
+                    partition.retain(now_ms)
 
     def truncated(self, partition: Partition, lowered: bool) -> None:
         """The end of the partition's log is gone; waits for the disk if its recovery point is lower now (I-POINTS-2)."""

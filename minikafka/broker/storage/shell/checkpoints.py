@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from minikafka.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.replication.shell.partition import Partition
@@ -63,6 +64,10 @@ class Checkpoints:
     async def _finish(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             await job()
+        except (OSError, KafkaError):                  # the disk has failed
+            raise
+        except Exception as error:
+            self.env.report("a checkpoint", error)
         finally:
             self._busy = False
 

@@ -8,7 +8,8 @@ Invariants
   I-CLEANER-1  before a log is cleaned it is flushed, and its recovery point is on disk: recovery never depends on what
                compaction took away.
   I-CLEANER-2  a truncation below the clean point lowers it, so that what is appended there is looked at.
-  I-CLEANER-3  a log whose records cannot be read is left as it is; a failed disk ends the broker (rule 67).
+  I-CLEANER-3  a log that cannot be cleaned, whatever the error, is left as it is, and the others are cleaned; a failed
+               disk ends the broker (rule 67).
 What Kafka does differently: several threads, each with a fixed buffer for keys; a truncation pauses a running cleaning,
 here it finds out when it is done, and starts again. Source: kafka.log.LogCleaner, LogCleanerManager, LogManager.
 """
@@ -45,7 +46,7 @@ class LogCleaner:
         self.node, self.env, self.dir, self.partitions, self.checkpoints = node, node.env, folder, partitions, checkpoints
         self.clean_until: Offsets = {}
         self.cleaned = 0                               # cleanings done, for tests and the curious
-        self._unreadable: dict[Partition, None] = {}
+        self._uncleanable: dict[Partition, None] = {}
         self._task: Any = None
 
     def start(self) -> None:
@@ -80,7 +81,7 @@ class LogCleaner:
     def deleted(self, partition: Partition) -> None:
         """The partition is gone; one of the same name begins anew."""
         self.clean_until.pop((partition.topic, partition.index), None)
-        self._unreadable.pop(partition, None)
+        self._uncleanable.pop(partition, None)
 
     # --- the loop -------------------------------------------------------------------------------------------------
 
@@ -96,10 +97,16 @@ class LogCleaner:
 
     def _filthiest(self) -> tuple[Partition, Cleanable] | None:
         """The partition with the largest share of dirty bytes, of those where it is large enough."""
-        found = [(partition, self._todo(partition)) for partition in list(self.partitions.values())
-                 if partition.log.config.compact and not partition.failed and not partition.log.offline
-                 and partition not in self._unreadable]
-        worth = [(p, todo) for p, todo in found if todo.worthwhile(p.log.config.min_cleanable_dirty_ratio)]
+        worth: list[tuple[Partition, Cleanable]] = []
+        for partition in list(self.partitions.values()):
+            if not partition.log.config.compact or partition.failed or partition.log.offline or partition in self._uncleanable:
+                continue
+            try:
+                todo = self._todo(partition)
+                if todo.worthwhile(partition.log.config.min_cleanable_dirty_ratio):
+                    worth.append((partition, todo))
+            except Exception as error:
+                self._leave(partition, error)
         return max(worth, key=lambda one: one[1].ratio, default=None)
 
     def _todo(self, partition: Partition) -> Cleanable:
@@ -125,13 +132,20 @@ class LogCleaner:
         return done
 
     def _failed(self, partition: Partition, error: Exception) -> bool:
-        """Pass on what is serious; the partition may also have gone meanwhile, and its folder with it."""
+        """Leave the log as it is, unless the disk has failed; the partition may also have gone meanwhile, and its folder."""
+        if not self._gone(partition):
+            if isinstance(error, OSError | KafkaError):
+                raise error
+            self._leave(partition, error)
+        return False
+
+    def _leave(self, partition: Partition, error: Exception) -> None:
+        """Clean this log no more until the broker starts again (I-CLEANER-3)."""
+        self._uncleanable[partition] = None
         if isinstance(error, MalformedRecord | DecompressionError | TooLarge):
             log.error("%s cannot be compacted: %s", partition.name, error)
-            self._unreadable[partition] = None
-        elif not self._gone(partition):
-            raise error
-        return False
+        else:
+            self.env.report(f"cleaning {partition.name}", error)
 
     def _gone(self, partition: Partition) -> bool:
         return self.partitions.get((partition.topic, partition.index)) is not partition

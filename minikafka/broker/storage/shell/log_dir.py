@@ -30,6 +30,7 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 DELETED = "-delete"
+LONGEST_NAME = 255  # bytes of a file's name; a topic's name has at most 249, of ASCII (Kafka cuts it for this name too)
 METADATA_LOG = "__cluster_metadata-0"
 
 Offsets = dict[tuple[str, int], int]
@@ -113,7 +114,8 @@ class LogDir:
 
     def set_aside(self, topic: str, index: int, unique: UUID) -> str:
         """Rename a partition's folder out of the way; returns the path that is now to be deleted."""
-        aside = self._file(f"{topic}-{index}.{unique.hex}{DELETED}")
+        mark = f"-{index}.{unique.hex}{DELETED}"
+        aside = self._file(topic[:LONGEST_NAME - len(mark)] + mark)
         self.fs.rename(self.partition_path(topic, index), aside)
         return aside
 

@@ -120,5 +120,6 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
         now_ms = self.env.wall_ms()
         for home in list(self.partitions.values()):
             if not home.loading:
-                home.look_at_time(now_ms, self.version)
+                with self.env.contained(f"the time of transactions in {home.partition.name}"):
+                    home.look_at_time(now_ms, self.version)
         self.env.later(self.check_interval_s, self._tick)

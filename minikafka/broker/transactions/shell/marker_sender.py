@@ -50,7 +50,11 @@ class MarkerSender:
 
     def send(self, home: Home, txn: Transaction) -> None:
         """Send the markers of a prepared transaction until each partition has its own, then complete the transaction."""
-        self.env.spawn(self._see_through(home, txn, txn.data), f"markers of {txn.id}")
+        self.env.spawn(self._contained(home, txn, txn.data), f"markers of {txn.id}")
+
+    async def _contained(self, home: Home, txn: Transaction, data: TransactionData) -> None:
+        with self.env.contained(f"sending the markers of {txn.id!r}"):
+            await self._see_through(home, txn, data)
 
     async def _see_through(self, home: Home, txn: Transaction, data: TransactionData) -> None:
         left = dict.fromkeys(data.partitions)

@@ -106,10 +106,11 @@ class TransactionPartition:
         if not txn.timed_out(now_ms):
             return
         log.info("the transaction of %r has run out of time", txn.id)
-        try:
-            await self.write(txn, txn.fence(now_ms, version))
-        except KafkaError as error:
-            log.info("the transaction of %r is not aborted yet: %s", txn.id, error)
+        with self.env.contained(f"aborting the transaction of {txn.id!r}"):
+            try:
+                await self.write(txn, txn.fence(now_ms, version))
+            except KafkaError as error:
+                log.info("the transaction of %r is not aborted yet: %s", txn.id, error)
 
     def _forget(self, txn: Transaction) -> None:
         def apply(_: int) -> None:
