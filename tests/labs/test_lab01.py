@@ -1,0 +1,151 @@
+"""Lab 1: every number that its prose states, that each comes from its cause, and that the push broker loses nothing."""
+from __future__ import annotations
+
+import random
+import re
+from functools import cache
+
+import pytest
+
+from minikafka.lab.labs.lab01 import experiment as lab01
+from minikafka.lab.labs.lab01 import traces as lab01_traces
+from minikafka.lab.labs.lab01.checks import _fault
+from minikafka.lab.labs.lab01.drawing import side_by_side
+from minikafka.lab.labs.lab01.live import Service, call_all
+from minikafka.lab.labs.lab01.push import Publisher, PushBroker, Worker
+
+EVERYBODY = {"billing": 50, "stock": 50, "mail": 50}
+
+
+@cache
+def flooded() -> lab01.Flood:
+    return lab01.flood(prefetch=10, looks=(10, 13, 20), dies_at=12.05, to_the_end=True)
+
+
+@pytest.mark.parametrize("down, timeout, takes, seconds, stock", [
+    (None, 2.0, 0.1, 0.3, 50), ("stock", 2.0, 0.1, 2.2, 0), ("stock", 0.5, 0.1, 0.7, 0), (None, 2.0, 0.02, 0.06, 50)])
+def test_who_calls_waits(down, timeout, takes, seconds, stock):
+    """Section 2: 0.3 and 2.2 s, 0 of 50. Fails if the wait did not come from the work and the timeout."""
+    outcome = lab01.by_calls(down, timeout=timeout, takes=takes)
+    assert outcome.seconds == pytest.approx(seconds, rel=0.15)
+    assert outcome.known == EVERYBODY | {"stock": stock}
+
+
+@pytest.mark.parametrize("down", [None, "stock"])
+def test_who_writes_down_does_not(down):
+    """Section 2: 5 ms and 50 of 50, whoever is away."""
+    outcome = lab01.by_log(down)
+    assert round(1000 * outcome.seconds) == 5 and outcome.known == EVERYBODY
+
+
+def test_a_queue_shares_a_topic_tells():
+    """Section 3: 50/50 and 100/100."""
+    assert lab01.audience() == {"queue": {"billing": 50, "stock": 50}, "topic": {"billing": 100, "stock": 100}}
+    assert [lab01.links(n, m) for n, m in [(1, 3), (3, 3), (10, 20)]] == [(3, 4), (9, 6), (200, 30)]
+
+
+def test_the_same_load_on_both():
+    """Section 4: 901 kept, ten of them in flight; a log of a thousand with a lag of 904."""
+    now = flooded().moments[10]
+    assert (now.sent, now.queued, now.in_flight, now.acknowledged, now.waiting) == (1000, 901, 10, 99, 10)
+    assert (now.log_end, now.lag) == (1000, 904)
+
+
+def test_a_death_and_the_end():
+    """Section 5: ten come back, nothing of the queue is worked on twice and three records are; a late reader gets 0 and 1000."""
+    flood = flooded()
+    assert {m.redelivered for t, m in flood.moments.items() if t > 12} == {10}
+    assert not flood.moments[13].alive and flood.moments[13].queued == 880
+    end = flood.moments[max(flood.moments)]
+    assert (end.queued, end.lag, end.worked, end.read, end.log_end) == (0, 0, 1000, 1003, 1000)
+    assert (flood.late_worker, flood.late_app) == (0, 1000)
+
+
+@pytest.mark.parametrize("seconds, prefetch, waiting, back", [(10, 0, 881, 880), (2, 1, 1, 1), (2, 100, 100, 100)])
+def test_the_prefetch_bounds_what_comes_back(seconds, prefetch, waiting, back):
+    """Section 5: 881 in memory and 880 back without a limit; fails if a consumer held more than its prefetch."""
+    flood = lab01.flood(seconds, prefetch=prefetch, looks=(seconds + 2, seconds + 3), dies_at=seconds + 2.05)
+    assert (flood.moments[seconds + 2].waiting, flood.moments[seconds + 3].redelivered) == (waiting, back)
+
+
+@pytest.mark.parametrize("slow, late", [(5.0, 9), (0.1, 0)])
+def test_behind_a_slow_job(slow, late):
+    """Section 6: nine wait in the partition, nobody in the queue; none, if no job is slow."""
+    waits = lab01.behind_a_slow_one(slow=slow)
+    assert [sum(wait > 3 for wait in waits[side]) for side in ("queue", "topic")] == [0, late]
+    assert len(waits["queue"]) == len(waits["topic"]) == 39
+
+
+def test_lost_or_twice():
+    """Section 7: 80 of 100, and 20 copies too many; neither, if nothing is lost on the way."""
+    lost, twice = lab01_traces.lost_messages(), lab01_traces.lost_answers()
+    assert lab01_traces.counts(lost) == {"sent": 100, "there": 80, "missing": 20, "copies too many": 0}
+    assert lab01_traces.counts(twice) == {"sent": 100, "there": 100, "missing": 0, "copies too many": 20}
+    for run in (lab01_traces.lost_messages, lab01_traces.lost_answers):
+        assert lab01_traces.counts(run(count=20, every=0)) == {"sent": 20, "there": 20, "missing": 0, "copies too many": 0}
+
+
+def test_the_drawn_traces_are_of_all_kinds():
+    """Fails if a wrong answer to exercise 1.11 could pass because a kind of trace never comes."""
+    kinds = [(bool(c["missing"]), bool(c["copies too many"])) for c in map(lab01_traces.counts, lab01_traces.random_traces())]
+    assert {kinds.count(kind) for kind in set(kinds)} == {5} and len(set(kinds)) == 4
+
+
+@pytest.mark.parametrize("name, right", [("RideCancelled", True), ("RideCanceled", True), ("RideCancel", False),
+                                         ("Ridecancelled", False), ("CancelledRide", False), ("RideCancelRequested", False)])
+def test_what_is_a_fact(name, right):
+    """Fails if exercise 1.5 refuses a spelling of a fact, or takes a wish for one."""
+    assert (_fault(name, "Ride") is None) == right
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_push_broker_keeps_its_promises(seed):
+    """I-PUSH-1, I-PUSH-2: workers come, die and come again. Fails if a confirmed message is in no place or in two, if a
+    worker holds more than its prefetch, or if a message is never worked on.
+    """
+    rng = random.Random(seed)
+    with lab01.world(seed) as cluster:
+        broker = cluster.run(PushBroker(cluster.world).serve())
+        publisher = cluster.run(Publisher(cluster.world).connect())
+        queue, workers, published = broker.queue("jobs"), [], 0
+        for step in range(40):
+            if not workers or rng.random() < 0.2:
+                name, prefetch = f"worker-{step}", rng.choice([1, 3, 10])
+                workers.append(cluster.run(Worker(cluster.world, name, "jobs", takes=0.01, prefetch=prefetch).start()))
+            elif rng.random() < 0.3:
+                rng.choice(workers).kill()
+                workers = [worker for worker in workers if worker.alive]
+            for _ in range(rng.randrange(6)):
+                cluster.run(publisher.publish("jobs", str(published)))
+                published += 1
+            cluster.sleep(rng.random() * 0.05)
+            bodies = [body for body, _ in queue.ready] + [b for c in queue.consumers for b in c.in_flight.values()]
+            assert len(bodies) == len(set(bodies)) and len(bodies) + queue.acknowledged == published
+            assert all(len(c.in_flight) <= c.prefetch for c in queue.consumers)
+        last = cluster.run(Worker(cluster.world, "last", "jobs", takes=0.001).start())
+        cluster.wait(lambda: queue.acknowledged == published, 60)
+        last.kill()
+
+
+def test_the_drawing_says_every_number():
+    """Fails if a number of a moment is not written, if letters are small, or if colours come from a page."""
+    drawing = side_by_side(flooded(), 13, 20)
+    for moment in (flooded().moments[13], flooded().moments[20]):
+        for number in (moment.ready, moment.in_flight, moment.acknowledged, moment.committed, moment.lag, moment.queued):
+            assert re.search(rf"\b{number}\b", drawing.svg), number
+            assert re.search(rf"\b{number}\b", drawing.text) or number == moment.queued
+    assert min(map(float, re.findall(r'font-size="([\d.]+)"', drawing.svg))) >= 14
+    assert "var(" not in drawing.svg and drawing.svg.count("consumer: dead") == 2
+
+
+def test_services_on_sockets():
+    """Section 8: fails if a service that hangs is not waited for, or if one that works is."""
+    services = {name: Service(takes=0.01) for name in ("billing", "stock", "mail")}
+    try:
+        call_all(services, order=0)
+        services["stock"].hang()
+        assert call_all(services, order=1, timeout=0.3) >= 0.3
+        assert {name: service.done for name, service in services.items()} == {"billing": [0, 1], "stock": [0], "mail": [0, 1]}
+    finally:
+        for service in services.values():
+            service.close()
