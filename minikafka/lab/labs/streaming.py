@@ -1,0 +1,126 @@
+"""A Spark streaming query driven step by step: send records, let Spark work them off, and look at what came of it.
+
+    stream = Stream(spark, cluster.bootstrap, "clicks", lambda rows: rows.groupBy(...).count(), mode="append")
+    step = stream.send(1, 4, 9)                 # event seconds; waits until Spark has nothing left to do
+    step.watermark, step.emitted, step.state, step.dropped
+
+A record's timestamp is its event time: START and so many seconds. A step may take two micro-batches of Spark: the one with
+the rows, and one without rows, in which the watermark that these rows have moved takes effect.
+
+Owns: the query of a step-by-step run, its checkpoint (a folder of its own) and the steps so far.
+Invariants
+  I-STEP-1  a step ends when Spark has worked off every record sent so far, so the next step sees its watermark
+  I-STEP-2  what a step tells is Spark's own: the rows that it gave to the sink, and the progress that it reported
+"""
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaAdminClient, KafkaProducer
+
+from minikafka.spark import kafka_format
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+START = datetime(2025, 6, 2, 12, 0, tzinfo=timezone.utc)   # event second 0
+BEFORE_ALL = datetime(1970, 1, 1, tzinfo=timezone.utc)      # Spark's watermark before the first row
+
+
+def seconds(moment: datetime) -> int | float:
+    """Return the event second of a time; Spark's tables give times without a zone, and ours are in UTC."""
+    since = (moment.replace(tzinfo=moment.tzinfo or timezone.utc) - START).total_seconds()
+    return int(since) if since == int(since) else since
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: the event seconds that were sent, and what Spark made of them.
+
+    `before` and `watermark`: event seconds of the watermark (None: no row yet); `before` is what late rows are held against.
+    `emitted`: rows that the sink got, as dictionaries; `state`: rows that Spark keeps; `dropped`: its own count of late rows.
+    """
+
+    arrived: tuple[float, ...]
+    before: float | None
+    watermark: float | None
+    emitted: list[dict[str, Any]] = field(default_factory=list)
+    state: int = 0
+    dropped: int = 0
+    batches: tuple[int, ...] = ()
+
+
+class Stream:
+    """A streaming query over one topic, and the steps so far. Use as a context manager, or call `stop`."""
+
+    def __init__(self, spark: SparkSession, bootstrap: str, topic: str, build: Callable[[DataFrame], DataFrame],
+                 mode: str = "append", partitions: int = 1, checkpoint: str | None = None) -> None:
+        self.topic, self.steps = topic, list[Step]()
+        self._rows: dict[int, list[dict[str, Any]]] = {}
+        self._told = 0                          # progress reports read so far
+        _create(bootstrap, topic, partitions)
+        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+        rows = (spark.readStream.format(kafka_format(spark)).option("kafka.bootstrap.servers", bootstrap)
+                .option("subscribe", topic).option("startingOffsets", "earliest").load())
+        self.checkpoint = Path(checkpoint or tempfile.mkdtemp(prefix=f"{topic}-"))
+        self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self.checkpoint))
+                      .foreachBatch(self._keep).start())
+
+    def send(self, *events: float, partition: int = 0, value: str | None = None) -> Step:
+        """Send one record for each event second to `partition`, and return the step that Spark makes of them."""
+        for second in events:
+            at = START + timedelta(seconds=second)
+            self._producer.send(self.topic, key=None, value=(value or f"{second:g}").encode(), partition=partition,
+                                timestamp_ms=int(at.timestamp() * 1000))
+        return self.settle(events)
+
+    def settle(self, events: Sequence[float] = ()) -> Step:
+        """Wait until Spark has worked off everything that was sent, and return the step. Raises what stopped the query."""
+        self._producer.flush()
+        self.query.processAllAvailable()
+        reports = [json.loads(r.json) for r in self.query.recentProgress][self._told:]
+        self._told += len(reports)
+        before = self.steps[-1].watermark if self.steps else None
+        marks = [mark for r in reports if (mark := _mark(r)) is not None]
+        batches = tuple(dict.fromkeys(r["batchId"] for r in reports))
+        operators = [operator for r in reports for operator in r["stateOperators"]]
+        step = Step(
+            tuple(events), before, max([*marks, *([] if before is None else [before])], default=None),
+            [row for batch in batches for row in self._rows.get(batch, ())],
+            operators[-1]["numRowsTotal"] if operators else 0,
+            sum(operator["numRowsDroppedByWatermark"] for operator in operators), batches)
+        self.steps.append(step)
+        return step
+
+    def stop(self) -> None:
+        self.query.stop()
+        self._producer.close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _keep(self, rows: DataFrame, batch: int) -> None:
+        self._rows[batch] = [row.asDict(recursive=True) for row in rows.collect()]
+
+
+def _mark(report: dict[str, Any]) -> float | None:
+    """Return the watermark of a progress report in event seconds, None before the first row."""
+    text = report.get("eventTime", {}).get("watermark")
+    moment = None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return None if moment is None or moment <= BEFORE_ALL else seconds(moment)
+
+
+def _create(bootstrap: str, topic: str, partitions: int) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin.create_topics({topic: {"num_partitions": partitions, "replication_factor": 3, "configs": {"retention.ms": -1}}},
+                        wait_for_metadata=True)
+    admin.close()
