@@ -1,0 +1,292 @@
+"""Lab 7's experiments: what an acknowledgement costs, and what it is worth when the leader dies, falls silent, or is cut off.
+
+    latencies(acks=-1, far=0.05)         milliseconds from send to answer, one for each record
+    stale_followers(acks=1)              both followers stand still at record 60, the leader dies at record 80
+    faulty_leader(acks=0, fault="cut")   ten records a second while the leader is cut off, or killed
+    failed_node(room, acks)              Vanlightly's first three scenarios: the leader is killed under load
+    isolated(acks=1)                     the leader loses its followers and the controller, and keeps its client
+    slow_member()                        acks=all while broker 3 moves away, gets stuck, and leaves the ISR
+
+Owns: the room: one partition, led by broker 1, and the delay of every link. Times are seconds of the simulator's clock.
+Invariants
+  I-L7-1  "lost" means: the producer was told that all is well, and a new reader does not find the value
+  I-L7-2  without `jitter` a message takes the delay that the room was given, to the microsecond
+"""
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from minikafka import Cluster
+from minikafka.lab.labs.steady import Writer, read_all
+
+TOPIC, TP = "orders", "orders-0"
+LEADER, CONTROLLER = 1, 101
+ALL = -1
+NAMES = {0: "acks=0", 1: "acks=1", ALL: "acks=all"}
+
+
+class Room:
+    """A simulated class cluster: broker 1 leads, 2 and 3 follow, the controller is a machine of its own.
+
+    `far`: seconds of one way between the leader and its followers (one number, or one for each); `near`: between the
+    client and the leader. With `jitter` every message takes 0.2 to 2 ms more, by chance.
+    """
+
+    def __init__(self, far: float | Sequence[float] = 0.005, near: float = 0.001, jitter: bool = False, seed: int = 7) -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.cluster: Any = Cluster(engine="sim", seed=seed, preset="class", controllers=1)
+        if not jitter:
+            self.cluster.world.net.latency = (0.0, 0.0)
+        self.cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+        self.cluster.wait(lambda: len(self.cluster.isr(TOPIC)) == 3)
+        self.cluster.slow("clients", LEADER, latency=near)
+        for follower, delay in zip((2, 3), far if isinstance(far, Sequence) else (far, far)):
+            self.cluster.slow(LEADER, follower, latency=delay)
+        self.writers: list[Any] = []
+        self.cluster.sleep(1.0)
+
+    def writer(self, acks: int, rate: float = 10.0, count: int | None = None, metadata_max_age: float = 5.0,
+               **settings: Any) -> Any:
+        """Start a writer; it repeats what failed, and only acks=all is idempotent, as in Kafka."""
+        settings = {"delivery_timeout": 60.0, "idempotent": acks == ALL, **settings}
+        made = Writer(self.cluster, TOPIC, rate, acks=acks, count=count, **settings)
+        made._producer.client.metadata_max_age = metadata_max_age
+        self.writers.append(made)
+        return made
+
+    def until_sent(self, writer: Any, count: int) -> None:
+        """Let the time pass until the writer has sent so many records."""
+        self.cluster.wait(lambda: writer.sent >= count, timeout=120)
+
+    def readable(self) -> list[str]:
+        """The values that a new reader finds, once all three replicas are in sync again."""
+        self.cluster.wait(lambda: len(self.cluster.isr(TOPIC)) == 3, timeout=120)
+        return [record.value for record in read_all(self.cluster, TOPIC)]
+
+    def lost(self, writer: Any) -> list[str]:
+        """What the producer was told to be well, and nobody finds."""
+        found = set(self.readable())
+        return [ack.value for ack in writer.acked if ack.value not in found]
+
+    def close(self) -> None:
+        self.cluster.close()
+
+    def __enter__(self) -> Room:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+# --- E1: what an acknowledgement costs --------------------------------------------------------------------------------
+
+def latencies(acks: int = ALL, far: float | Sequence[float] = 0.005, rate: float = 5.0, count: int = 60,
+              jitter: bool = False, **settings: Any) -> list[float]:
+    """Milliseconds from send to answer; the first quarter is left out, for there connections are still being opened."""
+    with Room(far, jitter=jitter) as room:
+        writer = room.writer(acks, rate, count, **settings)
+        room.until_sent(writer, count)
+        writer.finish()
+        times = [round(1000 * ack.latency, 3) for ack in writer.acked]
+        return times[len(times) // 4:]
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that this share of all values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def ladder(distances: Sequence[float] = (0.001, 0.005, 0.05)) -> pd.DataFrame:
+    """The median latency in ms by mode (rows) and by distance to the followers (columns)."""
+    rows = {NAMES[acks]: [round(quantile(latencies(acks, far, count=20), 0.5), 1) for far in distances] for acks in (0, 1, ALL)}
+    return pd.DataFrame(rows, index=[f"{1000 * far:g} ms" for far in distances]).T.rename_axis(columns="followers at")
+
+
+def summary(samples: dict[str, list[float]]) -> pd.DataFrame:
+    """Half of the records, 99 of 100, and the slowest one, in ms, for each sample."""
+    rows = {name: [round(quantile(values, share), 1) for share in (0.5, 0.99, 1.0)] for name, values in samples.items()}
+    return pd.DataFrame(rows, index=["half within", "99 % within", "slowest"]).T.rename_axis(columns="ms")
+
+
+# --- E2: the promise of one machine -------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a producer was told, and what came of it."""
+
+    sent: int
+    told_before: int                       # records that were acknowledged when the fault struck
+    told: int                              # in the end
+    errors: int
+    lost: tuple[str, ...]                  # told to be well, and not found
+    leader: int | None                     # in the end
+    in_sync: tuple[int, ...] = ()          # the ISR when the new leader was elected
+
+
+def stale_followers(acks: int = 1, until: int = 80, seed: int = 7) -> Outcome:
+    """Both followers copy nothing from record 60 on; when record `until` is sent the leader dies; 100 records in all."""
+    with Room(seed=seed) as room:
+        cluster, writer = room.cluster, room.writer(acks, rate=10, count=100)
+        room.until_sent(writer, 60)
+        cluster.sleep(0.05)                                     # record 60 is copied, record 61 not sent yet
+        for follower in (2, 3):
+            cluster.hold_follower(follower)
+        room.until_sent(writer, until)
+        cluster.sleep(0.05)
+        told = len(writer.acked)
+        cluster.kill(LEADER)
+        cluster.wait(lambda: cluster.leader(TOPIC) not in (LEADER, None), timeout=30)
+        leader, in_sync = cluster.leader(TOPIC), tuple(cluster.isr(TOPIC))
+        cluster.heal()
+        writer.finish()
+        cluster.restart(LEADER)
+        lost = tuple(room.lost(writer))
+        return Outcome(writer.sent, told, len(writer.acked), len(writer.failed), lost, leader, in_sync)
+
+
+# --- E3: nobody answers, and nobody asks --------------------------------------------------------------------------
+
+def faulty_leader(acks: int = 0, fault: str = "cut", after: float = 4.0, metadata_max_age: float = 5.0,
+                  seed: int = 4) -> Outcome:
+    """Ten records a second; `after` seconds the leader's cable is cut ("cut") or its process dies ("kill").
+
+    Twenty seconds later the fault is mended.
+    """
+    with Room(seed=seed) as room:
+        cluster, writer = room.cluster, room.writer(acks, rate=10, metadata_max_age=metadata_max_age)
+        cluster.sleep(after)
+        told = len(writer.acked)
+        if fault == "kill":
+            cluster.kill(LEADER)
+        for other in ("clients", 2, 3, CONTROLLER) if fault == "cut" else ():
+            cluster.cut(LEADER, other)
+        cluster.sleep(20)
+        leader = cluster.leader(TOPIC)
+        cluster.mend()
+        writer.finish()
+        return Outcome(writer.sent, told, len(writer.acked), len(writer.failed), tuple(room.lost(writer)), leader)
+
+
+def faults() -> pd.DataFrame:
+    """Records lost, and errors that the producer saw, for each mode when the leader is killed, and when it is cut off."""
+    rows = {}
+    for acks in (0, 1, ALL):
+        killed, cut = faulty_leader(acks, "kill"), faulty_leader(acks, "cut")
+        rows[NAMES[acks]] = [len(killed.lost), len(cut.lost), killed.errors + cut.errors]
+    return pd.DataFrame(rows, index=["lost, killed", "lost, cut off", "errors seen"]).T
+
+
+# --- Vanlightly's scenarios -------------------------------------------------------------------------------------------
+
+def failed_node(room: Room, acks: int, count: int = 1000) -> int:
+    """Scenarios 1 to 3: a thousand records a second, the leader is killed at about a third of them; return the number lost."""
+    writer = room.writer(acks, rate=1000, count=count)
+    room.until_sent(writer, 0.3 * count)
+    room.cluster.kill(LEADER)
+    room.until_sent(writer, count)
+    writer.finish()
+    room.cluster.restart(LEADER)
+    return len(room.lost(writer))
+
+
+def isolated(acks: int = 1, rate: float = 100.0, seed: int = 7, min_insync: int = 1) -> Outcome:
+    """The leader is cut from its followers and the controller for 12 seconds; its client still reaches it."""
+    with Room(seed=seed) as room:
+        cluster = room.cluster
+        cluster.admin().alter_configs(TOPIC, {"min.insync.replicas": str(min_insync)}) if min_insync > 1 else None
+        writer = room.writer(acks, rate, count=int(15 * rate))
+        cluster.sleep(3.0)
+        told = len(writer.acked)
+        for other in (2, 3, CONTROLLER):
+            cluster.cut(LEADER, other)
+        cluster.sleep(12.0)
+        leader = cluster.leader(TOPIC)
+        cluster.heal()
+        writer.finish()
+        return Outcome(writer.sent, told, len(writer.acked), len(writer.failed), tuple(room.lost(writer)), leader)
+
+
+# --- E4: a slow member, and one that is out -----------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Slow:
+    """One run of `slow_member`: (second of the send, latency in ms) of each record, and when the phases began."""
+
+    points: list[tuple[float, float]]
+    phases: list[tuple[str, float]]
+    behind: int                            # records that broker 3 lacks in the end
+    in_sync: tuple[int, ...]               # in the end
+
+    def table(self) -> pd.DataFrame:
+        """Half of the records and the slowest one, by phase, in ms."""
+        ends = [at for _, at in self.phases[1:]] + [float("inf")]
+        rows = {}
+        for (name, begins), until in zip(self.phases, ends):
+            inside = [ms for at, ms in self.points if begins <= at < until]
+            rows[name] = [len(inside), round(quantile(inside, 0.5)), round(max(inside))]
+        return pd.DataFrame(rows, index=["records", "half within, ms", "slowest, ms"]).T
+
+
+def slow_member(rate: float = 5.0, far: float = 0.05, seed: int = 7) -> Slow:
+    """acks=all: everybody near; after 10 s broker 3 moves away; after 20 s it is stuck; then it is out, until 300 are missing."""
+    with Room(0.001, seed=seed) as room:
+        cluster, writer = room.cluster, room.writer(ALL, rate)
+        zero, phases = cluster.now(), [("all near", 0.5)]       # before that connections are opened
+        cluster.sleep(10)
+        cluster.slow(LEADER, 3, latency=far)
+        phases.append((f"broker 3 is {1000 * far:g} ms away", cluster.now() - zero))
+        cluster.sleep(10)
+        cluster.hold_follower(3)
+        phases.append(("broker 3 is stuck", cluster.now() - zero))
+        cluster.wait(lambda: cluster.isr(TOPIC) == [1, 2], timeout=30)
+        phases.append(("broker 3 is out", cluster.now() - zero))
+        cluster.wait(lambda: missing(cluster, 3) >= 300, timeout=120)
+        writer.finish()
+        points = [(round(ack.sent - zero, 3), 1000 * ack.latency) for ack in writer.acked]
+        return Slow(points, phases, missing(cluster, 3), tuple(cluster.isr(TOPIC)))
+
+
+def missing(cluster: Any, broker: int) -> int:
+    """Records that the leader has and this broker has not, by their own logs."""
+    ends = {n: cluster.world.broker(n).replicas.partitions[TOPIC, 0].log.end_offset for n in (LEADER, broker)}
+    return int(ends[LEADER] - ends[broker])
+
+
+# --- the table for section 8 --------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a business asks for: an answer within so many ms, at most so many records lost, to be told of a failure."""
+
+    ms: float
+    lost: int
+    notice: bool
+
+
+NEEDS = {"metrics": Need(ms=1, lost=100_000, notice=False), "orders": Need(ms=500, lost=0, notice=True),
+         "logs": Need(ms=10, lost=2_000, notice=True), "bids of an auction": Need(ms=10, lost=0, notice=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one mode costs and risks: ms for half of the records, records lost in the worst fault, does the producer notice?"""
+
+    ms: float
+    lost: int
+    notices: bool
+
+
+def prices(far: float, worst: dict[int, Outcome]) -> dict[int | str, Price]:
+    """All three modes: latency with followers `far` seconds away, records lost in the worst fault of each mode."""
+    found: dict[int | str, Price] = {}
+    for acks in (0, 1, ALL):
+        found["all" if acks == ALL else acks] = Price(
+            round(quantile(latencies(acks, far, count=20), 0.5), 1), len(worst[acks].lost), acks != 0)
+    return found

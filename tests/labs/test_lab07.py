@@ -1,0 +1,118 @@
+"""Lab 7: every number that its prose states, and that each figure follows the fault or the distance that it is said to come from."""
+from __future__ import annotations
+
+import random
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from minikafka.lab.labs.lab07 import checks
+from minikafka.lab.labs.lab07 import experiment as lab07
+from minikafka.lab.labs.lab07.chart import over_time, shares
+from minikafka.lab.labs.lab07.experiment import ALL, NEEDS, Price, Room, latencies, quantile
+
+
+def test_the_ladder():
+    """Section 2: 0, 2, and 4, 12, 102 ms; fails if the leader answered before the slowest follower in sync had asked again."""
+    table = lab07.ladder()
+    assert list(table.loc["acks=0"]) == [0, 0, 0] and list(table.loc["acks=1"]) == [2, 2, 2]
+    assert list(table.loc["acks=all"]) == [4, 12, 102]
+
+
+@pytest.mark.parametrize("far", [(0.003, 0.02), (0.02, 0.003), (0.01, 0.01)])
+def test_what_the_check_expects_is_what_the_brokers_do(far):
+    """Fails if the oracle of exercise 7.2 and a cluster disagree."""
+    expected = checks.cost("all", 1.0, {2: 1000 * far[0], 3: 1000 * far[1]}, [1, 2, 3])
+    assert quantile(latencies(ALL, far, count=20), 0.5) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("rate, settings, low, high", [
+    (9, {}, 102, 102), (20, {}, 500, 600), (50, {}, 550, 558), (50, {"linger": 0.1}, 160, 164), (50, {"max_in_flight": 1}, 102, 203)])
+def test_the_queue(rate, settings, low, high):
+    """Section 3: a cliff between nine and eleven a second, 554 ms at fifty; less for who waits, and with one request on the way."""
+    times = latencies(ALL, 0.05, rate=rate, count=6 * rate, **settings)
+    assert low <= round(quantile(times, 0.5)) <= high
+
+
+def test_one_connection_has_no_queue_with_acks_1():
+    """Fails if the queue of section 3 came from anything but the wait for the followers."""
+    assert round(quantile(latencies(1, 0.05, rate=50, count=100), 0.99)) == 2
+
+
+@pytest.mark.parametrize("acks, until, told, lost", [(1, 80, 80, 20), (1, 70, 70, 10), (ALL, 80, 60, 0)])
+def test_what_stale_followers_cost(acks, until, told, lost):
+    """Section 4: 20 lost with acks=1, in a clean election; fails if the figure did not follow the time that they stood still."""
+    end = lab07.stale_followers(acks, until)
+    assert (end.told_before, end.told, len(end.lost), end.in_sync, end.leader) == (told, 100, lost, (2, 3), 2)
+
+
+def test_a_cut_is_worse_than_a_death():
+    """Section 5: 1 and 62, nothing for the others, no error anywhere."""
+    table = lab07.faults()
+    assert list(table["lost, killed"]) == [1, 0, 0] and list(table["lost, cut off"]) == [62, 0, 0]
+    assert list(table["errors seen"]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("after, lost", [(5.5, 47), (8.5, 17)])
+def test_the_rhythm_of_the_metadata_decides(after, lost):
+    """Section 5: fails if the losses came from anything but the age of the producer's metadata."""
+    assert len(lab07.faulty_leader(after=after).lost) == lost
+
+
+def test_fresher_metadata_loses_less():
+    """Fails if `metadata.max.age.ms` made no difference."""
+    assert len(lab07.faulty_leader(metadata_max_age=1.0).lost) < 50
+
+
+@pytest.mark.parametrize("acks, lost", [(0, 9), (1, 6), (ALL, 0)])
+def test_a_node_that_fails_under_load(acks, lost):
+    """Section 6: nine of a thousand, six, none."""
+    with Room() as room:
+        assert lab07.failed_node(room, acks) == lost
+
+
+def test_an_isolated_leader_lies():
+    """Section 6: 702 with acks=1, as with acks=0, and none with all; fails if the old leader stepped down by itself."""
+    lost = {acks: lab07.isolated(acks) for acks in (0, 1, ALL)}
+    assert {acks: len(end.lost) for acks, end in lost.items()} == {0: 702, 1: 702, ALL: 0}
+    assert {(end.sent, end.told, end.errors) for end in lost.values()} == {(1500, 1500, 0)}
+
+
+def test_one_slow_member():
+    """Section 7: 4, 102, almost 14 s, 4 ms with 300 records missing."""
+    slow = lab07.slow_member()
+    table = slow.table()
+    assert list(table["half within, ms"].round()) == [4, 102, 7163, 4]
+    assert 13_500 < table.loc["broker 3 is stuck", "slowest, ms"] < 14_000
+    assert slow.behind == 300 and slow.in_sync == (1, 2)
+    assert table.loc["broker 3 is out", "slowest, ms"] < 10
+
+
+def test_who_gets_what():
+    """Section 9: metrics 0, orders all, logs 1, the bids nothing; fails if a closer city changed nothing."""
+    table = {0: Price(0, 702, False), 1: Price(2, 702, True), "all": Price(42, 0, True)}
+    assert [checks.fitting(need, table) for need in NEEDS.values()] == [0, "all", 1, None]
+    assert checks.fitting(NEEDS["bids of an auction"], table | {"all": Price(6, 0, True)}) == "all"
+    assert quantile(latencies(ALL, 0.02, count=20), 0.5) == 42
+
+
+def test_the_charts_show_every_record():
+    """I-L7-3: fails if a value were averaged away; the SVG has a step, or a dot, for each."""
+    rng = random.Random(7)
+    samples = {name: [rng.uniform(1, 100) for _ in range(50)] for name in ("one", "two")}
+    chart = shares(samples, "title")
+    for series, values in zip(chart.series, samples.values()):
+        assert [x for x, _ in series.points[2::2]] == sorted(values) and series.points[-1][1] == 100
+        assert [y for _, y in series.points[2::2]] == pytest.approx([2 * n for n in range(1, 51)])
+    assert len(ET.fromstring(chart.svg()).findall("{*}polyline")) == 2 and len(chart.figure.data) == 2
+    dots = over_time([(1.0, 5.0), (2.0, 50.0), (3.0, 0.0)], [("a", 0.5)], "title")
+    assert len(ET.fromstring(dots.svg()).findall("{*}circle")) == 3 == len(dots.figure.data[0].x)
+
+
+@pytest.mark.parametrize("samples", [{"a": [1.0]}, {"a": [0.0, 0.0]}, {"a": [0.01, 100_000.0], "b": [3.0]}])
+def test_a_chart_of_odd_samples_stays_on_its_card(samples):
+    """Fails if one record, or only zeros, or six powers of ten broke the scale."""
+    chart = shares(samples, "title")
+    for series in chart.series:
+        for x, y in map(chart.place, series.points):
+            assert 0 <= x <= 900 and 0 <= y <= 420
