@@ -1,4 +1,4 @@
-"""Lab 7: every number that its prose states, and that each figure follows the fault or the distance that it is said to come from."""
+"""Lab 7: every number that its prose states, and that each figure follows the fault or the distance that it comes from."""
 from __future__ import annotations
 
 import random
@@ -27,9 +27,10 @@ def test_what_the_check_expects_is_what_the_brokers_do(far):
 
 
 @pytest.mark.parametrize("rate, settings, low, high", [
-    (9, {}, 102, 102), (20, {}, 500, 600), (50, {}, 550, 558), (50, {"linger": 0.1}, 160, 164), (50, {"max_in_flight": 1}, 102, 203)])
+    (9, {}, 102, 102), (20, {}, 500, 600), (50, {}, 550, 558), (50, {"linger": 0.1}, 160, 164),
+    (50, {"max_in_flight": 1}, 102, 203)])
 def test_the_queue(rate, settings, low, high):
-    """Section 3: a cliff between nine and eleven a second, 554 ms at fifty; less for who waits, and with one request on the way."""
+    """Section 3: a cliff between nine and eleven a second, 554 ms at fifty; less for who waits, or sends one at a time."""
     times = latencies(ALL, 0.05, rate=rate, count=6 * rate, **settings)
     assert low <= round(quantile(times, 0.5)) <= high
 

@@ -91,7 +91,8 @@ class Chart:
                 parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places]
             else:
                 path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-                parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="3" stroke-dasharray="{dash}"/>')
+                parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="3" '
+                             f'stroke-dasharray="{dash}"/>')
             if len(self.series) > 1:
                 x = LEFT + number * (WIDTH - LEFT - RIGHT) / len(self.series)
                 parts.append(f'<path d="M{x:.0f} 44h34" stroke="{colour}" stroke-width="3" stroke-dasharray="{dash}"/>'

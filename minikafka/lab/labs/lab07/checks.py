@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, NEEDS, Need, Price, Room
 
+FAULTS = ("kill", "stop", "cut", "pause", "hold_follower")
 Acks = int | str
 Account = dict[str, int]
 
@@ -59,7 +59,7 @@ hints("7.5", "Ten acknowledged, ten readable: is it certain that nothing is lost
       "minikafka/history/writes.py, where the project's own checker sorts the same records")
 
 
-@checks("7.5", matters="Two counts can be equal while records are lost: after a failure, compare what was promised with what is there.")
+@checks("7.5", matters="Two counts can be equal while records are lost: compare what was promised with what is there.")
 def account(answer: Callable[[list[str], list[str]], Account]) -> str:
     """Small cases, each with one trap, and random ones."""
     for acknowledged, readable in ledgers():
@@ -69,7 +69,8 @@ def account(answer: Callable[[list[str], list[str]], Account]) -> str:
         for name, number in expected.items():
             if said[name] != number:
                 raise Wrong(f"{name}: you said {said[name]}, it is {number}",
-                            excerpt=[f"acknowledged: {' '.join(acknowledged) or '-'}", f"readable:     {' '.join(readable) or '-'}"])
+                            excerpt=[f"acknowledged: {' '.join(acknowledged) or '-'}",
+                                     f"readable:     {' '.join(readable) or '-'}"])
     return f"right for {len(ledgers())} ledgers, duplicates and unpromised records among them"
 
 
@@ -114,7 +115,7 @@ def _one_run(answer: Callable[[Room, int], int], acks: int) -> int:
         assert said is not None, "your function returned nothing; return the number of lost records"
         assert len(room.writers) == 1, f"start one writer with room.writer(acks, ...); you started {len(room.writers)}"
         writer = room.writers[0]
-        faults = [e for e in room.cluster.trace.events("fault") if e["fault"] in ("kill", "stop", "cut", "pause", "hold_follower")]
+        faults = [e for e in room.cluster.trace.events("fault") if e["fault"] in FAULTS]
         told = [f"second {e['t']:.2f}: {e['fault']} {e.get('node', e.get('ends'))}" for e in faults] or ["no fault"]
         if [(e["fault"], e.get("node")) for e in faults] != [("kill", LEADER)]:
             raise Wrong(f"the only fault must be the kill -9 of the leader, broker {LEADER}", told)
