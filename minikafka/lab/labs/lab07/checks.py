@@ -133,7 +133,7 @@ def _one_run(answer: Callable[[Room, int], int], acks: int) -> int:
 
 hints("7.10", "Which rows of the table are good enough? Of those, which one is the cheapest?",
       "Go through the modes from the fastest to the slowest; the first that satisfies all three wishes wins. There may be none.",
-      "minikafka/lab/labs/lab07/experiment.py, `Need` and `Price`; solutions/source/07-acks.md, section 9, for the four businesses")
+      "minikafka/lab/labs/lab07/experiment.py, `Need` and `Price`; section 9 has the four businesses")
 
 
 @checks("7.10", matters="\"As safe as possible and as fast as possible\" is no requirement. Three numbers are.")
