@@ -10,7 +10,7 @@ import pytest
 from minikafka.lab.labs.lab01 import experiment as lab01
 from minikafka.lab.labs.lab01 import traces as lab01_traces
 from minikafka.lab.labs.lab01.checks import _fault
-from minikafka.lab.labs.lab01.drawing import side_by_side
+from minikafka.lab.labs.lab01.drawing import Curves, side_by_side
 from minikafka.lab.labs.lab01.live import Service, call_all
 from minikafka.lab.labs.lab01.push import Publisher, PushBroker, Worker
 
@@ -136,6 +136,16 @@ def test_the_drawing_says_every_number():
             assert re.search(rf"\b{number}\b", drawing.text) or number == moment.queued
     assert min(map(float, re.findall(r'font-size="([\d.]+)"', drawing.svg))) >= 14
     assert "var(" not in drawing.svg and drawing.svg.count("consumer: dead") == 2
+
+
+def test_the_curves_are_the_run():
+    """Section 5: queue and lag fill and drain, the log stays. Fails if a line shows other numbers, or is left out."""
+    curves = Curves(flooded())
+    assert repr(curves) == "queue: messages kept at most 901, at last 0; topic: records kept at most 1000, at last 1000; " \
+        "topic: lag of the reader at most 904, at last 0"
+    assert [list(line.y)[-1] for line in curves.figure.data] == [0, 1000, 0]
+    svg = curves.svg()
+    assert svg.count('stroke-width="3"') == 6 and "var(" not in svg and all(line.name in svg for line in curves.figure.data)
 
 
 def test_services_on_sockets():

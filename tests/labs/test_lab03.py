@@ -89,8 +89,8 @@ def test_the_way_to_the_leader():
 
 
 @pytest.mark.parametrize("listed, dead, said", [([2], 2, "UNKNOWN_TOPIC"), ([2, 3], 2, "partition 0"), ([3], 2, "partition 0")])
-def test_a_list_of_doors(listed, dead, said):
-    """Section 8: fails if a producer came in by a door that is shut, or not by one that is open."""
+def test_a_list_of_addresses(listed, dead, said):
+    """Section 8: fails if a producer began with a broker that is down, or could not with one that is up."""
     assert lab03.dead_bootstrap(listed, dead).startswith(said)
 
 

@@ -1,6 +1,7 @@
 """A queue that pushes and a topic that is pulled from, side by side, at one moment or several under the same load.
 
     side_by_side(flood, 10, 13)       one picture, a row for each of these moments
+    Curves(flood)                     what is kept, second by second
 
 Each bar is as long as its number of messages. Left: what is ready, in flight, acknowledged and gone. Right: the log, with the
 committed offset as a flag. A pattern and a word go with every colour.
@@ -11,11 +12,16 @@ Invariants
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
 
 from minikafka.lab.labs.lab01.experiment import Flood, Moment
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
+from minikafka.lab.picture.draw.svg import image
 from minikafka.lab.view.front import Still
 
 WIDE, PANEL, LEFT, RIGHT = 1280, 600, 24, 656
@@ -95,3 +101,63 @@ def _key(sheet: Sheet, x: float, y: float, fill: str, text: str, dash: str = "")
 
 def _draw_consumer(sheet: Sheet, x: float, y: float, m: Moment, told: str) -> None:
     sheet.text(x, y + 174, f"consumer: {told}" if m.alive else "consumer: dead", INK if m.alive else ORANGE, bold=not m.alive)
+
+
+# --- second by second -----------------------------------------------------------------------------------------------------
+
+LINES = (  # name, which number of a moment, colour, dash of plotly and of SVG
+    ("queue: messages kept", "queued", "#b36b00", "solid", ""),
+    ("topic: records kept", "log_end", "#0072b2", "dash", "9 5"),
+    ("topic: lag of the reader", "lag", "#16181d", "dot", "2 5"))
+HEIGHT, BOTTOM, X0, X1 = 400, 340, 80, 1240
+
+
+class Curves:
+    """What each side keeps in each second of a flood: plotly's figure where plotly runs, an SVG where nothing does."""
+
+    def __init__(self, flood: Flood) -> None:
+        self.moments = flood.curve
+
+    @property
+    def figure(self) -> go.Figure:
+        times = [m.t for m in self.moments]
+        figure = go.Figure([go.Scatter(x=times, y=self._values(which), name=name, line={"color": colour, "dash": dash, "width": 3})
+                            for name, which, colour, dash, _ in LINES])
+        figure.update_layout(font_size=16, height=HEIGHT, paper_bgcolor="white", plot_bgcolor="white",
+                             legend={"orientation": "h", "y": 1.15}, xaxis_title="seconds", yaxis_title="messages")
+        return figure
+
+    def svg(self) -> str:
+        """Draw the same lines, each with its name, on a white card."""
+        sheet = Sheet(WIDE)
+        most, last = max(1, *(m.log_end for m in self.moments)), max(m.t for m in self.moments)
+        for value in range(0, most + 1, max(1, most // 4)):
+            y = BOTTOM - value / most * 270
+            sheet.path(f"M{X0} {y:g}H{X1}", LINE, wide=1)
+            sheet.text(X0 - 8, y + 5, str(value), SOFT, anchor="end")
+        for t in _ticks(last):
+            sheet.text(X0 + t / last * (X1 - X0), BOTTOM + 22, f"{t:g}", SOFT, anchor="middle")
+        sheet.text((X0 + X1) / 2, BOTTOM + 46, "seconds", SOFT, anchor="middle")
+        x = float(X0)
+        for name, which, colour, _, dash in LINES:
+            sheet.path(f"M{x:g} 26h40", colour, wide=3, dash=dash)
+            x += 50 + sheet.text(x + 48, 31, name, INK) + 30
+            places = zip((m.t for m in self.moments), self._values(which))
+            line = "L".join(f"{X0 + t / last * (X1 - X0):.1f} {BOTTOM - value / most * 270:.1f}" for t, value in places)
+            sheet.path(f"M{line}", colour, wide=3, dash=dash)
+        return sheet.svg(HEIGHT, repr(self))
+
+    def _values(self, which: str) -> list[int]:
+        return [getattr(m, which) for m in self.moments]
+
+    def __repr__(self) -> str:
+        said = (f"{name} at most {max(self._values(which))}, at last {self._values(which)[-1]}" for name, which, *_ in LINES)
+        return "; ".join(said)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {"application/vnd.plotly.v1+json": json.loads(self.figure.to_json()), "text/html": image(self.svg()),
+                "text/plain": repr(self)}
+
+
+def _ticks(last: float) -> Iterable[int]:
+    return range(0, int(last) + 1, 20 if last > 40 else 5)

@@ -171,9 +171,10 @@ class Moment:
 
 @dataclass(slots=True)
 class Flood:
-    """Moments by their time, and what somebody who comes at the very end gets."""
+    """Moments by their time, one more for each second (`curve`), and what somebody who comes at the very end gets."""
 
     moments: dict[float, Moment] = field(default_factory=dict)
+    curve: list[Moment] = field(default_factory=list)
     late_worker: int = 0
     late_app: int = 0
 
@@ -192,6 +193,7 @@ def flood(seconds: float = 10.0, rate: float = 100.0, takes: float = 0.1, prefet
         cluster.sleep(1)
         began, result = cluster.now(), Flood()
         sender = cluster.world.client_env().spawn(_send(cluster, publisher, sides, seconds, rate), "sender")
+        watching = cluster.world.client_env().spawn(_watch(cluster, sides, result.curve), "watch")
         stops = sorted([*((look, "look") for look in looks), *([(dies_at, "die"), (dies_at + back_after, "start")]
                                                                if dies_at is not None else [])])
         for at, what in stops:
@@ -206,6 +208,7 @@ def flood(seconds: float = 10.0, rate: float = 100.0, takes: float = 0.1, prefet
             end = round(cluster.now() - began, 1)
             result.moments[end] = sides.moment(end)
             result.late_worker, result.late_app = _latecomers(cluster)
+        watching.cancel()
         sides.kill()
         return result
 
@@ -215,7 +218,8 @@ class _Sides:
 
     def __init__(self, cluster: Any, broker: PushBroker, takes: float, prefetch: int) -> None:
         self.cluster, self.broker, self.takes, self.prefetch = cluster, broker, takes, prefetch
-        self.sent = 0
+        self.sent = self.log_end = 0
+        cluster.world.listeners.append(self._appended)
         self.workers: list[Worker] = []
         self.apps: list[App] = []
         self.start()
@@ -230,11 +234,14 @@ class _Sides:
         self.workers[-1].kill()
         self.apps[-1].kill()
 
+    def _appended(self, event: dict[str, Any]) -> None:
+        if event["k"] == "append" and event["tp"] == f"{TOPIC}-0":
+            self.log_end = max(self.log_end, event["last"] + 1)
+
     def moment(self, t: float) -> Moment:
         queue, worker = self.broker.queue(QUEUE), self.workers[-1]
-        appended = self.cluster.trace.last("append", tp=f"{TOPIC}-0")
         return Moment(round(t, 1), self.sent, len(queue.ready), queue.in_flight, queue.acknowledged, queue.redelivered,
-                      len(worker.inbox), sum(len(each.done) for each in self.workers), appended["last"] + 1 if appended else 0,
+                      len(worker.inbox), sum(len(each.done) for each in self.workers), self.log_end,
                       max(app.committed for app in self.apps), sum(len(app.done) for app in self.apps), worker.alive)
 
 
@@ -247,6 +254,13 @@ async def _send(cluster: Any, publisher: Publisher, sides: _Sides, seconds: floa
         sides.sent += 1
         await cluster.world.sleep(max(0.0, began + (number + 1) / rate - cluster.now()))
     await producer.flush()
+
+
+async def _watch(cluster: Any, sides: _Sides, curve: list[Moment]) -> None:
+    began = cluster.now()
+    while True:
+        curve.append(sides.moment(cluster.now() - began))
+        await cluster.world.sleep(1.0)
 
 
 def _latecomers(cluster: Any) -> tuple[int, int]:

@@ -9,6 +9,7 @@ Owns: nothing; each call makes its own producer and closes it. The partitions ar
 """
 from __future__ import annotations
 
+import functools
 import subprocess
 from collections.abc import Callable, Sequence
 
@@ -32,8 +33,8 @@ def _kafka_python(bootstrap: str, topic: str, keys: Keys, values: Sequence[str],
     producer.close()
 
 
-def _librdkafka(bootstrap: str, topic: str, keys: Keys, values: Sequence[str], burst: bool) -> None:
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
+def _librdkafka(bootstrap: str, topic: str, keys: Keys, values: Sequence[str], burst: bool, **settings: str) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **settings})
     for key, value in zip(keys, values):
         producer.produce(topic, value, key)
         if not burst:
@@ -52,16 +53,17 @@ def _java(bootstrap: str, topic: str, keys: Keys, values: Sequence[str], burst: 
 
 
 PRODUCERS: dict[str, Callable[[str, str, Keys, Sequence[str], bool], None]] = {
-    "kafka-python": _kafka_python, "librdkafka": _librdkafka, "java": _java}
+    "kafka-python": _kafka_python, "librdkafka": _librdkafka, "java": _java,
+    "librdkafka with murmur2": functools.partial(_librdkafka, partitioner="murmur2_random")}
 
 
 def installed() -> list[str]:
-    """Return the producers that this machine can run: Java's needs a Java and Apache's jars (`make apache`)."""
+    """Return the libraries that this machine can run as they come; Java's needs a Java and Apache's jars (`make apache`)."""
     try:
         find_java()
     except NoJava:
         return ["kafka-python", "librdkafka"]
-    return [*PRODUCERS] if KAFKA.present else ["kafka-python", "librdkafka"]
+    return ["kafka-python", "librdkafka", *["java"] * KAFKA.present]
 
 
 def send(library: str, bootstrap: str, topic: str, keys: Keys, burst: bool = True) -> list[int]:
