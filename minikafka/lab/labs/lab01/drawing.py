@@ -121,7 +121,7 @@ class Curves:
     @property
     def figure(self) -> go.Figure:
         times = [m.t for m in self.moments]
-        figure = go.Figure([go.Scatter(x=times, y=self._values(which), name=name, line={"color": colour, "dash": dash, "width": 3})
+        figure = go.Figure([go.Scatter(x=times, y=self._values(which), name=name, line={"color": colour, "dash": dash})
                             for name, which, colour, dash, _ in LINES])
         figure.update_layout(font_size=16, height=HEIGHT, paper_bgcolor="white", plot_bgcolor="white",
                              legend={"orientation": "h", "y": 1.15}, xaxis_title="seconds", yaxis_title="messages")
