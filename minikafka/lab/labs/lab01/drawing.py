@@ -24,8 +24,8 @@ from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, ORANGE, SOFT
 from minikafka.lab.picture.draw.svg import image
 from minikafka.lab.view.front import Still
 
-WIDE, PANEL, LEFT, RIGHT = 1280, 600, 24, 656
-BAR, HIGH, ROW, TOP = 560, 30, 236, 92
+WIDE, PANEL, LEFT, RIGHT = 1000, 480, 22, 518
+BAR, HIGH, ROW, TOP = 450, 30, 236, 92
 READY, FLIGHT, LOG, READ = "#f0b94a", "#dd9bbd", "#56b4e9", "#b9dcf2"
 HATCH = ('<defs><pattern id="sides-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
          f'<rect width="7" height="7" fill="{FLIGHT}"/><rect width="2.5" height="7" fill="{INK}"/></pattern></defs>')
@@ -109,7 +109,7 @@ LINES = (  # name, which number of a moment, colour, dash of plotly and of SVG
     ("queue: messages kept", "queued", "#b36b00", "solid", ""),
     ("topic: records kept", "log_end", "#0072b2", "dash", "9 5"),
     ("topic: lag of the reader", "lag", "#16181d", "dot", "2 5"))
-HEIGHT, BOTTOM, X0, X1 = 400, 340, 80, 1240
+HEIGHT, BOTTOM, X0, X1 = 400, 340, 70, 975
 
 
 class Curves:

@@ -35,6 +35,9 @@ def _kafka_python(bootstrap: str, topic: str, keys: Keys, values: Sequence[str],
 
 def _librdkafka(bootstrap: str, topic: str, keys: Keys, values: Sequence[str], burst: bool, **settings: str) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **settings})
+    for partition in producer.list_topics(topic, PATIENCE).topics[topic].partitions:
+        producer.produce(topic, "hello", partition=partition)  # from here on it is connected to every leader
+    producer.flush(PATIENCE)
     for key, value in zip(keys, values):
         producer.produce(topic, value, key)
         if not burst:

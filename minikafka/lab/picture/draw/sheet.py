@@ -1,6 +1,6 @@
 """A drawing whose colours stand in its elements: it looks the same on a page, in a mail, in an office program and on paper.
 
-    sheet = Sheet(1280); sheet.rect(...); sheet.text(...); svg = sheet.svg(200, "what it shows")
+    sheet = Sheet(1000); sheet.rect(...); sheet.text(...); svg = sheet.svg(200, "what it shows")
 
 Owns: SVG elements in order on a white card, and the box of every label (tests look at them).
 Paper (paper.py) draws the live picture instead, which follows the page's theme by a style sheet.

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, SOFT, VERMILLION, Sheet
 
-WIDE, LEFT, RIGHT = 1280, 190, 24
+WIDE, LEFT, RIGHT = 1000, 180, 20
 CELL, LEAST, LANE, TOP = 46, 27, 92, 58
 FILLS = ("#56b4e9", "#f0e442", "#7fd0b6", "#e69f00", "#dd9bbd", "#c3c9d2", "#ff9a5c")  # black letters stand on each
 SHAPES = (0, 4, 6, 45, 5, 8)  # corners: 0 a circle, 4 a square, 45 a square on its tip; 7 colours and 6 shapes: 42 looks
