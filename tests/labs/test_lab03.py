@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from minikafka.lab.labs.lab03 import clients
 from minikafka.lab.labs.lab03 import experiment as lab03
 from minikafka.lab.picture.draw.topic import outline, picture, steps
 
@@ -92,6 +93,19 @@ def test_the_way_to_the_leader():
 def test_a_list_of_addresses(listed, dead, said):
     """Section 8: fails if a producer began with a broker that is down, or could not with one that is up."""
     assert lab03.dead_bootstrap(listed, dead).startswith(said)
+
+
+@pytest.mark.parametrize("jars, java", [(False, []), (True, ["java"])])
+def test_java_is_asked_only_where_it_is(monkeypatch, jars, java):
+    """Section 6 runs without Apache's jars; fails if they, or a Java, were taken for granted."""
+    monkeypatch.setattr(clients, "KAFKA", SimpleNamespace(present=jars))
+    monkeypatch.setattr(clients, "find_java", lambda: None)
+    assert clients.installed() == ["kafka-python", "librdkafka", *java]
+
+    def nothing() -> None:
+        raise clients.NoJava
+    monkeypatch.setattr(clients, "find_java", nothing)
+    assert clients.installed() == ["kafka-python", "librdkafka"]
 
 
 # --- the picture --------------------------------------------------------------------------------------------------------
