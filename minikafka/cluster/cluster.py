@@ -307,14 +307,16 @@ class Cluster:
             return CheckpointWatcher(client, self._writer, name or Path(client).name, lambda: self._closed)
         return watch(client, self._writer, name)
 
-    def view(self, tp: str | None = None, *, theme: str = "auto", controls: bool = True, size: str = "page") -> Any:
+    def view(self, tp: str | None = None, *, theme: str = "auto", controls: bool = True, size: str = "page",
+             beside: bool = True) -> Any:
         """The picture of this cluster in a notebook, live, with a control bar and the whole run to go back to.
 
-        `tp` chooses a partition ("flights-0"); `theme` "auto", "light" or "dark"; `size` "page" or "projector". Where no
-        widgets run it is a still picture (minikafka/lab/view).
+        `tp` chooses a partition ("flights-0"); `theme` "auto", "light" or "dark"; `size` "page" or "projector". In
+        JupyterLab it stands beside the text (`beside=False`: below its cell); where no widgets run it is a still picture
+        (minikafka/lab/view).
         """
         from importlib import import_module  # the picture is a floor above: a cluster runs without it
-        return import_module("minikafka.lab.view").view_of(self, tp, theme=theme, controls=controls, size=size)
+        return import_module("minikafka.lab.view").view_of(self, tp, theme=theme, controls=controls, size=size, beside=beside)
 
     # --- the end ------------------------------------------------------------------------------------------------
 

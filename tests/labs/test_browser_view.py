@@ -48,7 +48,8 @@ START_CELL = f"id => {{ window.ended = false; ({RUN_CELL})(id).then(() => {{ win
 def page(tmp_path: Path) -> Iterator[Page]:
     """A page on a notebook with a view."""
     write_notebook(tmp_path, "90-view.ipynb", start=START, view=VIEW, send=SEND, threads=THREADS, stop="view.stop()",
-                   projector='view = cluster.view("flights-0", size="projector")', close="cluster.close()")
+                   projector='view = cluster.view("flights-0", size="projector")',
+                   below='view = cluster.view("flights-0", beside=False)', close="cluster.close()")
     with jupyter(tmp_path, "90") as address, browser(tmp_path, address) as opened:
         yield opened
         assert opened.strangers == set() and opened.complaints == []
@@ -86,7 +87,7 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     former = crown(page)
     until(page, f"{ISR.removeprefix('() => ')} === 3")
     top = "part => document.querySelector(part).getBoundingClientRect().top"
-    assert page.page.evaluate(top, ".mk-bar") < page.page.evaluate(top, ".mk-stage"), "button and crown are far apart"
+    assert page.page.evaluate(top, ".mk-broker") < page.page.evaluate(top, ".mk-stage"), "button and crown are far apart"
     page.page.evaluate(START_CELL, "send")
     look(page, "view-light")
     order(page, former, "kill")
@@ -111,7 +112,7 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     assert page.page.is_enabled(f'.mk-broker[data-broker="{former}"] button[data-order="kill"]')  # it runs again, now
     page.page.keyboard.press("l")
     until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
-    assert len(page.cells()) == 7  # no key reached the notebook: x and d would have cut cells
+    assert len(page.cells()) == 8  # no key reached the notebook: x and d would have cut cells
 
 
 def test_errors_and_menus_stay_in_the_widget(page):
@@ -204,7 +205,7 @@ def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(tmp_p
 
 def test_a_picture_is_as_wide_as_its_cell(page):
     """Fails if the letters of a live picture shrink with the cell, or if the picture is not laid out anew when that changes."""
-    assert page.run("start") and page.run("view"), page.errors()
+    assert page.run("start") and page.run("below"), page.errors()
     crown(page)
     stage = "document.querySelector('.mk-stage')"
     scale = f"(svg => svg.clientWidth / svg.viewBox.baseVal.width)({stage}.querySelector('svg'))"

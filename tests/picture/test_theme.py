@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
 from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.draw.theme import DARK, EPOCHS, LIGHT, style
+from minikafka.lab.picture.draw.theme import DARK, EPOCHS, LIGHT, RULES, TINTS, coloured, style
 from tests.picture.frames import FRAMES, slow_follower
 
 LETTERS = ["ink", "soft", "good-t", "wait-t", "bad-t", "hw-t"]
@@ -41,11 +42,8 @@ def test_auto_follows_jupyterlab_and_the_system() -> None:
     """Fails if the theme is fixed where it should follow: JupyterLab's attribute, without it the system's wish."""
     sheet = style("p", "auto")
     assert '[data-jp-theme-light="false"] #p{' in sheet and "prefers-color-scheme:dark" in sheet
-    assert (
-        "prefers" not in style("p", "dark")
-        and DARK["paper"] in style("p", "dark")
-        and LIGHT["paper"] not in style("p", "dark")
-    )
+    fixed = to_svg(slow_follower(), theme="dark")
+    assert "prefers" not in fixed and DARK["paper"] in fixed and LIGHT["paper"] not in fixed
 
 
 def test_an_unknown_theme_is_refused() -> None:
@@ -55,9 +53,34 @@ def test_an_unknown_theme_is_refused() -> None:
 
 
 def test_every_class_has_a_rule() -> None:
-    """Fails if a part uses a look that the style sheet does not know: it would be drawn black."""
+    """Fails if a part uses a look that there is no rule for: it would be drawn black."""
+    known = set(re.findall(r"\.([a-z][\w-]*)", RULES + TINTS))
     for name in sorted(FRAMES):
-        picture = to_svg(FRAMES[name]())
-        used = {word for looks in re.findall(r'class="([^"]*)"', picture) for word in looks.split()}
-        sheet = re.search("<style>(.*)</style>", picture)
-        assert sheet is not None and used - set(re.findall(r"\.([a-z][\w-]*)", sheet[1])) == set()
+        looks = re.findall(r'class="([^"]*)"', to_svg(FRAMES[name]()))
+        assert {word for look in looks for word in look.split()} - known == set()
+
+
+@pytest.mark.parametrize("name", sorted(FRAMES))
+def test_a_picture_needs_no_style_sheet(name: str) -> None:
+    """Fails if a colour is a variable of a style sheet, or stands in one only: mail, office and PDF show the element black.
+
+    Without its sheet each element must have the colours of the light palette.
+    """
+    picture = to_svg(FRAMES[name]())
+    assert "var(" not in picture
+    bare = re.sub("<style>.*</style>", "", picture)
+    root = ElementTree.fromstring(bare)
+    assert root.get("fill") == LIGHT["ink"]
+    for each in root.iter():
+        colours = {each.get(what, "") for what in ("fill", "stroke")} - {"", "none"}
+        assert all(colour in LIGHT.values() or colour.startswith("url(#") or colour == "#16181d" for colour in colours)
+        if each.tag.endswith(("rect", "circle")):
+            assert each.get("fill"), each.attrib
+        if each.get("data-part") == "cell":
+            assert each.get("fill") in {LIGHT[tint] for tint in ("e0", "e1", "e2", "e3", "eu")} and each.get("stroke")
+
+
+def test_the_stronger_rule_wins() -> None:
+    """Fails if a rule of one class beats one of two: a dashed alarm would be as thick as a whole one."""
+    drawn = coloured('<path class="alarm dash"/><path class="c w"/>', "p", "light")
+    assert 'stroke-width="2.5"' in drawn and 'stroke-width="4"' not in drawn and 'fill-opacity="0.3"' not in drawn.split("/>")[0]

@@ -8,7 +8,8 @@
     painter.py     the thread that draws, at most ten frames a second
     orders.py      what the control bar does to the cluster
     front.py       where a view is shown: a page with widgets, still pictures, or nowhere
-    widget.py      what travels between kernel and page; view.js and view.css are the page
+    widget.py      what travels between kernel and page; the page is view.js (controls), dock.js (the place beside the
+                   text), motion.js (what changes moves there) and view.css
     registry.py    the views that live, so that a cell that runs twice leaves one
 """
 from minikafka.lab.view.registry import living

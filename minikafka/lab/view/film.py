@@ -34,9 +34,10 @@ class Film:
         with self.lock:
             return self.run.at(t, tp)
 
-    def svg(self, frame: Frame, pixels: float | None = None) -> str:
-        """The picture; `pixels`: how wide its place is, if that is known."""
-        return to_svg(frame, theme=self.theme, size=self.size, name=self._name, pixels=pixels)
+    def svg(self, frame: Frame, pixels: float | None = None, lines: float | None = None) -> str:
+        """The picture; `pixels`: how wide its place is, if that is known; `lines`: how high, if it must not be higher."""
+        size = self.size if lines is None else "dock"
+        return to_svg(frame, theme=self.theme, size=size, name=self._name, pixels=pixels, lines=lines)
 
     def text(self, frame: Frame) -> str:
         from minikafka.lab.picture.draw.text import to_text

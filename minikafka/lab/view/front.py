@@ -15,6 +15,7 @@ from typing import Any
 from minikafka.lab.picture.draw.svg import image
 
 PAGE, STILL, NOWHERE = "page", "still", "nowhere"
+LAST = "The last picture of this run. Run the cell again for a live one."  # view.js has the same
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _numbers = itertools.count(1)
 
@@ -52,9 +53,9 @@ def count() -> int | None:
     return running.execution_count if running is not None and threading.current_thread() is threading.main_thread() else None
 
 
-def still(svg: str, text: str) -> dict[str, Any]:
+def still(svg: str, text: str, note: str = "") -> dict[str, Any]:
     """A still picture as a mime bundle (view.js makes the same of a live one when the notebook is saved)."""
-    return {"text/html": image(svg), "text/plain": text}
+    return {"text/html": image(svg) + (f"<small>{note}</small>" if note else ""), "text/plain": text}
 
 
 def show(bundle: dict[str, Any]) -> str:

@@ -129,16 +129,14 @@ function timeSlider(stage, ask) {
     const mark = document.elementsFromPoint(event.clientX, event.clientY).map(n => n.closest('[data-part="mark"]')).find(n => n);
     if (mark) ask.now({do: "go", t: Number(mark.dataset.t)});
   });
-  function place() {  // where the picture's line runs: "M40 715L1240 715" in the units of its viewBox
-    const svg = stage.querySelector("svg");
-    const line = svg?.querySelector('[data-part="timeline"] .thick')?.getAttribute("d")?.match(/^M([\d.]+) ([\d.]+)L([\d.]+)/);
+  function place() {  // where the picture's line is seen
+    const line = stage.querySelector('svg [data-part="timeline"] .thick')?.getBoundingClientRect();
+    const from = stage.getBoundingClientRect();
     slider.classList.toggle("mk-unplaced", !line);
-    if (!line) return;
-    const [, , width, high] = svg.getAttribute("viewBox").split(" ").map(Number);
-    const [x1, y, x2] = line.slice(1).map(Number);
-    slider.style.left = `calc(${100 * x1 / width}% - 10px)`;
-    slider.style.width = `calc(${100 * (x2 - x1) / width}% + 20px)`;
-    slider.style.top = `calc(${100 * y / high}% - 10px)`;
+    if (!line?.width) return;
+    slider.style.left = `${line.left - from.left + stage.scrollLeft - 10}px`;
+    slider.style.width = `${line.width + 20}px`;
+    slider.style.top = `${(line.top + line.bottom) / 2 - from.top + stage.scrollTop - 10}px`;
   }
   function update(state, marks) {
     const begin = state.begin ?? 0, t = state.t ?? 0;
@@ -164,7 +162,7 @@ function timeBar(fixed, ask) {
   const jump = by => ask.now({do: "jump", kind: kind.value, by});
   const node = make("div", {class: "mk-time", role: "group", "aria-label": "time"},
     live, play, speed, clock,
-    button("◀", "one event back (left arrow)", () => ask.now({do: "step", by: -1}), {class: "mk-back"}), "event",
+    button("◀", "one event back (left arrow)", () => ask.now({do: "step", by: -1}), {class: "mk-back"}), make("span", {class: "mk-word"}, "event"),
     button("▶", "one event on (right arrow)", () => ask.now({do: "step", by: 1}), {class: "mk-on"}),
     make("span", {class: "mk-gap"}),
     button("◀", "previous mark (shift and left arrow)", () => jump(-1), {class: "mk-previous"}), kind,
@@ -226,12 +224,15 @@ function asking(model) {
   };
 }
 
-function swap(stage, text) {
+// `speed`: of the run as it is shown; 0: nothing moves.
+function swap(stage, text, speed) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (parsed.nodeName !== "svg") return;
   const svg = document.importNode(parsed, true), before = stage.querySelector(":scope > svg");
+  const was = before && speed ? places(before) : new Map(), wide = before?.clientWidth;
   if (before) stage.replaceChild(svg, before);
   else stage.prepend(svg);
+  if (speed && wide === svg.clientWidth && before.viewBox.baseVal.width === svg.viewBox.baseVal.width) move(svg, was, speed);
 }
 
 // A partition's row in the picture chooses it.
@@ -245,15 +246,17 @@ function pointer(stage, ask) {
 // A picture may be shown twice (a new view of a cell's output); each tells whether it can be seen, how wide it is, and when
 // it is gone. While one drags an edge the picture that is there is stretched; it is drawn for the new width when that rests.
 // A projector's letters are a share of its height: drawn as for 1080 lines, a screen of 720 would show the head and no crown.
-function watchSight(stage, model) {
+function watchSight(stage, model, rests) {
   const view = Math.random().toString(36).slice(2);
   let inSight = true, told = "", timer = 0;
   const lines = () => model.get("fixed").size === "projector" ? LINES / innerHeight : 1;
   const tell = () => {
+    rests();
     const on = inSight && !document.hidden, wide = Math.round(stage.clientWidth * lines() / STEP) * STEP;
-    if (told === `${on} ${wide}` || on && !wide) return;
-    told = `${on} ${wide}`;
-    model.send({do: "visible", view, on, wide});
+    const high = stage.closest(".mk-inside") ? stage.clientHeight : null;
+    if (told === `${on} ${wide} ${high}` || on && !wide) return;
+    told = `${on} ${wide} ${high}`;
+    model.send({do: "visible", view, on, wide, high});
   };
   const later = () => { clearTimeout(timer); timer = setTimeout(tell, RESTS); };
   const sight = new IntersectionObserver(entries => { inSight = entries.at(-1).isIntersecting; tell(); });
@@ -277,13 +280,15 @@ function watchSight(stage, model) {
 // What is saved in place of a view is its last picture, and a mark by which a page that is loaded while the kernel still lives
 // finds the place again. A file with a widget in it would say "model not found" to everybody else.
 
+const LAST = "The last picture of this run. Run the cell again for a live one.";  // as in front.py
 const WIDGET = "application/vnd.jupyter.widget-view+json", MARK = "minikafka_view";
 
 function still(output, id, text) {
   const label = new DOMParser().parseFromString(text, "image/svg+xml").documentElement.getAttribute("aria-label") ?? "";
   const code = btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(""));
   const image = make("img", {width: "100%", alt: label, src: `data:image/svg+xml;base64,${code}`});
-  return {...output, data: {"text/html": image.outerHTML, "text/plain": label}, metadata: {...output.metadata, [MARK]: id}};
+  const html = image.outerHTML + make("small", {}, LAST).outerHTML;
+  return {...output, data: {"text/html": html, "text/plain": label}, metadata: {...output.metadata, [MARK]: id}};
 }
 
 // What the notebook says of itself when it is saved. Returns the views whose pictures it puts in, by their id.
@@ -322,18 +327,67 @@ function initialize({model}) {
                                     output => still(output, id, model.get("svg"))));
 }
 
+// --- what the view is ----------------------------------------------------------------------------------------------
+
+const LOST = ["restarting", "autorestarting", "dead", "terminating"];  // states of a kernel that has forgotten its widgets
+const ENGINES = {minikafka: "live cluster", sim: "simulated cluster", apache: "Apache Kafka"};
+
+// Calls `lost` when the kernel that the view belongs to has ended.
+function watchKernel(model, lost) {
+  const session = model.widget_manager?.context?.sessionContext;
+  const status = (_, state) => { if (LOST.includes(state)) lost(); };
+  const fresh = (_, change) => { if (change?.oldValue) lost(); };
+  session?.statusChanged?.connect(status);
+  session?.kernelChanged?.connect(fresh);
+  return () => {
+    session?.statusChanged?.disconnect(status);
+    session?.kernelChanged?.disconnect(fresh);
+  };
+}
+
+function statusLine(model, fixed, place) {
+  const what = make("span", {class: "mk-what"}), said = make("span", {class: "mk-said", role: "status", "aria-live": "polite"});
+  const fold = button("Fold", "fold the picture to a strip", () => place().fold(), {class: "mk-fold"});
+  const here = button("Into its cell", "put the picture into its cell", () => place().choose(false), {class: "mk-home"});
+  const there = button("Beside the text", "put the picture beside the text", () => place().choose(true), {class: "mk-there"});
+  const file = model.widget_manager?.context?.path?.split("/").at(-1)?.replace(/\.ipynb$/, "") ?? "";
+  const node = make("div", {class: "mk-status"}, what, said, fold, here, there);
+  function update(state, gone) {
+    const kind = ENGINES[fixed.engine] ?? "recorded run";
+    what.textContent = gone ? "The kernel has ended: this is its last picture. Run the cell again." :
+      fixed.engine && !state.open ? `${kind}, closed: look back` : kind;
+    what.title = `${file} ${what.textContent}`.trim();
+    what.classList.toggle("mk-gone", gone);
+  }
+  function moved(beside) {
+    fold.hidden = here.hidden = !beside;
+    there.hidden = beside || !fixed.beside || !place()?.possible();
+  }
+  function say(line) {
+    said.textContent = said.title = line.text ?? "";
+    said.dataset.level = line.level ?? "";
+    what.hidden = Boolean(line.text) && !what.classList.contains("mk-gone");
+  }
+  return {node, update, moved, say};
+}
+
 function render({model, el}) {
   const fixed = model.get("fixed");
-  const ask = asking(model);
-  const order = (name, args) => model.send({do: "order", name, args});
+  let gone = false, dragged = false, place = null;
+  const tell = message => { if (!gone) model.send(message); };
+  const ask = asking({send: message => {
+    dragged = message.do === "go";
+    tell(message);
+  }});
+  const order = (name, args) => tell({do: "order", name, args});
   const bar = fixed.controls && fixed.engine ? controlBar(fixed, order) : null;
   const stage = make("div", {class: "mk-stage"});
-  const slider = timeSlider(stage, ask), time = timeBar(fixed, ask);
+  const slider = timeSlider(stage, ask), time = timeBar(fixed, ask), status = statusLine(model, fixed, () => place);
   stage.append(slider.node);
-  const said = make("div", {class: "mk-said", role: "status", "aria-live": "polite"});
   // the buttons stand above: what they break, the crown and the sentence, is at the top of the picture and seen with them
+  const top = make("div", {class: "mk-top"}, ...(bar ? [bar.node] : []), status.node);
   const root = make("div", {class: "mk-view", "data-size": fixed.size, "data-theme": fixed.theme,
-                            "data-lm-suppress-shortcuts": "true"}, ...(bar ? [bar.node] : []), said, stage, time.node);
+                            "data-lm-suppress-shortcuts": "true"}, top, stage, time.node);
   el.append(root);
   keyboard(root, time, ask);
   pointer(stage, ask);
@@ -341,35 +395,50 @@ function render({model, el}) {
   const ack = () => {
     if (performance.now() - answered < ACK_EVERY) return;
     answered = performance.now();
-    model.send({do: "ack"});
+    tell({do: "ack"});
   };
   const showPicture = () => {
-    swap(stage, model.get("svg"));
+    const {mode, speed} = model.get("state");
+    swap(stage, model.get("svg"), dragged ? 0 : mode === "play" ? speed : 1);
     slider.place();
     ack();
   };
   const showState = () => {
-    const state = model.get("state");
+    const state = gone ? {...model.get("state"), open: false} : model.get("state");
     bar?.update(state);
     slider.update(state, model.get("marks"));
     time.update(state);
+    status.update(state, gone);
     ask.granted(state.granted ?? 0);
     ack();
   };
-  const showSaid = () => {
-    const line = model.get("said");
-    said.textContent = line.text ?? "";
-    said.dataset.level = line.level ?? "";
-  };
+  const showSaid = () => status.say(model.get("said"));
   const handlers = {"change:svg": showPicture, "change:state": showState, "change:marks": showState, "change:said": showSaid};
   for (const [name, handler] of Object.entries(handlers)) model.on(name, handler);
+  place = placeView(root, el, beside => {
+    root.classList.toggle("mk-there", beside);
+    status.moved(beside);
+  });
+  status.moved(false);
   showPicture();
   showState();
   showSaid();
-  model.send({do: "hello"});
-  const unwatch = watchSight(stage, model);
+  tell({do: "hello"});
+  const unwatch = watchSight(stage, {get: name => model.get(name), send: tell}, slider.place);
+  const unheard = watchKernel(model, () => {
+    gone = true;
+    root.classList.add("mk-lost");
+    status.say({});
+    showState();
+  });
+  whenInPage(el, () => {
+    status.moved(false);
+    if (fixed.beside && kept().beside) place.beside();
+  });
   return () => {
     unwatch();
+    unheard();
+    place.leave();
     for (const [name, handler] of Object.entries(handlers)) model.off(name, handler);
   };
 }

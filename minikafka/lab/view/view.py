@@ -31,16 +31,17 @@ from minikafka.lab.view.orders import Orders, first_line
 from minikafka.lab.view.painter import Painter
 
 REST = 120.0  # seconds without a touch after which the view of an ended cluster is a still picture (as often JupyterLab saves)
+Place = tuple[float | None, float | None]  # pixels wide, and high if the picture stands beside the text; None: unknown
 FAULTS_OF_OURS = ("minikafka", "sim")  # engines whose links and followers can be broken
 
 
 class View:
     """Made by `cluster.view()` and `show(run)`."""
 
-    _told: float | None = None  # pixels of a place, as a page told last: the next view's is likely to be as wide
+    _told: Place = (None, None)  # as a page told last: the next view's place is likely to be like it
 
     def __init__(self, run: Run, cluster: Any = None, tp: str | None = None, *, theme: str = "auto",
-                 controls: bool = True, size: str = "page") -> None:
+                 controls: bool = True, size: str = "page", beside: bool = True) -> None:
         self.run, self.cluster = run, cluster
         self.cell, self.execution = front.cell(), front.count()
         self._film = Film(run, theme, size)
@@ -48,10 +49,11 @@ class View:
         self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
         self._shown: list[str] = []        # display ids
         self._shown_in: int | None = None  # the execution that displayed last
-        self._sights: dict[str, tuple[bool, float]] = {}  # by place in the page: can be seen, and how wide it is
+        self._sights: dict[str, tuple[bool, Place]] = {}  # by place in the page: can be seen, and how large it is
         self._stopped = False
         self._lines = 0
         self._fixed = {"controls": controls, "size": size, "theme": theme, "speeds": list(SPEEDS),
+                       "beside": beside and size == "page",
                        "engine": getattr(cluster, "engine", None), "ids": list(cluster.ids) if cluster else [],
                        "faults": getattr(cluster, "engine", None) in FAULTS_OF_OURS}
         self._widget: Any = None
@@ -167,7 +169,7 @@ class View:
         widget = self._widget
         if widget is None:
             return
-        svg = self._film.svg(frame, self._pixels())
+        svg = self._film.svg(frame, *self._place())
         state, marks = self._state(frame, cursor, granted), _marks(self.run.marks)
         with widget.hold_sync():
             if len(marks) != len(widget.marks):
@@ -176,10 +178,11 @@ class View:
                 widget.svg = svg
             widget.state = state  # last: what it says of a wish that was granted can be seen by then
 
-    def _pixels(self) -> float | None:
-        """How wide the place of the picture is: the narrowest of those that can be seen, if there are several."""
+    def _place(self) -> Place:
+        """How large the place of the picture is: the narrowest of those that can be seen, if there are several."""
         places = self._sights.values()
-        return min([wide for seen, wide in places if seen] or [wide for _, wide in places], default=View._told)
+        return min([place for seen, place in places if seen] or [place for _, place in places], default=View._told,
+                   key=lambda place: place[0] or 0)
 
     def _state(self, frame: Frame, cursor: Cursor, granted: int) -> dict[str, Any]:
         """What the controls need to know."""
@@ -203,7 +206,7 @@ class View:
         if not self._shown:
             return
         self._film.refresh()
-        bundle = front.still(*self._still(self._film.frame(None, self._painter.cursor.tp)))
+        bundle = front.still(*self._still(self._film.frame(None, self._painter.cursor.tp)), front.LAST)
         for place in self._shown:
             front.replace(place, bundle)
 
@@ -234,24 +237,23 @@ class View:
             self._rest_later()
         do = message.get("do")
         if do == "visible":
-            self._see(message["view"], message["on"], message.get("wide"))
+            self._see(message["view"], message["on"], (message.get("wide") or WIDTHS["page"], message.get("high")))
         elif do == "order" and self.cluster is not None:
             self._orders.begin(message["name"], *message.get("args", []))
             self._painter.wish(do="look")
         elif do != "ack":
             self._painter.wish(**message)
 
-
-    def _see(self, place: str, on: bool | None, wide: float | None) -> None:
-        """A place in the page can be seen, cannot be, or is gone (None); it may have become wider or narrower."""
-        before = self._pixels()
+    def _see(self, name: str, on: bool | None, place: Place) -> None:
+        """A place in the page can be seen, cannot be, or is gone (None); it may have become larger or smaller."""
+        before = self._place()
         if on is None:
-            self._sights.pop(place, None)
+            self._sights.pop(name, None)
         else:
-            self._sights[place] = on, wide or WIDTHS["page"]
-            View._told = self._pixels()
+            self._sights[name] = on, place
+            View._told = self._place()
         self._painter.seen = any(seen for seen, _ in self._sights.values())
-        if self._pixels() != before:
+        if self._place() != before:
             self._painter.wish(do="look")
 
 

@@ -3,6 +3,8 @@
 To the page (traits): `svg` the picture, `state` what the controls need to know, `marks` [[t, kind, level, text], ...],
 `said` the line below the picture, `fixed` what never changes (the widget's own id among it). From the page (custom messages):
 {"do": ..., ...}; the words are those of cursor.py ("go", "step", ...) and "order", "hello", "ack", "visible".
+
+The page's half is one module in three files: motion.js, dock.js, and view.js, which uses both.
 """
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ HERE = Path(__file__).parent
 class Picture(anywidget.AnyWidget):
     """One live picture. The page draws nothing itself: it swaps in the SVG that Python drew."""
 
-    _esm = HERE / "view.js"
+    _esm = "\n".join((HERE / name).read_text() for name in ("motion.js", "dock.js", "view.js"))
     _css = HERE / "view.css"
 
     svg = traitlets.Unicode("").tag(sync=True)

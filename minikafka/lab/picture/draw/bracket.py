@@ -28,7 +28,7 @@ def draw_bracket(paper: Paper, chosen: Partition, lanes: Sequence[Lane], tops: S
     if last:
         paper.path(f"M{X + 9:g} {y0:g}H{X:g}V{y1:g}H{X + 9:g}", "pen dash" if unknown else "pen")
     members = words.UNKNOWN if chosen.isr is None else len(chosen.isr)
-    paper.upright(LEGEND, tops[0] + 14, f"in sync: {members}", "soft" if unknown else "")
+    paper.upright(LEGEND, tops[0] + 8, f"in sync: {members}", "soft" if unknown else "")
     _draw_notch(paper, chosen, lanes, bottoms, y1, size if not unknown else None)
     paper.close()
 

@@ -4,7 +4,7 @@ Owns: the cards' grid, and what is left out when there are too many (it is count
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
@@ -183,9 +183,9 @@ def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
     return y + 14
 
 
-def draw_ledger(paper: Paper, frame: Frame, y: float) -> float:
-    """One strip: what was promised, and what became of it."""
-    entries = words.ledger(frame.ledger)
+def draw_ledger(paper: Paper, frame: Frame, y: float, only: Collection[str] = ()) -> float:
+    """One strip: what was promised, and what became of it; `only` these entries, if there are any."""
+    entries = [entry for entry in words.ledger(frame.ledger) if not only or entry[0] in only]
     wide = paper.width - 2 * SIDE
     cuts = [[entries[at:at + some] for at in range(0, len(entries), some)] for some in (len(entries), 4, 3, 2)]
     rows = next((rows for rows in cuts if all(_gap(row, wide - 32) >= 12 for row in rows)), cuts[-1])

@@ -18,7 +18,7 @@ from plotly import graph_objects
 from minikafka.lab.picture.draw.axis import steps
 from minikafka.lab.picture.draw.paper import Paper, escape, shorten, width
 from minikafka.lab.picture.draw.svg import FONT, image
-from minikafka.lab.picture.draw.theme import WIDTHS, style
+from minikafka.lab.picture.draw.theme import WIDTHS, coloured, ink, style
 
 LEFT, RIGHT, TOP, BETWEEN = 96, 24, 56, 44
 UNIT = 72        # pixels of one of the figure's parts of height
@@ -55,9 +55,10 @@ def to_svg(figure: Any) -> str:
         y += BETWEEN + high
     _draw_times(paper, y, last)
     total, said = round(y + 48), describe(figure)
+    drawn = f'{style(NAME, "auto")}<rect class="paper" width="{paper.width}" height="{total}"/>{"".join(paper.parts)}'
     return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{NAME}" viewBox="0 0 {paper.width} {total}" width="100%" role="img" '
-            f'aria-label="{escape(said)}" font-family="{FONT}" font-size="14">{style(NAME, "auto")}'
-            f'<rect class="paper" width="{paper.width}" height="{total}"/>{"".join(paper.parts)}</svg>')
+            f'aria-label="{escape(said)}" font-family="{FONT}" font-size="14" fill="{ink("auto")}">'
+            f'{coloured(drawn, NAME, "auto")}</svg>')
 
 
 def _draw_panel(paper: Paper, figure: Any, name: str, y: float, high: float, last: float) -> None:

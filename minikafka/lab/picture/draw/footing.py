@@ -19,13 +19,13 @@ QUERIES, NAMES = 2, 203  # queries that are drawn; pixels left of the log for th
 POSITION, COMMITTED = "M0 0L7 13H-7Z", "M0 0V13M0 0h10l-3 4l3 4H0"
 
 
-def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
-    """Everything below y; returns where it ends."""
+def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float, rows: int = 2) -> float:
+    """Everything below y, with room for so many rows of epochs and of consumers; returns where it ends."""
     y += 2
     if axis.pieces and not axis.numbered and axis.cell:
         y = _draw_ruler(paper, axis, y)
-    y = _draw_epochs(paper, chosen, axis, y, right)
-    y = _draw_fingers(paper, chosen, axis, y, right)
+    y = _draw_epochs(paper, chosen, axis, y, right, rows)
+    y = _draw_fingers(paper, chosen, axis, y, right, rows)
     for query in chosen.queries[:QUERIES]:
         _draw_query(paper, query, axis, y)
         y += 2 * ROW + 4
@@ -46,7 +46,7 @@ def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
     return y + RULER + 4
 
 
-def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float, most: int) -> float:
     if not chosen.epochs:
         return y
     first, second = Rows(1, gap=6), Rows(1, gap=6)
@@ -56,17 +56,17 @@ def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: f
         paper.open("epoch", f"{label}: {words.span(each.start, each.end)}" if each.end > each.start else label,
                    epoch=each.epoch)
         paper.rect(left, y, end - left, 7, f"e{each.epoch % EPOCHS} c", 2)
-        for rows, line, text in ((rows, line, text) for rows, line in ((first, 23), (second, 23 + ROW))
+        for rows, line, text in ((rows, line, text) for rows, line in ((first, 23), (second, 23 + ROW))[:most]
                                  for text in (label, words.short_epoch(each), f"epoch {each.epoch}")):
             at = min(left, right - width(text))
             if rows.take(at, at + width(text)) is not None:
                 paper.text(at, y + line, text, "soft halo")
                 break
         paper.close()
-    return y + 12 + min(2, len(chosen.epochs)) * ROW  # whether the second row is used or not: nothing jumps
+    return y + 12 + min(most, len(chosen.epochs)) * ROW  # whether the second row is used or not: nothing jumps
 
 
-def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float, least: int) -> float:
     rows = Rows(ROWS)
     for offset, names in _merged(chosen.fingers):
         x = axis.x(offset) - GAP / 2
@@ -79,7 +79,7 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
                 paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
                 break
         _draw_icons(paper, offset, names, x, y, row or 0)
-    return y + max(2, rows.used) * ROW + 6 if chosen.fingers else y
+    return y + max(least, rows.used) * ROW + 6 if chosen.fingers else y
 
 
 def _draw_query(paper: Paper, query: Query, axis: Axis, y: float) -> None:

@@ -15,10 +15,10 @@ NAME = 200      # pixels that a topic's name is worth, at the cost of the facts 
 LOOKS = {Level.GOOD: "good", Level.WAIT: "wait", Level.BAD: "bad", Level.UNKNOWN: "unk"}
 
 
-def draw_head(paper: Paper, frame: Frame, y: float, brokers: bool = True) -> float:
-    """Title, sentence and, if they are wanted, brokers; returns where they end."""
+def draw_head(paper: Paper, frame: Frame, y: float, brokers: bool = True, low: bool = False) -> float:
+    """Title, sentence and, if they are wanted, brokers; returns where they end. `low`: no line more than is needed."""
     _draw_title(paper, frame, y + 26)
-    y = _draw_sentence(paper, frame, y + 42)
+    y = _draw_sentence(paper, frame, y + (34 if low else 42))
     return _draw_brokers(paper, frame, y + 12) if brokers else y + 6
 
 

@@ -25,6 +25,7 @@ from minikafka.lab.picture.sentences import words
 
 SIDE = 24       # margin of the paper
 LANE = 84       # pixels of a lane without ghosts in more than one row
+LOW = 62        # pixels of a lane without its traffic
 SINK = 22       # an out-of-sync lane lies that much deeper
 CHIP = 93       # x of the brokers' middle
 WORDS = 123     # x where their words begin
@@ -52,14 +53,14 @@ def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: fl
     paper.open("partition", partition=f"{chosen.topic}-{chosen.index}")
     draw_lines(paper, lines, top - 12, bottoms[-1] if bottoms else top)
     for lane, (_, placed), lane_top in zip(lanes, unders, tops):
-        _draw_lane(paper, lane, chosen, flows, axis, placed, lane_top)
+        _draw_lane(paper, lane, chosen, flows if high > LOW else None, axis, placed, lane_top)
     draw_bracket(paper, chosen, lanes, tops, bottoms)
-    end = draw_footing(paper, chosen, axis, bottoms[-1] if bottoms else top, right)
+    end = draw_footing(paper, chosen, axis, bottoms[-1] if bottoms else top, right, 2 if high > LOW else 1)
     paper.close()
     return end
 
 
-def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow], axis: Axis,
+def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow] | None, axis: Axis,
                placed: list[Under], y: float) -> None:
     paper.open("lane", broker=lane.broker, role=lane.role, process=lane.process, insync=lane.in_sync, end=lane.end)
     draw_log(paper, lane, chosen, axis, y + 12)
@@ -68,7 +69,8 @@ def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow
     if how:
         draw_crown(paper, lane.broker, how, CHIP - 14, y - 9)
     _draw_words(paper, lane, chosen, how, y)
-    _draw_traffic(paper, lane, chosen, flows, y + 66)
+    if flows is not None:
+        _draw_traffic(paper, lane, chosen, flows, y + 66)
     draw_under(paper, placed, axis, y + 12 + HIGH)
     _draw_end(paper, lane, chosen, axis, y)
     paper.close()

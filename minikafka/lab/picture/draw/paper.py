@@ -155,11 +155,14 @@ class Paper:
         wide = width(shown, size, bold)
         left = x if anchor == "start" else x - wide if anchor == "end" else x - wide / 2
         self.labels.append(Label(shown, left, y - ASCENT * size, left + wide, y + DESCENT * size))
-        look = f"{look} b" if bold else look
+        halo = "halo" in look.split()
+        plain = " ".join([*(each for each in look.split() if each != "halo"), *(["b"] if bold else [])])
+        place = "".join((f'x="{x:g}" y="{y:g}"', f' font-size="{size:g}"' if size != 14 else "",
+                         f' text-anchor="{anchor}"' if anchor != "start" else ""))
+        if halo:  # letters of their own behind the letters: few programs know paint-order
+            self.parts.append(f'<text {place} class="halo{" b" if bold else ""}" aria-hidden="true">{escape(shown)}</text>')
         self.parts.append("".join((
-            f'<text x="{x:g}" y="{y:g}"', f' class="{look}"' if look else "",
-            f' font-size="{size:g}"' if size != 14 else "",
-            f' text-anchor="{anchor}"' if anchor != "start" else "", ">",
+            f"<text {place}", f' class="{plain}"' if plain else "", ">",
             f"<title>{escape(full or text)}</title>" if full or shown != text else "", escape(shown), "</text>")))
         return wide
 

@@ -17,11 +17,12 @@ TILE = 196      # least pixels of a tile
 TILES = 24      # at most that many; the others are counted
 
 
-def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES) -> float:
-    """Tiles below y if there is more than one partition, in so many rows at most; returns where they end."""
+def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES, tile: float = TILE) -> float:
+    """Tiles of at least `tile` pixels below y if there is more than one partition, in so many rows at most; returns where
+    they end."""
     if not _wanted(frame):
         return y
-    columns = min(int((paper.width - 2 * SIDE + GAP) // (TILE + GAP)), len(frame.rows))
+    columns = min(int((paper.width - 2 * SIDE + GAP) // (tile + GAP)), len(frame.rows))
     wide = (paper.width - 2 * SIDE + GAP) / columns - GAP
     wide = min(wide, 330)
     topic = frame.chosen.topic if frame.chosen else None

@@ -20,11 +20,12 @@ from base64 import b64encode
 from hashlib import blake2s
 
 from minikafka.lab.picture.draw.cards import draw_brief, draw_cards, draw_ledger
+from minikafka.lab.picture.draw.dock import draw_docked
 from minikafka.lab.picture.draw.head import draw_head
 from minikafka.lab.picture.draw.lanes import LANE, draw_partition
 from minikafka.lab.picture.draw.paper import Paper, escape
 from minikafka.lab.picture.draw.strip import TILES, draw_strip
-from minikafka.lab.picture.draw.theme import WIDTHS, fitting, style
+from minikafka.lab.picture.draw.theme import WIDTHS, coloured, fitting, ink, style
 from minikafka.lab.picture.draw.timeline import draw_timeline
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.sentences import words
@@ -32,20 +33,23 @@ from minikafka.lab.picture.sentences import words
 FONT = "Inter,system-ui,'DejaVu Sans',Verdana,sans-serif"
 
 
-def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None, pixels: float | None = None) -> str:
-    """The picture as one SVG element; theme auto, light or dark; size page or projector; `pixels`: how wide its place is.
+def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None, pixels: float | None = None,
+           lines: float | None = None) -> str:
+    """The picture as one SVG element; theme auto, light or dark; size page, projector or dock (dock.py).
+
+    `pixels`, `lines`: how wide and how high its place is, if that is known.
 
     `name` is its id on the page, made from the content if not given. A view that draws again and again gives its own.
     """
-    paper, high = draw(frame, size, pixels)
+    paper, high = draw(frame, size, pixels, lines)
     body = "".join(paper.parts)
     if name is None:
         name = "mk" + blake2s(f"{theme} {size} {body}".encode(), digest_size=5).hexdigest()
     summary = escape(describe(frame))
+    drawn = f'{style(name, theme)}<rect class="paper" width="{paper.width:g}" height="{high:g}"/>{body}'
     return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" viewBox="0 0 {paper.width:g} {high:g}" width="100%" '
             f'role="img" aria-label="{summary}" font-family="{FONT}" font-size="14" data-part="picture" '
-            f'data-t="{frame.t:.3f}"><title>{summary}</title>{style(name, theme)}'
-            f'<rect class="paper" width="{paper.width:g}" height="{high:g}"/>{body}</svg>')
+            f'fill="{ink(theme)}" data-t="{frame.t:.3f}"><title>{summary}</title>{coloured(drawn, name, theme)}</svg>')
 
 
 def image(svg: str) -> str:
@@ -59,8 +63,10 @@ def image(svg: str) -> str:
     return f'<img width="100%" alt="{said[1] if said else ""}" src="data:image/svg+xml;base64,{code}">'
 
 
-def draw(frame: Frame, size: str = "page", pixels: float | None = None) -> tuple[Paper, float]:
+def draw(frame: Frame, size: str = "page", pixels: float | None = None, lines: float | None = None) -> tuple[Paper, float]:
     """The paper with everything on it, and its height."""
+    if size == "dock":
+        return draw_docked(frame, pixels, lines)
     paper = Paper(WIDTHS[size] if pixels is None else fitting(size, pixels))
     brief = size == "projector"
     y = draw_head(paper, frame, 12, not brief or not _all_in_lanes(frame))

@@ -1,6 +1,7 @@
 """Colours, light and dark, and the sizes of paper.
 
-Owns: the palettes (Okabe-Ito for what carries meaning, tints of it for leader epochs), the style sheet of a picture.
+Owns: the palettes (Okabe-Ito for what carries meaning, tints of it for leader epochs), the looks of a picture's elements.
+In RULES a value that is the name of a colour stands for that colour.
 
 A colour never stands alone: every level, process state and kind of mark has a shape and a word as well.
 Colours for letters are darker versions (in the dark theme: lighter) of those for shapes, so that they can be read.
@@ -8,8 +9,13 @@ Colours for letters are darker versions (in the dark theme: lighter) of those fo
 Invariants
   I-THEME-1  letters stand out from what is behind them by at least 4.5 to 1, in both themes
   I-THEME-2  every rule and every id of the style sheet carries the picture's own id: two pictures share a page
+  I-THEME-3  an element's look stands in its attributes, in plain colours: programs that know no style sheets (mail, office,
+             PDF) show the light picture; only a page adds the dark one
 """
 from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
 
 LIGHT = {
     "paper": "#ffffff", "card": "#f4f6f8", "line": "#c9ced6", "ink": "#16181d", "soft": "#565e6c", "edge": "#6b7686",
@@ -26,44 +32,44 @@ DARK = {
     "e0": "#234e69", "e1": "#664a12", "e2": "#145347", "e3": "#623d54", "eu": "#454c58",
 }
 EPOCHS = 4  # tints; an epoch keeps its own for the whole run
-WIDTHS = {"page": 1280, "projector": 1120}
+WIDTHS = {"page": 1280, "projector": 1120, "dock": 1280}
 """Width of the paper in units: letters are 14 units, so on the same screen a narrower paper has bigger type."""
-SCREENS = {"page": 1280, "projector": 1920}
+SCREENS = {"page": 1280, "projector": 1920, "dock": 1280}
 """Pixels for which those widths are meant: a page's letters are 14 pixels, a projector's 24."""
 NARROWEST = 640  # units; on less there is no room for a log beside its replica
 
-RULES = """text{fill:var(--ink)}
-.b{font-weight:700}
-.soft{fill:var(--soft)}.good{fill:var(--good-t)}.wait{fill:var(--wait-t)}.bad{fill:var(--bad-t)}.blue{fill:var(--hw-t)}
-.on{fill:var(--on)}.n{text-anchor:middle}.q{text-anchor:middle;fill:var(--soft)}
-.paper{fill:var(--paper)}.card{fill:var(--card)}.box{fill:var(--card);stroke:var(--line)}
-.sel{fill:var(--card);stroke:var(--hw);stroke-width:2.5}
-.rule{stroke:var(--line);fill:none}.thick{stroke:var(--line);stroke-width:6;fill:none;stroke-linecap:round}
-.past{stroke:var(--hw);stroke-width:6;fill:none;stroke-linecap:round}
-.knob{fill:var(--paper);stroke:var(--hw);stroke-width:4}
-.fgood{fill:var(--good)}.fwait{fill:var(--wait)}.fbad{fill:var(--bad)}.funk{fill:var(--unk)}.fline{fill:var(--line)}
-.fhw{fill:var(--hw)}.flso{fill:var(--lso)}.fsoft{fill:var(--soft)}
-.sgood,.swait,.sbad,.sunk{fill:var(--card);stroke-width:3.5}
-.sgood{stroke:var(--good)}.swait{stroke:var(--wait)}.sbad{stroke:var(--bad)}
-.sunk{stroke:var(--unk);stroke-dasharray:4 4}
-.pen{fill:none;stroke:var(--ink);stroke-width:2.5}.dash{stroke-dasharray:5 5}.ink{fill:var(--ink)}
-.alarm{fill:none;stroke:var(--bad);stroke-width:4}.alarm.dash{stroke-width:2.5}
-.hw{fill:none;stroke:var(--hw);stroke-width:3.5}.lso{fill:none;stroke:var(--lso);stroke-width:2.5;stroke-dasharray:7 4}
-.start{fill:none;stroke:var(--soft);stroke-width:2;stroke-dasharray:2 3}
-.cross{fill:none;stroke:var(--bad);stroke-width:2.5;stroke-linecap:round}.fhidden{fill:var(--soft)}
-.stem{fill:none;stroke:var(--edge);stroke-width:1}.arrow{fill:none;stroke:var(--edge);stroke-width:2}
-.dot{fill:var(--hw)}
-.crown{fill:var(--crown);stroke:#16181d;stroke-width:1.4;stroke-linejoin:round}
-.hollow{fill:none;stroke:var(--wait-t);stroke-width:2;stroke-dasharray:4 2.5}
-.deadcrown{fill:var(--line);stroke:var(--ink);stroke-width:1.4}
-.mark{stroke:var(--paper);stroke-width:1.5}.glyph{fill:none;stroke:var(--paper);stroke-width:2;stroke-linecap:round}
-.flag{fill:var(--soft);stroke:var(--soft);stroke-width:2}.eu{fill:var(--eu)}
-.c,.w,.u{stroke:var(--edge)}.w{fill-opacity:.3;stroke-dasharray:4 3}.u{stroke-dasharray:1.5 2.5}
-.thin{stroke:none}.w.thin{fill-opacity:.3}.run{fill:none;stroke:var(--edge)}.run.w{stroke-dasharray:4 3}
-.tick{fill:none;stroke:var(--good-t);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
-.dim{opacity:.7}.fold{fill:var(--card);stroke:var(--edge)}.fold.w{fill-opacity:0}
-.halo{paint-order:stroke;stroke:var(--paper);stroke-width:4;stroke-linejoin:round}"""
-TINTS = "".join(f"\n.e{number}{{fill:var(--e{number})}}" for number in range(EPOCHS))
+RULES = """.b{font-weight:700}
+.soft{fill:soft}.good{fill:good-t}.wait{fill:wait-t}.bad{fill:bad-t}.blue{fill:hw-t}
+.on{fill:on}.n{text-anchor:middle}.q{text-anchor:middle;fill:soft}
+.paper{fill:paper}.card{fill:card}.box{fill:card;stroke:line}
+.sel{fill:card;stroke:hw;stroke-width:2.5}
+.rule{stroke:line;fill:none}.thick{stroke:line;stroke-width:6;fill:none;stroke-linecap:round}
+.past{stroke:hw;stroke-width:6;fill:none;stroke-linecap:round}
+.knob{fill:paper;stroke:hw;stroke-width:4}
+.fgood{fill:good}.fwait{fill:wait}.fbad{fill:bad}.funk{fill:unk}.fline{fill:line}
+.fhw{fill:hw}.flso{fill:lso}.fsoft{fill:soft}
+.sgood,.swait,.sbad,.sunk{fill:card;stroke-width:3.5}
+.sgood{stroke:good}.swait{stroke:wait}.sbad{stroke:bad}
+.sunk{stroke:unk;stroke-dasharray:4 4}
+.pen{fill:none;stroke:ink;stroke-width:2.5}.dash{stroke-dasharray:5 5}.ink{fill:ink}
+.alarm{fill:none;stroke:bad;stroke-width:4}.alarm.dash{stroke-width:2.5}
+.hw{fill:none;stroke:hw;stroke-width:3.5}.lso{fill:none;stroke:lso;stroke-width:2.5;stroke-dasharray:7 4}
+.start{fill:none;stroke:soft;stroke-width:2;stroke-dasharray:2 3}
+.cross{fill:none;stroke:bad;stroke-width:2.5;stroke-linecap:round}.fhidden{fill:soft}
+.stem{fill:none;stroke:edge;stroke-width:1}.arrow{fill:none;stroke:edge;stroke-width:2}
+.dot{fill:hw}
+.crown{fill:crown;stroke:#16181d;stroke-width:1.4;stroke-linejoin:round}
+.hollow{fill:none;stroke:wait-t;stroke-width:2;stroke-dasharray:4 2.5}
+.deadcrown{fill:line;stroke:ink;stroke-width:1.4}
+.mark{stroke:paper;stroke-width:1.5}.glyph{fill:none;stroke:paper;stroke-width:2;stroke-linecap:round}
+.flag{fill:soft;stroke:soft;stroke-width:2}.eu{fill:eu}
+.c,.w,.u{stroke:edge}.w{fill-opacity:.3;stroke-dasharray:4 3}.u{stroke-dasharray:1.5 2.5}
+.thin{stroke:none}.w.thin{fill-opacity:.3}.run{fill:none;stroke:edge}.run.w{stroke-dasharray:4 3}
+.tick{fill:none;stroke:good-t;stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
+.dim{opacity:.7}.fold{fill:card;stroke:edge}.fold.w{fill-opacity:0}
+.ghost{fill:url(#hatch);stroke:ghost}.lostghost{fill:url(#loss);stroke:bad;stroke-width:1.5}
+.halo{fill:none;stroke:paper;stroke-width:4;stroke-linejoin:round}"""
+TINTS = "".join(f"\n.e{number}{{fill:e{number}}}" for number in range(EPOCHS))
 
 
 def fitting(size: str, pixels: float) -> int:
@@ -72,38 +78,65 @@ def fitting(size: str, pixels: float) -> int:
     return round(min(WIDTHS[size], max(NARROWEST, pixels * WIDTHS[size] / SCREENS[size])))
 
 
+def coloured(markup: str, name: str, theme: str) -> str:
+    """Return the markup of the picture with id `name`, each look as attributes beside its class."""
+    return re.sub(' class="([^"]*)"', lambda found: f"{found[0]}{_attributes(found[1], name, theme)}", markup)
+
+
 def style(name: str, theme: str) -> str:
-    """The style sheet of the picture with id `name`, and the hatching of ghosts."""
-    ghosts = (f"#{name} .ghost{{fill:url(#{name}-hatch);stroke:var(--ghost)}}"
-              f"#{name} .lostghost{{fill:url(#{name}-loss);stroke:var(--bad);stroke-width:1.5}}")
+    """The hatching of ghosts; for the theme "auto" also the colours of the dark theme, where a page or a system wishes it."""
     hatch = "".join(
         f'<pattern id="{name}-{what}" width="6" height="6" patternUnits="userSpaceOnUse" '
         f'patternTransform="rotate(45)"><rect width="{wide}" height="6" class="{look}"/></pattern>'
         for what, wide, look in (("hatch", "2", "fsoft"), ("loss", "2.5", "fbad")))
-    return f"<style>{_variables(name, theme)}{_rules(name)}{ghosts}</style><defs>{hatch}</defs>"
+    dark = ""
+    if theme == "auto":
+        in_lab = {shade: f'[data-jp-theme-light="{light}"] #{name}' for shade, light in (("light", "true"), ("dark", "false"))}
+        dark = (f"<style>@media (prefers-color-scheme:dark){{{_sheet(f'#{name}', 'dark')}}}"
+                f"{''.join(_sheet(scope, shade) for shade, scope in in_lab.items())}</style>")
+    return f"{dark}<defs>{hatch}</defs>"
 
 
-def _rules(name: str) -> str:
-    """Every rule, each of its selectors under the picture's own id."""
-    sheet = []
-    for rule in (RULES + TINTS).replace("}", "}\n").split("\n"):
-        selectors, brace, body = rule.partition("{")
-        if brace:
-            sheet.append(",".join(f"#{name} {each}" for each in selectors.split(",")) + "{" + body)
-    return "".join(sheet)
+def ink(theme: str) -> str:
+    """The colour of letters; ValueError for a theme that there is not."""
+    return _palette(theme)["ink"]
 
 
-def _variables(name: str, theme: str) -> str:
-    light, dark = _palette(LIGHT), _palette(DARK)
-    if theme == "light":
-        return f"#{name}{{{light}}}"
-    if theme == "dark":
-        return f"#{name}{{{dark}}}"
-    if theme != "auto":
+def _palette(theme: str) -> dict[str, str]:
+    if theme not in ("auto", "light", "dark"):
         raise ValueError(f"theme is auto, light or dark, not {theme!r}")
-    return (f"#{name}{{{light}}}@media (prefers-color-scheme:dark){{#{name}{{{dark}}}}}"
-            f'[data-jp-theme-light="true"] #{name}{{{light}}}[data-jp-theme-light="false"] #{name}{{{dark}}}')
+    return DARK if theme == "dark" else LIGHT
 
 
-def _palette(colours: dict[str, str]) -> str:
-    return "".join(f"--{name}:{colour};" for name, colour in colours.items())
+@cache
+def _looks() -> tuple[tuple[frozenset[str], tuple[tuple[str, str], ...]], ...]:
+    """The style sheet: (classes that an element must have, its properties), later ones win."""
+    return tuple((frozenset(selector.strip(".").split(".")), tuple(_pair(each) for each in body.split(";")))
+                 for selectors, body in re.findall(r"([^{}]+){([^}]*)}", (RULES + TINTS).replace("\n", ""))
+                 for selector in selectors.split(","))
+
+
+def _pair(declaration: str) -> tuple[str, str]:
+    name, _, value = declaration.partition(":")
+    return name, value
+
+
+@lru_cache(4096)
+def _attributes(classes: str, name: str, theme: str) -> str:
+    """The properties of an element of these classes, as attributes of SVG."""
+    mine, palette, found = set(classes.split()), _palette(theme), {}
+    for needed, properties in sorted(_looks(), key=lambda look: len(look[0])):
+        if needed <= mine:
+            found |= {what: palette.get(value, value).replace("url(#", f"url(#{name}-") for what, value in properties}
+    return "".join(f' {what}="{value}"' for what, value in found.items())
+
+
+@cache
+def _sheet(scope: str, theme: str) -> str:
+    """The colours alone as rules below `scope`: what an attribute says gives way to them."""
+    palette = _palette(theme)
+    rules = [(needed, [f"{what}:{palette[value]}" for what, value in properties if value in palette])
+             for needed, properties in _looks()]
+    return f"{scope}{{fill:{palette['ink']}}}" + "".join(
+        f"{scope} {''.join(f'.{each}' for each in sorted(needed))}{{{';'.join(colours)}}}"
+        for needed, colours in rules if colours)

@@ -178,7 +178,9 @@ def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
 
 
 def member(group: Group, progress: Progress) -> str:
-    """Who reads a partition; in a group without members it is nobody."""
+    """Who reads a partition; in a group without members it is nobody, or a reader that chose it itself."""
+    if progress.member and not group.members and group.state is not None:
+        return f"{progress.member} (assign)"
     return progress.member or (UNKNOWN if group.members or group.state is None else "nobody")
 
 

@@ -1,0 +1,137 @@
+// The place beside the text: in JupyterLab (and Notebook 7) a view stands at the right of its notebook, as high as that,
+// and stays there while the text is scrolled. It belongs to the notebook's panel: another notebook has its own, and with the
+// notebook it goes. Elsewhere (VS Code, nbclassic, a new view of an output), and where there is no room, a view stays in
+// its cell. No extension and no call of JupyterLab's own: the panel's element is all that is used.
+
+const PANEL = ".jp-NotebookPanel", TEXT = ":scope > .jp-Notebook";
+const ROOM = 760, LEAST_PICTURE = 380, LEAST_TEXT = 300, STRIP = 30;  // pixels
+const KEPT = "minikafka-view-beside";  // where the page keeps the share and the state that the viewer chose
+const GRACE = 400;  // milliseconds that an empty place stays: a cell that runs again makes its view anew
+
+function kept(changes = {}) {
+  let choice = {share: 0.5, folded: false, beside: true};
+  try {
+    choice = {...choice, ...JSON.parse(localStorage.getItem(KEPT) ?? "{}"), ...changes};
+    if (Object.keys(changes).length) localStorage.setItem(KEPT, JSON.stringify(choice));
+  } catch { /* a page without storage forgets */ }
+  return {...choice, ...changes};
+}
+
+// One place; `holder` is the view in it.
+function makeDock(panel) {
+  const edge = make("div", {class: "mk-edge", role: "separator", tabindex: 0, "aria-orientation": "vertical",
+                            "aria-label": "width of the picture (left and right arrow)", title: "drag: wider or narrower"});
+  const unfold = button("Picture", "show the picture again", () => fold(false), {class: "mk-unfold"});
+  const inside = make("div", {class: "mk-inside"});
+  const node = make("div", {class: "mk-dock", "data-lm-suppress-shortcuts": "true", role: "complementary",
+                            "aria-label": "the picture of the cluster"}, edge, unfold, inside);
+  const text = panel.querySelector(TEXT);
+  let {share, folded} = kept(), wide = 0;
+  const dock = {node, inside, holder: null, fold, remove, leaving: 0};
+
+  function lay() {
+    const whole = panel.clientWidth;
+    if (!whole) return;  // a notebook in a hidden tab
+    const most = Math.max(LEAST_PICTURE, whole - LEAST_TEXT);
+    wide = folded ? STRIP : Math.round(Math.min(most, Math.max(LEAST_PICTURE, whole * share)));
+    panel.style.setProperty("--mk-wide", `${wide}px`);
+    panel.style.setProperty("--mk-top", `${text.offsetTop}px`);
+    node.classList.toggle("mk-folded", folded);
+    dispatchEvent(new Event("resize"));  // charts in the text fit themselves anew
+  }
+  function fold(on) {
+    folded = on;
+    kept({folded});
+    lay();
+    (on ? unfold : inside.querySelector("button"))?.focus();
+  }
+  function widen(pixels) {
+    share = Math.min(0.85, Math.max(0.2, pixels / panel.clientWidth));
+    kept({share});
+    lay();
+  }
+  edge.addEventListener("pointerdown", event => {
+    edge.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  edge.addEventListener("pointermove", event => {
+    if (edge.hasPointerCapture(event.pointerId)) widen(panel.getBoundingClientRect().right - event.clientX);
+  });
+  edge.addEventListener("keydown", event => {
+    const by = {ArrowLeft: 40, ArrowRight: -40}[event.key];
+    if (by) widen(wide + by);
+    event.stopPropagation();
+  });
+  const size = new ResizeObserver(lay);
+  size.observe(panel);
+  function remove() {
+    size.disconnect();
+    panel.classList.remove("mk-beside");
+    node.remove();
+    delete panel.mkDock;
+    dispatchEvent(new Event("resize"));
+  }
+  panel.append(node);
+  panel.classList.add("mk-beside");
+  panel.mkDock = dock;
+  lay();
+  return dock;
+}
+
+// Gives the view `root` of the cell's output `el` its place. `moved(beside)` is told of every move.
+function placeView(root, el, moved) {
+  const note = make("div", {class: "mk-note", hidden: ""},
+    "The picture stands beside the text. ", button("Put it here", "put the picture into its cell", () => choose(false)));
+  const view = {home};
+  let dock = null;
+  el.append(note);
+
+  function panel() {
+    const found = el.closest(PANEL);
+    return found?.querySelector(TEXT) && found.clientWidth >= ROOM ? found : null;
+  }
+  function home() {  // into the cell
+    const empty = dock;
+    dock = null;
+    if (empty?.holder === view) {
+      empty.holder = null;
+      empty.leaving = setTimeout(() => empty.holder === null && empty.remove(), GRACE);
+    }
+    el.append(root);
+    note.hidden = true;
+    moved(false);
+  }
+  function beside() {
+    const place = panel();
+    if (!place || dock) return;
+    dock = place.mkDock ?? makeDock(place);
+    clearTimeout(dock.leaving);
+    const former = dock.holder;
+    dock.holder = view;
+    former?.home();  // the newest view has the place
+    dock.inside.replaceChildren(root);
+    note.hidden = false;
+    moved(true);
+  }
+  function choose(on) {
+    kept({beside: on});
+    on ? beside() : home();
+  }
+  return {
+    beside, choose, fold: () => dock?.fold(true), possible: () => Boolean(panel()),
+    leave() {
+      if (dock) home();
+    },
+  };
+}
+
+// Calls `then` as soon as the element is in the page (a view is rendered before that).
+function whenInPage(el, then) {
+  if (el.isConnected && el.clientWidth) return then();
+  const wait = new ResizeObserver(() => {
+    if (!el.isConnected || !el.clientWidth) return;
+    wait.disconnect();
+    then();
+  });
+  wait.observe(el);
+}
