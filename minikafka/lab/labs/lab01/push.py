@@ -5,13 +5,13 @@
     worker = await Worker(world, "worker-1", "jobs", takes=0.1, prefetch=10).start()
 
 A message is in a queue until a consumer has acknowledged it, and is gone then. The broker decides which consumer gets the
-next message: the first in turn that has fewer than `prefetch` messages without an acknowledgement (0: no limit). What a
-consumer held when its connection ended goes back to the head of the queue, and is pushed once more, marked as redelivered.
+next message: the first in turn that has fewer than `prefetch` messages without an acknowledgement (0: no limit). When a
+connection ends, the messages in its hands go back to the head of the queue, and are pushed once more, marked as redelivered.
 
 Owns: the queues. Invariants
   I-PUSH-1  a confirmed message is in exactly one place: ready, in flight to one consumer, or acknowledged and gone
   I-PUSH-2  a consumer has at most `prefetch` messages in flight
-What RabbitMQ has beyond: exchanges and routing, several queues for one message, storage on disk, replicas, priorities.
+RabbitMQ has more: exchanges and routing, several queues for one message, storage on disk, replicas, priorities.
 """
 from __future__ import annotations
 

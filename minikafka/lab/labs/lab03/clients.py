@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import subprocess
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import confluent_kafka
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -74,7 +75,7 @@ def send(library: str, bootstrap: str, topic: str, keys: Keys, burst: bool = Tru
     before = sum(_ends(bootstrap, topic).values())
     values = [str(before + number) for number in range(len(keys))]
     PRODUCERS[library](bootstrap, topic, keys, values, burst)
-    place = _places(bootstrap, topic)
+    place = {record.value.decode(): record.partition for record in records(bootstrap, topic)}
     return [place[value] for value in values]
 
 
@@ -83,13 +84,13 @@ def _ends(bootstrap: str, topic: str) -> dict[TopicPartition, int]:
         return consumer.end_offsets([TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic) or ())])
 
 
-def _places(bootstrap: str, topic: str) -> dict[str, int]:
-    """Return the partition of each value in the topic."""
+def records(bootstrap: str, topic: str) -> list[Any]:
+    """Return all records of the topic."""
     ends = _ends(bootstrap, topic)
-    found: dict[str, int] = {}
+    found: list[Any] = []
     with KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
         consumer.assign(list(ends))
         while any(consumer.position(tp) < end for tp, end in ends.items()):
-            for records in consumer.poll(timeout_ms=500).values():
-                found |= {record.value.decode(): record.partition for record in records}
+            for batch in consumer.poll(timeout_ms=500).values():
+                found += batch
     return found

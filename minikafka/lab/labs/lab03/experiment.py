@@ -60,10 +60,11 @@ def read_topic(cluster: Any, at_once: int = 500) -> Records:
     return found
 
 
-def drawn(records: Iterable[Record], follow: str | None = None, read: Sequence[Record] = (), partitions: int = 3,
-          title: str = TOPIC) -> Still:
-    """Draw the topic; partition p is led by broker 1, 2 or 3 in turn."""
-    return Still(*picture(records, follow, read, {p: p % 3 + 1 for p in range(partitions)}, partitions, title))
+def drawn(records: Iterable[Any], follow: str | None = None, read: Sequence[Any] = (), partitions: int = 3,
+          leaders: dict[int, int] | None = None, title: str = TOPIC) -> Still:
+    """Draw the topic; without `leaders`, partition p is led by broker 1, 2 or 3 in turn."""
+    leaders = leaders or {p: p % 3 + 1 for p in range(partitions)}
+    return Still(*picture(records, follow, read, leaders, partitions, title))
 
 
 def backwards(records: Iterable[Record]) -> Records:
@@ -188,7 +189,7 @@ def knows_only(client: Any, cluster: Any, brokers: Sequence[int]) -> Any:
 
 @dataclass(slots=True)
 class Journey:
-    """What went over the wire: a row for each request and answer, and the very first request as bytes."""
+    """The talk of a producer with its brokers: a row for each request and answer, and the very first request as bytes."""
 
     table: pd.DataFrame
     first: bytes
