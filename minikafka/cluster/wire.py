@@ -69,10 +69,10 @@ class Connection:
     def serves(self, request: type[ApiMessage]) -> bool:
         return request.API_KEY in self.versions
 
-    def ask(self, request: ApiMessage, response: type[ApiMessage]) -> Any:
-        """Send a request and read its answer. Raises OSError when there is none."""
+    def ask(self, request: ApiMessage, response: type[ApiMessage], at_most: int = 1 << 15) -> Any:
+        """Send a request and read its answer; `at_most`: the newest version to use. Raises OSError when there is none."""
         _, highest = self.versions[request.API_KEY]
-        return self._ask(request, response, min(highest, request.max_version))
+        return self._ask(request, response, min(highest, request.max_version, at_most))
 
     def _ask(self, request: ApiMessage, response: type[ApiMessage], version: int) -> Any:
         request.API_VERSION = version

@@ -15,7 +15,8 @@ Kinds, each written on change only (tp is "flights-0"; the metadata log is `__cl
     isr{tp, isr, leader_epoch, partition_epoch, why}                               the leader's committed ISR
     behind{tp, epoch, follower, behind, check_in, every}                           the leader's stopwatch (follower_lag_trace.py)
     recover{tp, start, leo, epochs, truncated_bytes}                               a log as it was opened: [[epoch, start]]
-    append{tp, base, last, epoch, count, bytes}  hw{tp, hw}          hw also has lso where a transaction is open
+    append{tp, base, last, epoch, count, bytes}  hw{tp, hw}          hw also has lso where a transaction is open; a leader's
+                                                                     append in one: txn (producer id), marker (commit, abort)
     truncate{tp, from, to, records}  log_start{tp, start}  removed{tp}             records are gone; `removed`: the replica is
     compact{tp, clean, before, after}
     group{group, state, generation, members}  commit{group, tp, offset}            of a coordinator; a stable group also has

@@ -100,7 +100,7 @@ def _partition(scene: Scene, p: Partition) -> f.Partition:
         replication_factor=len(p.assigned) if p.assigned is not None else None, high_watermark=p.high_watermark,
         log_end=p.log_end, log_start=log.start if log is not None else None,
         last_stable=log.last_stable if log is not None else None, lanes=tuple(lanes), epochs=_epochs(p),
-        fingers=_fingers(scene, p.name), queries=_queries(scene, p.name))
+        fingers=_fingers(scene, p.name), queries=_queries(scene, p.name), transactions=p.transactions)
 
 
 def _order(p: Partition) -> list[int]:

@@ -126,6 +126,16 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Transaction:
+    """What one producer wrote between two decisions: [start, marker), and the marker at that offset; None: still open."""
+
+    producer: int
+    start: int
+    marker: int | None = None
+    committed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """The chosen partition in full; lanes leader first, in-sync followers next, the rest sunk below."""
 
@@ -144,6 +154,7 @@ class Partition:
     epochs: tuple[EpochSpan, ...]
     fingers: tuple[Finger, ...]
     queries: tuple[Query, ...] = ()
+    transactions: tuple[Transaction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

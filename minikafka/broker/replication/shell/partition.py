@@ -22,6 +22,8 @@ from minikafka.broker.replication import effects, preferred_replica
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.delayed import Waiters
 from minikafka.broker.replication.shell.follower_lag_trace import FollowerLagTrace
+from minikafka.log import markers
+from minikafka.log.batch import Header
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -147,7 +149,7 @@ class Partition:
             info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
                                           request_version=request_version, guard=guard)
         if not info.duplicate:
-            self._trace_append(info)
+            self._trace_append(info, **_transaction(records))
             now = self._env.now()
             self.run(self.replica.on_appended(now))
             self.lag_trace.look(now)
@@ -358,10 +360,19 @@ class Partition:
 
     # --- trace ----------------------------------------------------------------------------------------------------
 
-    def _trace_append(self, info: AppendInfo) -> None:
+    def _trace_append(self, info: AppendInfo, **more: Any) -> None:
         self._env.trace("append", tp=self.name, base=info.base_offset, last=info.last_offset, epoch=info.leader_epoch,
-                        count=info.count, bytes=info.bytes)
+                        count=info.count, bytes=info.bytes, **more)
 
     def _trace_role(self, role: str, **more: Any) -> None:
         self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.replica.leader,
                         isr=list(self.replica.isr.committed), hw=self.high_watermark, **more)
+
+
+def _transaction(batch: bytes | memoryview) -> dict[str, Any]:
+    """Return what the trace tells of a batch that belongs to a transaction: whose it is, and what a marker decides."""
+    header = Header.parse(batch)
+    if not header.is_transactional:
+        return {}
+    decision = {"marker": "commit" if markers.is_commit(batch) else "abort"} if header.is_control else {}
+    return {"txn": header.producer_id, **decision}

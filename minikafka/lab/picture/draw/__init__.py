@@ -4,7 +4,8 @@
                    lanes.py (the chosen partition), cards.py (clients, controllers, ledger), timeline.py
     dock.py        the same beside a text: as much as fits into the place
     lanes.py       a lane for each replica: axis.py (where an offset stands), cells.py (records), bracket.py (the ISR), lines.py
-                   (high watermark and others), footing.py (ruler, epochs, positions of consumers)
+                   (high watermark and others), footing.py (ruler, epochs, positions of consumers),
+                   transactions.py (brackets and markers)
     the means      paper.py (SVG elements and labels), packing.py (labels that do not touch), shapes.py, theme.py (colours,
                    sizes)
     text.py        the same frame in words

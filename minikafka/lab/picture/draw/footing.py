@@ -1,5 +1,5 @@
 """What stands under the lanes: a ruler where cells are too narrow for numbers, leader epochs, fingers of consumers, and
-the micro-batches of Spark queries.
+the micro-batches of Spark queries (transactions: transactions.py).
 
 Owns: the legend of the tints, and the places of consumers on the offset axis. A triangle is a position (what will be
 handed out next), a flag is a committed offset (where the next owner of the partition begins). A bracket is a batch,
@@ -11,6 +11,7 @@ from minikafka.lab.picture.draw.axis import GAP, Axis
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import Paper, shorten, width
 from minikafka.lab.picture.draw.theme import EPOCHS
+from minikafka.lab.picture.draw.transactions import draw_transactions
 from minikafka.lab.picture.frame import Finger, Partition, Query
 from minikafka.lab.picture.sentences import words
 
@@ -26,6 +27,7 @@ def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: f
         y = _draw_ruler(paper, axis, y)
     y = _draw_epochs(paper, chosen, axis, y, right, rows)
     y = _draw_fingers(paper, chosen, axis, y, right, rows)
+    y = draw_transactions(paper, chosen, axis, y, right)
     for query in chosen.queries[:QUERIES]:
         _draw_query(paper, query, axis, y)
         y += 2 * ROW + 4

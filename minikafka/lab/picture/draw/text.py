@@ -79,6 +79,8 @@ def _partition(chosen: Partition) -> Iterator[str]:
         written = words.span(each.start, each.end) if each.end > each.start else "nothing"
         yield f"  {words.epoch(each, chosen.epoch)}: {written}"
     yield from (f"  {finger.who} {finger.kind} {finger.offset}" for finger in chosen.fingers)
+    for one in chosen.transactions:
+        yield f"  {words.transaction(one)} from {one.start}" + ("" if one.marker is None else f", marker at {one.marker}")
 
 
 def _lane(lane: Lane, chosen: Partition) -> Iterator[str]:

@@ -7,5 +7,6 @@
                    keeps its offsets)
     fold.py        one event into the state; a handler for each kind stands in fold_cluster.py, fold_replicas.py,
                    fold_clients.py and, for Spark, queries.py
+    transactions.py  what the appends of leaders tell of transactions, and of the markers that decide them
     marks.py       the moments that are worth a jump: faults, elections, losses
 """

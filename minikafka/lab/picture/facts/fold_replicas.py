@@ -10,6 +10,7 @@ from minikafka.lab.picture.facts.ledger import Part
 from minikafka.lab.picture.facts.logs import Written
 from minikafka.lab.picture.facts.partitions import Behind, Partition
 from minikafka.lab.picture.facts.state import Event, State
+from minikafka.lab.picture.facts.transactions import appended
 from minikafka.lab.picture.frame import Ghost
 
 BIRTH = (0, 0)                                         # leader epoch and partition epoch of every new topic
@@ -65,6 +66,8 @@ def _recover(state: State, event: Event) -> None:
 def _append(state: State, event: Event) -> None:
     partition = state.partition(event["tp"])
     partition.appended(event["b"], event["epoch"], event["base"], event["last"] + 1, event["t"])
+    if event["b"] == partition.leader and ("txn" in event or partition.transactions):
+        partition.transactions = appended(partition.transactions, event)
 
 
 def _hw(state: State, event: Event) -> None:

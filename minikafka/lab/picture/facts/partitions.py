@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 from minikafka.lab.picture.facts.logs import Log
+from minikafka.lab.picture.frame import Transaction
 
 NOBODY = -1
 STEP = 0.1             # seconds between two remembered ends of a leader's log
@@ -68,6 +69,7 @@ class Partition:
     ends: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))    # (t, offset) the leader wrote
     stalled: float | None = None                       # since when the high watermark stands below the log end
     births: dict[int | None, tuple[float, float, int, int]] = field(default_factory=dict)
+    transactions: tuple[Transaction, ...] = ()         # the leader's (transactions.py)
 
     def copy(self) -> Partition:
         settings = Topic(self.settings.min_isr, self.settings.unclean)

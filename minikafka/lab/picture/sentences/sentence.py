@@ -74,6 +74,19 @@ def nothing_known(scene: Scene) -> Sentence | None:
     return None
 
 
+def open_transaction(scene: Scene) -> Sentence | None:
+    """Readers of committed records stop where the oldest open transaction begins."""
+    p = scene.chosen
+    stable = p.reference.last_stable if p is not None and p.reference is not None else None
+    if p is None or stable is None or p.high_watermark is None or stable >= p.high_watermark:
+        return None
+    holder = next((each for each in p.transactions if each.marker is None and each.start == stable), None)
+    if holder is None:
+        return None
+    return Sentence(Level.WAIT, f"An open transaction of producer {holder.producer} holds readers of committed records of "
+                    f"{p.name} at {stable}; the high watermark is {p.high_watermark}.")
+
+
 def calm(scene: Scene) -> Sentence:
     p = scene.chosen
     assert p is not None, "nothing_known comes before"
@@ -92,4 +105,5 @@ def calm(scene: Scene) -> Sentence:
 
 RULES: tuple[Rule, ...] = (
     no_quorum, no_controller, no_leader, leader_out, below_minimum, suspected, slow_follower, clients_cut, two_leaders,
-    lost_records, rebalancing, abandoned, catching_up, replica_out, nothing_known, calm)
+    lost_records, rebalancing, abandoned, catching_up, replica_out, nothing_known,
+    open_transaction, calm)

@@ -23,6 +23,7 @@ from minikafka.lab.picture.frame import (
     Progress,
     Query,
     Quorum,
+    Transaction,
 )
 
 UNKNOWN = "?"
@@ -103,6 +104,16 @@ def batch(batch: Batch) -> str:
     """One micro-batch."""
     first = UNKNOWN if batch.start is None else str(batch.start)
     return f"batch {batch.number}: {first}-{batch.end - 1}, {'done' if batch.done else 'planned'}"
+
+
+def transaction(each: Transaction) -> str:
+    """Whose transaction, and how it stands."""
+    return f"producer {each.producer}: {decision(each)}"
+
+
+def decision(each: Transaction) -> str:
+    """How a transaction stands."""
+    return "open" if each.marker is None else "committed" if each.committed else "aborted"
 
 
 def title(chosen: Partition) -> tuple[str, str]:

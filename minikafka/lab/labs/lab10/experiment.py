@@ -1,0 +1,206 @@
+"""Lab 10's experiments on single answers and single bits: a producer that tries again, and what stands in the log then.
+
+    without_retries()                  one record, its answer is lost, nobody tries again
+    lost_answers(idempotent=False)     100 records, one after the other; every tenth answer is lost on its way
+    flipped_bits(idempotent=False)     100 records, five requests on the way; in the first of each five a bit is flipped
+
+Owns: the wire: which answer is dropped, which bit is flipped, what each attempt carried. Brokers and clients
+are unchanged.
+Invariants
+  I-L10-1  an answer is dropped after the broker has sent it: the record is in the log then
+"""
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+from kafka.protocol.producer import ProduceRequest
+
+from minikafka import Cluster
+from minikafka.lab.labs.steady import read_all
+from minikafka.log.batch import Header
+from minikafka.protocol.errors import Err, KafkaError
+
+TOPIC, TP = "trips", "trips-0"
+
+
+def world(seed: int = 10, **settings: Any) -> Any:
+    """Start a simulated class cluster with one partition, led by broker 1."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        cluster = Cluster(engine="sim", seed=seed, preset="class", controllers=1, **settings)
+    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    return cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One produce request as it went over the wire, and the answer of the broker, whether it arrived or not."""
+
+    producer: int
+    epoch: int
+    sequence: int
+    records: int
+    answer: str = "?"
+    offset: int | None = None
+
+
+@dataclass
+class Run:
+    """What was sent, what the producer was told, what stands in the log."""
+
+    sent: list[str] = field(default_factory=list)
+    told: list[tuple[str, int | None]] = field(default_factory=list)     # value, and the offset that the producer learned
+    log: list[tuple[int, str]] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    errors: int = 0
+
+    @property
+    def values(self) -> list[str]:
+        return [value for _, value in self.log]
+
+    @property
+    def twins(self) -> list[str]:
+        """The values that stand in the log more than once."""
+        return [value for value in dict.fromkeys(self.values) if self.values.count(value) > 1]
+
+    def table(self, first: int = 0, last: int | None = None) -> pd.DataFrame:
+        """The attempts, one row each."""
+        rows = [(a.producer, a.epoch, a.sequence, a.records, a.answer, a.offset) for a in self.attempts[first:last]]
+        columns = ["producer id", "epoch", "sequence", "records", "answer", "offset"]
+        return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(first + 1, first + 1 + len(rows), name="attempt"))
+
+
+class Wire:
+    """Watches the produce requests of a cluster's clients; `drop_next` and `flip_next` break one of them."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.world, self.attempts, self._open = cluster.world, [], {}
+        self._end = self.world.tap(self._look)
+
+    def _look(self, message: Any) -> None:
+        if message.api is not ProduceRequest or "clients" not in (message.src, message.dst):
+            return
+        key = id(message.transport if not message.is_response else message.transport.other), message.correlation
+        if not message.is_response:
+            header = Header.parse(message.body.topic_data[0].partition_data[0].records)
+            self._open[key] = len(self.attempts)
+            self.attempts.append(Attempt(header.producer_id, header.producer_epoch, header.base_sequence, header.count))
+        elif key in self._open:
+            place, answer = self._open.pop(key), message.body.responses[0].partition_responses[0]
+            a = self.attempts[place]
+            self.attempts[place] = Attempt(a.producer, a.epoch, a.sequence, a.records, Err(answer.error_code).name,
+                                           answer.base_offset)
+
+    def hold_answer(self) -> Any:
+        """Hold the next answer to a produce request; `drop()` of what is returned loses it, and breaks the connection."""
+        return self.world.hold(lambda m: m.api is ProduceRequest and m.is_response and m.dst == "clients")
+
+    def flip_next(self) -> None:
+        """Flip one bit of the next produce request, in the last byte of its records."""
+        hold = self.world.hold(lambda m: m.api is ProduceRequest and not m.is_response and m.src == "clients")
+        taken = hold.take
+
+        def flip(message: Any) -> None:
+            taken(message)
+            hold.stop()
+            self.world.loop.call_soon(go, message)
+
+        def go(message: Any) -> None:
+            frame = bytearray(message.transport.dam[0])
+            records = message.body.topic_data[0].partition_data[0].records
+            frame[frame.index(records) + len(records) - 2] ^= 1
+            message.transport.dam[0] = bytes(frame)
+            hold.release()
+
+        hold.take = flip
+
+
+def lost_answers(idempotent: bool = False, count: int = 100, every: int = 10, seed: int = 10) -> Run:
+    """Send records one after the other; of every tenth, the first answer is lost; the producer sends it again."""
+    with world(seed) as cluster:
+        wire, run = Wire(cluster), Run()
+        producer = cluster.watch(cluster.producer(idempotent=idempotent, name="truck"), "truck")
+        for number in range(1, count + 1):
+            value = f"trip {number}"
+            hold = wire.hold_answer() if number % every == 0 else None
+            promise = producer.post(TOPIC, value, partition=0)
+            if hold is not None:
+                lose(cluster, hold)
+            run.sent.append(value)
+            run.told.append((value, cluster.run(answered(promise))[1]))
+        run.attempts = wire.attempts
+        run.log = [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
+        return run
+
+
+def lose(cluster: Any, hold: Any) -> None:
+    """Wait until the broker has answered, and lose the answer."""
+    cluster.wait(lambda: hold.frames)
+    hold.drop()
+
+
+def without_retries(again: bool = False, seed: int = 10) -> Run:
+    """One record of a producer that never tries again; its answer is lost. With `again` the program sends the trip once more."""
+    with world(seed) as cluster:
+        wire, run = Wire(cluster), Run()
+        producer = cluster.watch(cluster.producer(idempotent=False, name="truck"), "truck")
+        producer.sender.settings.retries = 0
+        hold, promise = wire.hold_answer(), producer.post(TOPIC, "trip 1", partition=0)
+        lose(cluster, hold)
+        run.told.append((told_by(cluster, promise), None))
+        if again:
+            run.told.append(("OK", producer.send(TOPIC, "trip 1", partition=0)[1]))
+        run.attempts = wire.attempts
+        run.log = [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
+        return run
+
+
+def sent_twice(seed: int = 10) -> Run:
+    """An idempotent producer whose program calls `send` twice with the same trip."""
+    with world(seed) as cluster:
+        wire, run = Wire(cluster), Run()
+        producer = cluster.producer(idempotent=True, name="truck")
+        run.told = [("trip 1", producer.send(TOPIC, "trip 1", partition=0)[1]) for _ in range(2)]
+        run.attempts = wire.attempts
+        run.log = [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
+        return run
+
+
+def told_by(cluster: Any, promise: Any) -> str:
+    """"OK", or the name of the error that the producer was told."""
+    try:
+        cluster.run(answered(promise))
+    except KafkaError as error:
+        return error.code.name
+    return "OK"
+
+
+async def answered(promise: Any) -> Any:
+    return await promise
+
+
+def flipped_bits(idempotent: bool = False, bursts: int = 20, size: int = 5, in_flight: int = 5, seed: int = 10) -> Run:
+    """Send bursts of five records, a millisecond apart, 5 ms from the leader; a bit flips in the first request of each burst.
+
+    The broker refuses the damaged batch (its checksum is wrong), and the producer sends it again.
+    """
+    with world(seed) as cluster:
+        cluster.slow("clients", 1, latency=0.005)
+        wire, run = Wire(cluster), Run()
+        producer = cluster.watch(cluster.producer(idempotent=idempotent, max_in_flight=in_flight, name="truck"), "truck")
+        producer.send(TOPIC, "start", partition=0)
+        for first in range(1, bursts * size + 1, size):
+            wire.flip_next()
+            promises = []
+            for number in range(first, first + size):
+                run.sent.append(f"{number}")
+                promises.append(producer.post(TOPIC, f"{number}", partition=0))
+                cluster.sleep(0.001)
+            run.told += [(value, cluster.run(answered(promise))[1]) for value, promise in zip(run.sent[first - 1:], promises)]
+        run.attempts = wire.attempts[1:]
+        run.log = [(record.offset - 1, record.value) for record in read_all(cluster, TOPIC) if record.value != "start"]
+        return run

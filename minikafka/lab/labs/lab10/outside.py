@@ -1,0 +1,104 @@
+"""A database that Kafka knows nothing of: a worker reads trips and books them, and is killed at any step.
+
+    book_and_crash(store, crash="after the database")    rows in the database after a second worker has gone on
+
+The database is SQLite in memory, so commit and rollback are real. The topic is a list, and the committed offset a number:
+what counts here is the order of the two commits, and nothing of Kafka's is needed to see it.
+
+Owns: the two workers. `store(database, record)` is the student's, called inside a transaction of the database.
+"""
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+STEPS = ("before the database", "inside the database", "after the database", "never")
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A record as a consumer gets it."""
+
+    topic: str
+    partition: int
+    offset: int
+    customer: str
+    amount: int
+
+
+Store = Callable[[sqlite3.Connection, Trip], object]
+
+
+class Crash(Exception):
+    """The worker died here."""
+
+
+TABLE = """
+create table bookings (topic text, part integer, offset integer, customer text, amount integer);
+create table done (topic text, part integer, offset integer, primary key (topic, part, offset));
+create table balance (customer text primary key, amount integer not null);
+"""
+
+
+def database() -> sqlite3.Connection:
+    """An empty database with the tables that a store may use."""
+    made = sqlite3.connect(":memory:", isolation_level=None)
+    made.executescript(TABLE)
+    return made
+
+
+def trips(count: int = 10, topic: str = "trips", partition: int = 0, first: int = 0) -> list[Trip]:
+    """Records with amounts that tell the offset; every third trip is Ada's."""
+    return [Trip(topic, partition, first + n, "Ada" if n % 3 == 0 else "Bob", 100 + n) for n in range(count)]
+
+
+def naive(db: sqlite3.Connection, trip: Trip) -> None:
+    """Book the trip: one more row, and one more amount on the customer's bill."""
+    db.execute("insert into bookings values (?, ?, ?, ?, ?)",
+               (trip.topic, trip.partition, trip.offset, trip.customer, trip.amount))
+    db.execute("insert into balance values (?, ?) on conflict (customer) do update set amount = amount + excluded.amount",
+               (trip.customer, trip.amount))
+
+
+def book(db: sqlite3.Connection, store: Store, records: Sequence[Trip], committed: int, crash: str = "never", at: int = 0) -> int:
+    """One life of a worker: book each record from `committed` on, then commit its offset. Returns the committed offset.
+
+    At the record with offset `at` it dies at the step `crash`; a transaction of the database that is open then is rolled back.
+    """
+    for trip in records[committed:]:
+        dies = crash if trip.offset == at else "never"
+        try:
+            if dies == "before the database":
+                raise Crash
+            db.execute("begin")
+            store(db, trip)
+            if dies == "inside the database":
+                raise Crash
+            db.execute("commit")
+            if dies == "after the database":
+                raise Crash
+        except Crash:
+            if db.in_transaction:
+                db.execute("rollback")
+            return committed
+        committed = trip.offset + 1
+    return committed
+
+
+def book_and_crash(store: Store, crash: str = "after the database", at: int = 4, count: int = 10) -> sqlite3.Connection:
+    """Two lives of a worker: the first dies, the second begins at the committed offset. Returns the database."""
+    db, records = database(), trips(count)
+    committed = book(db, store, records, 0, crash, at)
+    book(db, store, records, committed)
+    return db
+
+
+def bill(db: sqlite3.Connection) -> dict[str, int]:
+    """What each customer has to pay."""
+    return dict(db.execute("select customer, amount from balance order by customer"))
+
+
+def rows(db: sqlite3.Connection) -> list[int]:
+    """The offsets that are booked, in the order of the bookings."""
+    return [offset for (offset,) in db.execute("select offset from bookings order by rowid")]

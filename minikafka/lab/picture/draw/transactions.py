@@ -1,0 +1,54 @@
+"""The transactions of the chosen partition, under its lanes: a bracket over the records of each, and a stamp at its marker.
+
+Owns: how an undecided and a decided transaction look. A dashed bracket is open: it ends nowhere, and readers of committed
+records stop where the first one begins. A solid bracket ends under a marker: a tick for commit, a cross for abort.
+Invariant
+  I-DRAWTXN-1  shapes and words tell what colours tell: it reads without colours
+"""
+from __future__ import annotations
+
+from minikafka.lab.picture.draw.axis import GAP, Axis
+from minikafka.lab.picture.draw.packing import Rows
+from minikafka.lab.picture.draw.paper import Paper, width
+from minikafka.lab.picture.frame import Partition, Transaction
+from minikafka.lab.picture.sentences import words
+
+HIGH, NAMES, ROWS = 42, 203, 2         # pixels of a row of brackets; pixels left of the log for their title
+TICK, CROSS = "M-6 0l4 5 8-10", "M-5-5L5 5M5-5L-5 5"
+
+
+def draw_transactions(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+    """Draw everything below y; return where it ends. Without transactions nothing is drawn."""
+    shown = [each for each in chosen.transactions if (each.marker is None or each.marker >= (axis.first or 0))]
+    if not shown:
+        return y
+    rows = Rows(ROWS, gap=1)
+    paper.open("transactions")
+    paper.text(axis.left - NAMES, y + 15, "transactions", "", 14, True, room=NAMES - 12)
+    for each in shown:
+        left, end = axis.x(max(each.start, axis.first or 0)), _end(each, chosen, axis)
+        row = rows.take(left, end if each.marker is not None else max(end, left + width(words.transaction(each))))
+        if row is not None:
+            _draw(paper, each, left, end, y + HIGH * row, right)
+    paper.close()
+    return y + HIGH * max(1, rows.used) + 4
+
+
+def _end(each: Transaction, chosen: Partition, axis: Axis) -> float:
+    end = chosen.log_end if each.marker is None else each.marker + 1
+    return axis.x(max(each.start + 1, each.start if end is None else end)) - GAP
+
+
+def _draw(paper: Paper, each: Transaction, left: float, end: float, y: float, right: float) -> None:
+    state = "open" if each.marker is None else "commit" if each.committed else "abort"
+    paper.open("transaction", words.transaction(each), producer=each.producer, start=each.start, state=state)
+    if each.marker is None:
+        paper.path(f"M{left:g} {y:g}v8H{end:g}", "pen dash")
+    else:
+        paper.path(f"M{left:g} {y:g}v8H{end:g}v-8", "pen")
+        paper.path(TICK if each.committed else CROSS, "pen", end - 9, y + 20)
+    label = words.transaction(each)
+    at = min(left, right - width(label))
+    room = end - 22 - at if each.marker is not None else right - at
+    paper.text(at, y + 26, label if width(label) <= room else words.decision(each), "soft halo", room=max(room, 40))
+    paper.close()
