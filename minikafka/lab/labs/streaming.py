@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 START = datetime(2025, 6, 2, 12, 0, tzinfo=timezone.utc)   # event second 0
+# Before each micro-batch the connector asks every leader for its end. Of a dead one its client asks until this time is over, 60 s
+# by default, before it looks for the new leader.
+PATIENCE = {"kafka.default.api.timeout.ms": "3000", "kafka.request.timeout.ms": "2000"}
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=timezone.utc)      # Spark's watermark before the first row
 
 
@@ -67,22 +70,30 @@ class Stream:
         _create(bootstrap, topic, partitions)
         self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
         rows = (spark.readStream.format(kafka_format(spark)).option("kafka.bootstrap.servers", bootstrap)
-                .option("subscribe", topic).option("startingOffsets", "earliest").load())
+                .option("subscribe", topic).option("startingOffsets", "earliest").options(**PATIENCE).load())
         self.checkpoint = Path(checkpoint or tempfile.mkdtemp(prefix=f"{topic}-"))
         self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self.checkpoint))
                       .foreachBatch(self._keep).start())
 
-    def send(self, *events: float, partition: int = 0, value: str | None = None) -> Step:
+    def send(self, *events: float, partition: int = 0) -> Step:
         """Send one record for each event second to `partition`, and return the step that Spark makes of them."""
+        self.put(*events, partition=partition)
+        return self.settle(events)
+
+    def put(self, *events: float, partition: int = 0) -> None:
+        """Hand records to the producer, and wait for nothing."""
         for second in events:
             at = START + timedelta(seconds=second)
-            self._producer.send(self.topic, key=None, value=(value or f"{second:g}").encode(), partition=partition,
+            self._producer.send(self.topic, value=f"{second:g}".encode(), partition=partition,
                                 timestamp_ms=int(at.timestamp() * 1000))
-        return self.settle(events)
+
+    def flush(self) -> None:
+        """Wait until every record handed over so far is acknowledged."""
+        self._producer.flush()
 
     def settle(self, events: Sequence[float] = ()) -> Step:
         """Wait until Spark has worked off everything that was sent, and return the step. Raises what stopped the query."""
-        self._producer.flush()
+        self.flush()
         self.query.processAllAvailable()
         reports = [json.loads(r.json) for r in self.query.recentProgress][self._told:]
         self._told += len(reports)

@@ -1,0 +1,159 @@
+"""Checks of lab 12: a table of emissions (12.2), rows that are too late (12.4), the smallest delay (12.8), surge prices (12.9).
+
+12.4 and 12.9 take a function from a Spark table to a Spark table: they use the running session, or start one.
+"""
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from minikafka.lab.exercise import Unknown, Wrong, checks, hints
+from minikafka.lab.labs.lab12.experiment import lost
+
+NOON = datetime(2025, 6, 2, 12, 0, tzinfo=timezone.utc)
+Emitted = tuple[float, dict[int, int]]
+
+
+def prepare() -> None:
+    """Start the Spark session now, so that no verdict has to wait for it."""
+    table([(NOON,)], "timestamp timestamp").count()
+
+
+def table(rows: list[tuple[Any, ...]], schema: str) -> Any:
+    from minikafka.java import NoJava
+    from minikafka.spark import spark_session
+    try:
+        return spark_session(connector=False).createDataFrame(rows, schema)
+    except NoJava as missing:
+        raise Unknown(f"Spark needs a Java, and there is none here: {missing}") from None
+
+
+# --- 12.2 ------------------------------------------------------------------------------------------------------------
+
+hints("12.2", "Step 4 brings the row 31. Which number follows from it first, and which windows does that number close?",
+      "Keep three things from step to step: the newest event second, the watermark, and a count for each open window. A row "
+      "counts if its window's end is behind the watermark that the step began with.",
+      "minikafka/lab/picture/draw/stream.py: too_late; section 2 of this lab has the eight steps")
+
+
+@checks("12.2", matters="Who can fill in this table knows when a result comes, and which rows are in it.")
+def emissions(answer: Callable[[list[list[int]], int, int], list[Emitted]]) -> str:
+    """The eight steps of the text, then sixty seeded ones with other windows and delays."""
+    rng = random.Random(122)
+    cases = [([[1, 4, 9], [12, 15], [8], [31], [7], [14], [22], [55]], 10, 10)]
+    for _ in range(60):
+        size, delay = rng.choice((5, 10, 20)), rng.choice((0, 5, 10, 25))
+        now, steps = 0, []
+        for _ in range(8):
+            now += rng.randrange(0, 25)
+            steps.append([max(0, now - rng.choice((0, 0, 3, 12, 40))) for _ in range(rng.randrange(1, 4))])
+        cases.append((steps, size, delay))
+    for steps, size, delay in cases:
+        right, said = _emissions(steps, size, delay), list(answer([list(step) for step in steps], size, delay))
+        if len(said) != len(right):
+            raise Wrong(f"{len(steps)} steps, and you returned {len(said)} rows")
+        for number, (mine, yours) in enumerate(zip(right, said), 1):
+            if tuple(yours) != mine:
+                raise Wrong(f"step {number}: you have {yours!r}, it is {mine!r}",
+                            [f"windows of {size}, delay {delay}", *(f"step {n}: {s}" for n, s in enumerate(steps[:number], 1))])
+    return "the eight steps of the text and sixty others: each watermark, each window, each count"
+
+
+def _emissions(steps: Sequence[Sequence[int]], size: int, delay: int) -> list[Emitted]:
+    mark: float | None = None
+    counts: Counter[int] = Counter()
+    newest, found = -10**9, []
+    for step in steps:
+        counts.update(s // size * size for s in step if mark is None or s // size * size + size > mark)
+        newest = max(newest, *step)
+        mark = newest - delay
+        closed = {start: counts.pop(start) for start in sorted(counts) if start + size <= mark}
+        found.append((mark, closed))
+    return found
+
+
+# --- 12.4 ------------------------------------------------------------------------------------------------------------
+
+hints("12.4", "The watermark is 21. Row 14 was dropped, and row 22 was not: what about a row 20?",
+      "Not the row's own time decides, but the end of its window: a window whose end is at or before the watermark is closed.",
+      "pyspark.sql.functions.window gives a struct with start and end; minikafka/lab/picture/draw/stream.py: too_late")
+
+
+@checks("12.4", matters="Spark's own metric counts groups, not rows. To know what is missing one has to count the rows oneself.")
+def counter(answer: Callable[[Any, datetime], Any]) -> str:
+    """Eight watermarks against two hundred rows; windows of ten seconds."""
+    rng = random.Random(124)
+    times = [NOON + timedelta(seconds=rng.randrange(120)) for _ in range(200)]
+    rows = table([(moment,) for moment in times], "timestamp timestamp")
+    for second in (0, 9, 10, 21, 30, 55, 59, 100):
+        mark = NOON + timedelta(seconds=second)
+        right = Counter(t for t in times if _end(t) <= mark)
+        told = answer(rows, mark)
+        assert told is not None, "your function returned nothing; is there a `return`?"
+        said = Counter(row[0].replace(tzinfo=timezone.utc) for row in told.select("timestamp").collect())
+        for moment in sorted((right - said) + (said - right)):
+            kept = "is dropped, and is not in your table" if right[moment] > said[moment] else "is counted, and is in your table"
+            raise Wrong(f"watermark {second}: the row of second {(moment - NOON).seconds} {kept}")
+    return "eight watermarks: exactly the rows that Spark drops"
+
+
+def _end(moment: datetime) -> datetime:
+    return moment.replace(second=moment.second // 10 * 10) + timedelta(seconds=10)
+
+
+# --- 12.8 ------------------------------------------------------------------------------------------------------------
+
+hints("12.8", "What does one more minute of delay cost, and what does it bring? Which of the two does the limit speak of?",
+      "Try the delays 0, 1, 2 … with `lost` and take the first at which less than the limit is lost, as a share of all rows.",
+      "minikafka/lab/labs/lab12/experiment.py: lost")
+
+
+@checks("12.8", matters="Too small a delay loses rows, too large a one keeps windows open, and their state in memory.")
+def smallest(answer: Callable[[list[list[int]], int, float], int]) -> str:
+    """Thirty seeded days with other traffic, windows and limits."""
+    rng = random.Random(127)
+    for _ in range(30):
+        size, limit = rng.choice((10, 30)), rng.choice((0.0005, 0.01, 0.02, 0.1))
+        jams = [rng.choice((5, 15, 40, 90)) for _ in range(4)]
+        starts = sorted((begin + rng.choice(jams), begin) for begin in (rng.randrange(0, 600) for _ in range(400)))
+        batches = [[begin for _, begin in starts[n:n + 20]] for n in range(0, 400, 20)]
+        right = next(delay for delay in range(1000) if lost(batches, size, delay) < limit * 400)
+        said = answer([list(batch) for batch in batches], size, limit)
+        if said != right:
+            share = lost(batches, size, said) / 4 if isinstance(said, int) and said >= 0 else None
+            raise Wrong(f"windows of {size} minutes, less than {limit:.2%} may be lost: {right} minutes, and you said {said!r}"
+                        + ("" if share is None else f", which loses {share:.2f}%"))
+    return "thirty days: the smallest delay each time"
+
+
+# --- 12.9 ------------------------------------------------------------------------------------------------------------
+
+hints("12.9", "One price for each zone and ten minutes: what is a group, then, and what is counted in it?",
+      "Group by the zone and F.window of the start; the factor is 1 + 0.25 for each trip above 4, and F.least keeps it at 3.",
+      "pyspark.sql.functions.least, pyspark.sql.functions.greatest, pyspark.sql.functions.window")
+
+
+@checks("12.9", matters="The same function serves a table and a stream: that is what Structured Streaming means.")
+def prices(answer: Callable[[Any], Any]) -> str:
+    """An hour in four zones: quiet, busy, and so busy that the limit holds; windows that meet at their edges."""
+    rng = random.Random(129)
+    trips = [("station", NOON + timedelta(seconds=rng.randrange(3600))) for _ in range(120)]
+    trips += [("harbour", NOON + timedelta(seconds=rng.randrange(3600))) for _ in range(35)]
+    trips += [("airport", NOON + timedelta(minutes=10 * n)) for n in range(6)] + [("museum", NOON + timedelta(seconds=599))]
+    rng.shuffle(trips)
+    counts = Counter((zone, start.replace(minute=start.minute // 10 * 10, second=0)) for zone, start in trips)
+    right = {key: min(3.0, max(1.0, 1 + 0.25 * (many - 4))) for key, many in counts.items()}
+    told = answer(table(trips, "zone string, started timestamp"))
+    assert told is not None, "your function returned nothing; is there a `return`?"
+    rows = [tuple(row) for row in told.collect()]
+    assert all(len(row) == 3 for row in rows), f"three columns are wanted: zone, start, factor; a row of yours: {rows[:1]}"
+    said = {(zone, start.replace(tzinfo=timezone.utc)): float(factor) for zone, start, factor in rows}
+    assert len(said) == len(rows), "a zone has more than one factor for the same ten minutes"
+    for key in [*right, *said]:
+        mine, yours = right.get(key), said.get(key)
+        if mine is None or yours is None or abs(mine - yours) > 1e-9:
+            raise Wrong(f"{key[0]} at {key[1]:%H:%M} with {counts[key]} trips: you have {yours}, it is {mine}")
+    return f"{len(right)} prices in four zones, none below 1 and none above 3"

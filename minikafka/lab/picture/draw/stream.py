@@ -1,0 +1,128 @@
+"""A stream in two times: event time from left to right, arrival from top to bottom, and the watermark as a line through both.
+
+    svg, text = picture(steps)          # steps as minikafka/lab/labs/streaming.py makes them
+    book(steps)                         # one page for each step, with a slider
+
+A step is anything with arrived, before, watermark, emitted, state and dropped; a row of `emitted` has window.start and count.
+
+Owns: the drawing; which record is too late, by Spark's rule.
+Invariants
+  I-STREAM-1  a record stands at its event second, in the row of the step in which it arrived
+  I-STREAM-2  a cross is a record whose window was closed by the watermark that its step began with: Spark drops exactly those
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from minikafka.lab.picture.draw.flipbook import Flipbook
+from minikafka.lab.picture.draw.sheet import BLUE, GREEN, INK, LINE, SOFT, VERMILLION, Sheet
+
+WIDE, LEFT, RIGHT, TOP, ROW = 1280, 150, 30, 112, 46
+OPEN, SHUT, PAST = "#d9ecf7", "#d6efe4", "#eceef1"
+
+
+def too_late(second: float, before: float | None, size: int) -> bool:
+    """Whether a record's window had ended when the step began: its end is at or before the watermark."""
+    return before is not None and second // size * size + size <= before
+
+
+def book(steps: Sequence[Any], size: int = 10, until: float | None = None) -> Flipbook:
+    """Return a page for each step."""
+    end = until or _end(steps, size)
+    pages = [picture(steps[:n + 1], size, end) for n in range(len(steps))]
+    return Flipbook(pages, [f"step {n + 1} of {len(steps)}: {_said(step, size)}" for n, step in enumerate(steps)])
+
+
+def picture(steps: Sequence[Any], size: int = 10, until: float | None = None) -> tuple[str, str]:
+    """Return the stream so far as SVG and in words. `size`: seconds of a window; `until`: the last event second drawn."""
+    end = until or _end(steps, size)
+    sheet = Sheet(WIDE)
+    scale = (WIDE - LEFT - RIGHT) / end
+    height = TOP + ROW * max(1, len(steps)) + 60
+    _draw_windows(sheet, steps, size, end, scale, height)
+    for number, step in enumerate(steps):
+        _draw_step(sheet, number, step, size, scale)
+    _draw_watermark(sheet, steps, scale)
+    sheet.text(LEFT, height - 12, "event time, in seconds", SOFT)
+    sheet.text(WIDE - RIGHT, height - 12, "circle: counted · cross: dropped, its window was closed · green line: the watermark",
+               SOFT, anchor="end")
+    text = "\n".join(f"step {n + 1}: {_said(step, size)}" for n, step in enumerate(steps))
+    return sheet.svg(height, text.splitlines()[-1] if text else "no step yet"), text
+
+
+def _end(steps: Sequence[Any], size: int) -> float:
+    last = max((second for step in steps for second in step.arrived), default=0)
+    return last // size * size + size
+
+
+def _start_of(row: dict[str, Any]) -> int:
+    """Return the event second at which an emitted window begins: the seconds since its hour."""
+    start: datetime = row["window"]["start"]
+    start = start.replace(tzinfo=start.tzinfo or timezone.utc)
+    return start.minute * 60 + start.second
+
+
+def _said(step: Any, size: int) -> str:
+    lost = sum(too_late(second, step.before, size) for second in step.arrived)
+    out = ", ".join(f"[{start}, {start + size}) = {row['count']}" for row in step.emitted for start in (_start_of(row),))
+    mark = "none" if step.watermark is None else f"{step.watermark:g}"
+    arrived = ", ".join(f"{second:g}" for second in step.arrived)
+    return (f"{arrived} arrived; watermark {mark}; emitted {out or 'nothing'}; {step.state} in the state"
+            + (f"; {lost} too late" if lost else ""))
+
+
+# --- drawing ----------------------------------------------------------------------------------------------------------
+
+def _draw_windows(sheet: Sheet, steps: Sequence[Any], size: int, end: float, scale: float, height: float) -> None:
+    """Each window as a column: its box on top says what is known of it, the column is shaded once it is closed."""
+    mark = steps[-1].watermark if steps else None
+    emitted: dict[int, int] = {_start_of(row): row["count"] for step in steps for row in step.emitted}
+    for start in range(0, int(end), size):
+        x, wide = LEFT + start * scale, size * scale
+        closed = mark is not None and start + size <= mark
+        sheet.rect(x, TOP - 8, wide, height - TOP - 44, PAST if closed else "#ffffff", LINE)
+        look, word = (SHUT, "closed") if closed else (OPEN, "open")
+        sheet.rect(x + 3, 16, wide - 6, 66, look, LINE, radius=5)
+        sheet.text(x + wide / 2, 38, f"[{start}, {start + size})", anchor="middle", bold=True, room=wide - 10)
+        count = f"{emitted[start]} counted" if start in emitted else ""
+        sheet.text(x + wide / 2, 58, word, GREEN if closed else BLUE, anchor="middle", room=wide - 10)
+        sheet.text(x + wide / 2, 76, count, INK, anchor="middle", bold=True, room=wide - 10)
+        sheet.text(x, TOP - 12, str(start), SOFT, anchor="middle")
+
+
+def _draw_step(sheet: Sheet, number: int, step: Any, size: int, scale: float) -> None:
+    y = TOP + number * ROW + ROW / 2
+    sheet.path(f"M8 {y + ROW / 2:g}H{WIDE - 8}", LINE, wide=1)
+    sheet.text(16, y + 5, f"step {number + 1}", bold=True)
+    sheet.text(84, y + 5, f"{step.state} kept", SOFT, room=LEFT - 92)
+    for second in step.arrived:
+        x = LEFT + second * scale
+        if too_late(second, step.before, size):
+            sheet.path(f"M{x - 7:g} {y - 7:g}l14 14m0 -14l-14 14", VERMILLION, wide=3.5)
+        else:
+            sheet.rect(x - 8, y - 8, 16, 16, BLUE, "#ffffff", radius=8)
+        sheet.text(x + 12, y + 5, f"{second:g}", VERMILLION if too_late(second, step.before, size) else INK)
+
+
+def _draw_watermark(sheet: Sheet, steps: Sequence[Any], scale: float) -> None:
+    """The watermark in force at each step, and the one that the step leaves."""
+    shape = ""
+    for number, step in enumerate(steps):
+        top, bottom = TOP + number * ROW, TOP + (number + 1) * ROW
+        if step.before is not None and step.before >= 0:
+            x = LEFT + step.before * scale
+            shape += f"M{x:g} {top:g}V{bottom:g}"
+        if step.watermark is not None and step.watermark >= 0 and step.watermark != step.before:
+            came = LEFT + max(0.0, step.before or 0.0) * scale
+            shape += f"M{came:g} {bottom:g}H{LEFT + step.watermark * scale:g}"
+    if shape:
+        sheet.path(shape, GREEN, wide=4)
+    last = steps[-1].watermark if steps else None
+    if last is not None and last >= 0:
+        x, y = LEFT + last * scale, TOP + len(steps) * ROW
+        sheet.rect(x - 3, y - 4, 6, 12, GREEN)
+        sheet.text(x, y + 24, f"watermark {last:g}", GREEN, bold=True, anchor="middle")
+
+
