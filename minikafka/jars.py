@@ -90,7 +90,13 @@ CONNECTOR = JarSet(
             "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
             "org.apache.kafka:kafka-clients:3.9.2", "org.apache.commons:commons-pool2:2.13.1"))
 
-ALL = (KAFKA, CONNECTOR)
+ECOSYSTEM = JarSet(
+    f"ecosystem-{KAFKA_VERSION}", f"Kafka Streams, Connect and MirrorMaker {KAFKA_VERSION}", transitive=True,
+    wanted=(*(f"org.apache.kafka:{name}:{KAFKA_VERSION}" for name in (
+        "kafka-streams-examples", "connect-runtime", "connect-file", "connect-json", "connect-mirror")),
+        "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"))
+
+ALL = (KAFKA, CONNECTOR, ECOSYSTEM)
 
 _compared: set[Path] = set()  # folders that this process has found right
 

@@ -1,0 +1,71 @@
+"""Carrying out a schedule: the same for simulated and for real brokers, for the model of Spark and for Spark.
+
+Owns: nothing.
+Invariants: I-CARRY-1 a fault that an engine cannot do, or that did not happen in time, is named in what is returned.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.cluster.errors import NotSupported
+from minikafka.lab.labs.lab14.schedule import Fault, Schedule
+
+WAIT = 30.0                                     # seconds in which Spark must have died, after it was told to
+TOPIC = "trips"
+
+
+class Spark:
+    """What a schedule needs of Spark, or of its model."""
+
+    deaths = 0
+
+    def look(self) -> None:
+        """Notice a death, and begin again if it was asked for; a model does this by itself."""
+
+    def kill_after_write(self, back_in: float) -> None:
+        """Die right after the next write to the sink, and begin again `back_in` seconds later."""
+        raise NotImplementedError
+
+
+def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC) -> tuple[str, ...]:
+    """Let every fault happen at its second, and wait for the schedule's end. Return what did not happen."""
+    began, missed = cluster.now(), list[str]()
+    for fault in schedule.faults:
+        cluster.sleep(max(0.0, began + fault.at - cluster.now()))
+        try:
+            missed += strike(cluster, spark, fault, topic)
+        except NotSupported:
+            missed.append(f"{fault} (not on this engine)")
+    cluster.sleep(max(0.0, began + schedule.seconds - cluster.now()))
+    return tuple(missed)
+
+
+def strike(cluster: Any, spark: Spark, fault: Fault, topic: str) -> list[str]:
+    """One fault, from its beginning to its end."""
+    if fault.what == "kill Spark after a write":
+        deaths = spark.deaths
+        spark.kill_after_write(fault.lasts)
+        until = cluster.now() + WAIT
+        while spark.deaths == deaths and cluster.now() < until:
+            spark.look()
+            cluster.sleep(0.1)
+        return [] if spark.deaths > deaths else [str(fault)]
+    leader = cluster.leader(topic, fault.part)
+    others = [broker for broker in cluster.ids if broker != leader]
+    if leader is None:
+        return [f"{fault} (nobody led)"]
+    if fault.what == "kill the leader":
+        cluster.kill(leader)
+        cluster.sleep(fault.lasts)
+        cluster.restart(leader)
+        return []
+    if fault.what == "cut off the leader":      # from the brokers, not from the clients: it does not know
+        for other in others:
+            cluster.cut(leader, other)
+    elif fault.what == "slow a follower":
+        cluster.slow_follower(others[0], rate=0.2)
+    else:
+        cluster.cut(leader, "clients", one_way=True)
+    cluster.sleep(fault.lasts)
+    cluster.heal()
+    return []

@@ -1,0 +1,174 @@
+"""The pipeline for real: kafka-python, three brokers that are processes, Spark's own query, a database in a file.
+
+    run = perform(mine, cluster, spark, schedule, folder)      # the same Run as a rehearsal's
+    print(notary(run))
+
+Spark dies as a query dies: its `foreachBatch` raises right after the sink has committed, and the query is started again on
+what is left, its checkpoint or nothing. Every run has a topic of its own.
+Owns: the query and the producer of one performance, stopped at its end; the files in `folder`.
+Invariants: I-PERFORM-1 a query that ends by another error than the one that was asked for is raised, not restarted.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import threading
+import time
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+
+from minikafka.chaos.final import read_everything
+from minikafka.datasets import taxi_trips
+from minikafka.history import History
+from minikafka.lab.labs.lab14.faults import Spark, carry_out
+from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
+from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
+from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.spark import kafka_format
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PARTS = range(3)
+PATIENCE_MS, REQUEST_MS = 60_000, 1500
+TRIGGER = "500 milliseconds"
+_numbers = count(1)
+
+
+class Died(Exception):
+    """Raised in Spark's `foreachBatch` on purpose, after the write."""
+
+
+def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Schedule, folder: str | Path) -> Run:
+    """Return the run of a pipeline on these brokers, under this schedule; mends the cluster at the end."""
+    home = Path(folder) / f"run-{next(_numbers)}"
+    home.mkdir(parents=True)
+    topic = f"trips-{home.name[4:]}"
+    create(cluster, topic, pipeline.min_insync)
+    history = History(cluster.now)
+    with contextlib.closing(Sink(pipeline, str(home / "sink.db"))) as sink:
+        query = Query(spark, cluster.bootstrap, topic, pipeline, sink, home / "checkpoint")
+        writer = TripWriter(cluster.bootstrap, topic, pipeline, schedule, history)
+        try:
+            query.at_rest(30)                   # Spark's first batch takes seconds: the schedule begins when it is awake
+            writer.start()
+            missed = carry_out(cluster, query, schedule, topic)
+            cluster.mend()
+            written = writer.finish()
+            settled = written and query.at_rest(60)
+        finally:
+            query.stop()
+        read_everything(cluster.bootstrap, history, {topic: len(PARTS)})
+        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed)
+
+
+def create(cluster: Any, topic: str, min_insync: int) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    configs = {"min.insync.replicas": min_insync, "retention.ms": -1}
+    admin.create_topics({topic: {"num_partitions": len(PARTS), "replication_factor": 3, "configs": configs}},
+                        wait_for_metadata=True)
+    admin.close()
+
+
+class TripWriter(threading.Thread):
+    """Sends the trips at their rate, keyed by taxi, and tells the history."""
+
+    def __init__(self, bootstrap: str, topic: str, pipeline: Pipeline, schedule: Schedule, history: History) -> None:
+        super().__init__(name="trips", daemon=True)
+        self.topic, self.schedule, self.history = topic, schedule, history
+        self.idempotence, self.acks = pipeline.idempotence, "all" if pipeline.acks == "all" else int(pipeline.acks)
+        self.producer = KafkaProducer(
+            bootstrap_servers=bootstrap, acks=self.acks, enable_idempotence=pipeline.idempotence, linger_ms=0,
+            request_timeout_ms=REQUEST_MS, delivery_timeout_ms=PATIENCE_MS, max_block_ms=PATIENCE_MS)
+
+    def run(self) -> None:
+        began = time.monotonic()
+        for number, trip in enumerate(islice(taxi_trips(seed=self.schedule.seed + 1), self.schedule.trips)):
+            time.sleep(max(0.0, began + number / RATE - time.monotonic()))
+            op = self.history.invoke("trips", "send", topic=self.topic, key=trip.taxi, value=trip.encode().decode(),
+                                     acks=-1 if self.acks == "all" else self.acks, idempotent=self.idempotence)
+            future = self.producer.send(self.topic, trip.encode(), trip.taxi.encode(), timestamp_ms=trip.timestamp_ms)
+            future.add_callback(lambda done, op=op: self.history.ok(op, partition=done.partition, offset=done.offset))
+            future.add_errback(lambda error, op=op: self.history.info(op, error=repr(error)[:100]))
+
+    def finish(self) -> bool:
+        """Wait until every trip has its answer; return whether it came."""
+        self.join(self.schedule.seconds + PATIENCE_MS / 1000)
+        with contextlib.suppress(Exception):    # what got no answer stands in the history as `info`, or without an end
+            self.producer.flush(timeout=PATIENCE_MS / 1000)
+        self.producer.close(timeout=5)
+        return not self.is_alive()
+
+
+class Query(Spark):
+    """Spark's streaming query over the topic, started again after each death that was asked for."""
+
+    def __init__(self, spark: SparkSession, bootstrap: str, topic: str, pipeline: Pipeline, sink: Sink, checkpoint: Path) -> None:
+        self.spark, self.bootstrap, self.topic = spark, bootstrap, topic
+        self.pipeline, self.sink, self.checkpoint = pipeline, sink, checkpoint
+        self.deaths, self.dying = 0, 0.0
+        self.query = self._start("earliest")
+
+    def kill_after_write(self, back_in: float) -> None:
+        self.dying = back_in
+
+    def at_rest(self, patience: float) -> bool:
+        """Wait until the query has done all that is in the log; return whether it has."""
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            self.look()
+            if not self.dying and self._reached():
+                return True
+            time.sleep(0.2)
+        return False
+
+    def look(self) -> None:
+        """Start the query again if it has died as asked. Raises what else has ended it."""
+        if self.query.isActive:
+            return
+        error = self.query.exception()
+        if not (self.dying and Died.__name__ in str(error)):
+            raise error or RuntimeError("the query has stopped")
+        time.sleep(self.dying)
+        if not self.pipeline.checkpoint:
+            shutil.rmtree(self.checkpoint)
+        self.query, self.dying = self._start(self.pipeline.starting), 0.0
+        self.deaths += 1
+
+    def stop(self) -> None:
+        self.query.stop()
+
+    def _start(self, starting: str) -> Any:
+        rows = (self.spark.readStream.format(kafka_format(self.spark)).option("kafka.bootstrap.servers", self.bootstrap)
+                .option("subscribe", self.topic).option("startingOffsets", starting).load())
+        return (trips(rows).writeStream.foreachBatch(self._write).trigger(processingTime=TRIGGER)
+                .option("checkpointLocation", str(self.checkpoint)).start())
+
+    def _write(self, rows: DataFrame, batch: int) -> None:
+        found = [Row(*row) for row in rows.collect()]
+        self.sink.take(found, batch)
+        if self.dying and found:
+            raise Died(f"after the write of batch {batch}")
+
+    def _reached(self) -> bool:
+        """Whether the last batch ended where the log ends now; without a batch, whether Spark waits at an empty log."""
+        with contextlib.closing(KafkaConsumer(bootstrap_servers=self.bootstrap)) as asker:
+            places = [TopicPartition(self.topic, part) for part in PARTS]
+            ends = {place.partition: asker.end_offsets([place])[place] for place in places}
+        if (last := self.query.lastProgress) is None:
+            return not any(ends.values()) and self.query.status["message"].startswith("Waiting")
+        end = json.loads(last.sources[0].endOffset or "{}").get(self.topic, {})
+        return all(end.get(str(part), 0) >= offset for part, offset in ends.items())
+
+
+def trips(rows: DataFrame) -> DataFrame:
+    """Return the records as rows of the sink: Spark reads the JSON and finds the window."""
+    from pyspark.sql import functions as F
+    trip = F.from_json(F.col("value").cast("string"), "trip INT, taxi STRING, pickup STRING, started TIMESTAMP").alias("t")
+    window = F.date_format(F.window("t.started", f"{MINUTES} minutes").start, "yyyy-MM-dd'T'HH:mm:ss'Z'")
+    return (rows.select(trip, "partition", "offset")
+            .select("t.trip", "t.taxi", "t.pickup", window, "partition", "offset"))

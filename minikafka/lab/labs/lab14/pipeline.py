@@ -1,0 +1,105 @@
+"""A pipeline from trips to prices: the settings that a team chooses, and its sink.
+
+    mine = Pipeline("mine", write=write, acks="all", idempotence=True, min_insync=2, checkpoint=True, key=("trip",))
+    better = mine.but(acks="1")                  # the same with one setting changed
+
+`write(rows, batch, db)` gets the rows of one micro-batch (Row of notary.py), its number, and the sink: an SQLite database with
+
+    trips   (trip, taxi, zone, window, part, off)     unique in `key`, if there is one
+    prices  (zone, window, trips, surge)              one row for a zone and a window
+
+and runs in one transaction of the sink. SQL knows the function surge(trips).
+Owns: the tables of the sink. Invariants: I-SINK-1 what a `write` did is in the sink whole or not at all.
+"""
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from minikafka.lab.labs.lab14.notary import Cell, Row
+
+Write = Callable[[Sequence[Row], int, sqlite3.Connection], Any]
+NEW = """CREATE TABLE trips (trip INTEGER, taxi TEXT, zone TEXT, window TEXT, part INTEGER, off INTEGER);
+CREATE TABLE prices (zone TEXT, window TEXT, trips INTEGER, surge REAL, PRIMARY KEY (zone, window));"""
+APPEND = "INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)"
+KEEP_FIRST = "INSERT OR IGNORE INTO trips VALUES (?, ?, ?, ?, ?, ?)"
+COUNT_AGAIN = """INSERT OR REPLACE INTO prices
+                 SELECT zone, window, count(*), surge(count(*)) FROM trips GROUP BY zone, window"""
+ADD_UP = """INSERT INTO prices VALUES (?, ?, 1, 1.0)
+            ON CONFLICT DO UPDATE SET trips = trips + 1, surge = surge(trips + 1)"""
+
+
+def surge(trips: int) -> float:
+    """Return the factor on the price: 1 up to ten trips in a window, a tenth more for each above."""
+    return round(1.0 + 0.1 * max(0, trips - 10), 1)
+
+
+def append(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
+    """As one writes it on the first day: every row goes in, every trip adds one."""
+    db.executemany(APPEND, rows)
+    db.executemany(ADD_UP, [(row.zone, row.window) for row in rows])
+
+
+def upsert(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
+    """A row that is there already stays as it is; prices are counted from what is there."""
+    db.executemany(KEEP_FIRST, rows)
+    db.execute(COUNT_AGAIN)
+
+
+def prices_added_up(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
+    """Half right: rows once, and a price that rises with every repetition."""
+    db.executemany(KEEP_FIRST, rows)
+    db.executemany(ADD_UP, [(row.zone, row.window) for row in rows])
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The settings of a pipeline. `starting` counts only where there is no checkpoint."""
+
+    name: str
+    write: Write
+    acks: str = "all"
+    idempotence: bool = True
+    min_insync: int = 2
+    checkpoint: bool = True                     # the folder is still there after a crash
+    starting: str = "earliest"
+    key: tuple[str, ...] = ("trip",)
+
+    def but(self, **changed: Any) -> Pipeline:
+        """Return the same pipeline with other settings."""
+        text = ", ".join(f"{name}={getattr(value, '__name__', value)}" for name, value in changed.items())
+        return replace(self, name=f"{self.name}, {text}", **changed)
+
+
+NAIVE = Pipeline("naive", append, acks="1", idempotence=False, min_insync=1, key=())
+AT_LEAST_ONCE = Pipeline("at least once", append, idempotence=False, key=())
+EFFECTIVELY_ONCE = Pipeline("effectively once", upsert)
+
+
+class Sink:
+    """The database of one run; `path` ":memory:" for a rehearsal."""
+
+    def __init__(self, pipeline: Pipeline, path: str = ":memory:") -> None:
+        self.pipeline = pipeline
+        self.db = sqlite3.connect(path, check_same_thread=False)
+        self.db.create_function("surge", 1, surge, deterministic=True)
+        self.db.executescript(NEW)
+        if pipeline.key:
+            self.db.execute(f"CREATE UNIQUE INDEX one ON trips ({', '.join(pipeline.key)})")
+
+    def take(self, rows: Sequence[Row], batch: int) -> None:
+        """Write one micro-batch, whole or not at all (I-SINK-1)."""
+        with self.db:
+            self.pipeline.write(rows, batch, self.db)
+
+    def rows(self) -> tuple[Row, ...]:
+        """Return the rows in the order in which they came."""
+        return tuple(Row(*row) for row in self.db.execute("SELECT * FROM trips ORDER BY rowid"))
+
+    def totals(self) -> dict[Cell, int]:
+        return {(zone, window): trips for zone, window, trips, _ in self.db.execute("SELECT * FROM prices")}
+
+    def close(self) -> None:
+        self.db.close()

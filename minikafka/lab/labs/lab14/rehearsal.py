@@ -1,0 +1,147 @@
+"""A rehearsal: a pipeline against a schedule on simulated brokers, with a model in the place of Spark.
+
+    run = rehearse(EFFECTIVELY_ONCE, published())
+    print(notary(run))
+
+A minute takes seconds. Brokers and producer are those of the simulator. Spark is microbatch.py, and a consumer that reads exactly
+the planned ranges.
+Owns: the cluster of one rehearsal, closed at its end. Invariants: I-REH-1 equal pipeline, equal schedule, equal run.
+"""
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from minikafka import Cluster
+from minikafka.client import Admin, Consumer, Producer
+from minikafka.client.consumer.read_all import read_all
+from minikafka.datasets import taxi_trips
+from minikafka.history import History
+from minikafka.lab.labs.lab14.faults import Spark, carry_out
+from minikafka.lab.labs.lab14.microbatch import Checkpoint, Offsets, Plan
+from minikafka.lab.labs.lab14.notary import Row, Run, row_of
+from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
+from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.protocol.errors import KafkaError
+
+TOPIC, PARTS = "trips", range(3)
+TRIGGER = 0.5                                   # seconds between two micro-batches
+PATIENCE = 60.0                                 # seconds until everything must have come to rest
+REQUEST = 1.5                                   # seconds that a client waits for an answer
+
+
+def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
+    """Return the run of a pipeline under a schedule."""
+    sink = Sink(pipeline)
+    with contextlib.closing(sink), world(schedule.seed) as cluster:
+        history = History(cluster.now)
+        with cluster.admin() as admin:
+            admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})
+        writer = TripWriter(cluster, pipeline, schedule, history)
+        spark = ModelOfSpark(cluster, pipeline, sink)
+        missed = carry_out(cluster, spark, schedule)
+        cluster.mend()
+        settled = settle(cluster, lambda: writer.done and spark.at_rest)
+        spark.stop()
+        for part in PARTS:
+            with contextlib.suppress(KafkaError):
+                cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
+        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed)
+
+
+@contextlib.contextmanager
+def world(seed: int) -> Iterator[Any]:
+    with contextlib.redirect_stdout(io.StringIO()):
+        cluster: Any = Cluster(engine="sim", seed=seed, preset="class")
+    with cluster:
+        yield cluster
+
+
+def settle(cluster: Any, at_rest: Any) -> bool:
+    """Wait until everything has come to rest; return whether it has."""
+    until = cluster.now() + PATIENCE
+    while not at_rest() and cluster.now() < until:
+        cluster.sleep(TRIGGER)
+    return bool(at_rest())
+
+
+class TripWriter:
+    """Sends the trips at their rate, keyed by taxi. (The simulator's year is before the trips': no timestamp of theirs.)"""
+
+    def __init__(self, cluster: Any, pipeline: Pipeline, schedule: Schedule, history: History) -> None:
+        self.world, self.done = cluster.world, False
+        env = self.world.client_env()
+        self.producer = Producer(env, self.world.bootstrap, acks=-1 if pipeline.acks == "all" else int(pipeline.acks),
+                                 idempotent=pipeline.idempotence, delivery_timeout=PATIENCE, request_timeout=REQUEST,
+                                 max_block=PATIENCE, history=history, name="trips")
+        env.spawn(self._write(schedule), "trips: writer")
+
+    async def _write(self, schedule: Schedule) -> None:
+        began, promises = self.world.now(), []
+        for number, trip in enumerate(islice(taxi_trips(seed=schedule.seed + 1), schedule.trips)):
+            await self.world.sleep(max(0.0, began + number / RATE - self.world.now()))
+            promises.append(await self.producer.post(TOPIC, trip.encode(), trip.taxi.encode()))
+        await asyncio.gather(*promises, return_exceptions=True)
+        self.done = True
+
+
+class ModelOfSpark(Spark):
+    """Plans, reads, writes, notes; dies after a write when it is told to."""
+
+    def __init__(self, cluster: Any, pipeline: Pipeline, sink: Sink) -> None:
+        self.world, self.pipeline, self.sink = cluster.world, pipeline, sink
+        self.checkpoint: Checkpoint | None = None
+        self.over, self.at_rest, self.deaths, self.dying, self.dead_until = False, False, 0, 0.0, 0.0
+        env = self.world.client_env()
+        self.admin = Admin(env, self.world.bootstrap, timeout=REQUEST, name="spark ends")
+        self.consumer = Consumer(env, self.world.bootstrap, request_timeout=REQUEST, reset="none", name="spark")
+        self.consumer.assign([(TOPIC, part) for part in PARTS])
+        env.spawn(self._run(), "spark: the query")
+
+    def kill_after_write(self, back_in: float) -> None:
+        self.dying = back_in
+
+    def stop(self) -> None:
+        self.over = True
+
+    async def _run(self) -> None:
+        while not self.over:
+            await self.world.sleep(TRIGGER)
+            if self.world.now() >= self.dead_until:
+                with contextlib.suppress(KafkaError):   # nobody leads: the next trigger asks again
+                    await self._batch()
+
+    async def _batch(self) -> None:
+        ends = await self._ends("latest")
+        if self.checkpoint is None:             # no folder: `starting` counts
+            self.checkpoint = Checkpoint(dict(ends) if self.pipeline.starting == "latest" else await self._ends("earliest"))
+        plan = self.checkpoint.plan(ends)
+        self.at_rest = plan is None and not self.dying
+        if plan is None:
+            return
+        rows = await self._read(plan)
+        self.sink.take(rows, plan.batch)
+        if self.dying:
+            self.deaths += 1
+            self.dead_until, self.dying = self.world.now() + self.dying, 0.0
+            self.checkpoint = self.checkpoint if self.pipeline.checkpoint else None
+            return
+        self.checkpoint.done(plan)
+
+    async def _ends(self, which: str) -> Offsets:
+        return {part: await self.admin.offset(TOPIC, part, which) for part in PARTS}
+
+    async def _read(self, plan: Plan) -> list[Row]:
+        """Read exactly the range of a plan, partition by partition, as Spark's tasks do."""
+        found: dict[int, list[Row]] = {part: [] for part in PARTS}
+        for part in PARTS:
+            self.consumer.seek((TOPIC, part), plan.start[part])
+        while any((self.consumer.position((TOPIC, part)) or 0) < plan.end[part] for part in PARTS):
+            for record in await self.consumer.poll(0.5):
+                if record.offset < plan.end[record.partition]:
+                    found[record.partition].append(row_of(record.value.decode(), record.partition, record.offset))
+        return [row for part in PARTS for row in found[part]]

@@ -1,0 +1,76 @@
+"""Schedules of faults: published ones and seeded ones, the same words for the simulator and for real brokers.
+
+    published()              the schedule of the lab: 1,000 trips, five faults
+    schedule(seed=7)         a schedule that nobody has seen: other faults, other seconds, other victims
+    for fault in s.faults: print(fault)
+
+Owns: nothing that lasts. Invariants: I-SCHED-1 one seed, one schedule; a fault is over before the next begins, so that a pipeline
+which waits is never asked for the impossible.
+"""
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+RATE = 20.0                                     # trips a second
+KINDS = ("kill the leader", "cut off the leader", "slow a follower", "lose the answers", "kill Spark after a write")
+SECONDS = {"kill the leader": 5.0, "cut off the leader": 6.0, "slow a follower": 5.0, "lose the answers": 3.0,
+           "kill Spark after a write": 2.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """From second `at` on, for `lasts` seconds: what happens, to whom (the leader of `part`, or its first follower)."""
+
+    at: float
+    what: str
+    part: int = 0
+    lasts: float = 0.0
+
+    def __str__(self) -> str:
+        whom = "" if self.what.startswith("kill Spark") else f" of partition {self.part}"
+        return f"second {self.at:4.1f}: {self.what}{whom}, for {self.lasts:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What will happen: `trips` at RATE, and the faults."""
+
+    seed: int
+    trips: int
+    faults: tuple[Fault, ...]
+
+    @property
+    def seconds(self) -> float:
+        return self.trips / RATE
+
+    def only(self, *kinds: str) -> Schedule:
+        """Return this schedule with the faults of these kinds alone: some engines cannot do all."""
+        return replace(self, faults=tuple(fault for fault in self.faults if fault.what in kinds))
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.trips:,} trips in {self.seconds:g} s", *map(str, self.faults)])
+
+
+def published() -> Schedule:
+    """Return the schedule of the lab."""
+    times = (8.0, 16.0, 25.0, 33.0, 40.0)
+    return Schedule(0, 1000, tuple(Fault(at, what, n % 3, SECONDS[what]) for n, (at, what) in enumerate(zip(times, KINDS))))
+
+
+def for_ablation() -> Schedule:
+    """Return the schedule under which settings are taken away: short, and with the faults that make most trouble."""
+    return Schedule(3, 500, (Fault(2.0, KINDS[1], 1, 6.0), Fault(11.0, KINDS[3], 0, 3.0), Fault(17.0, KINDS[4], 0, 1.0)))
+
+
+def schedule(seed: int) -> Schedule:
+    """Return a seeded schedule: one fault of the brokers, and Spark killed before or after it."""
+    rng = random.Random(f"schedule {seed}")
+    kinds = [rng.choice(KINDS[:-1]), KINDS[-1]]
+    rng.shuffle(kinds)
+    at, found = 0.5, []
+    for what in kinds:
+        at += rng.uniform(0.5, 1.5)
+        found.append(Fault(round(at, 1), what, rng.randrange(3), 1.0 if what == KINDS[-1] else SECONDS[what]))
+        at += found[-1].lasts + 0.5
+    return Schedule(seed, int((at + 1) * RATE), tuple(found))
