@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
+STREAMS = ("12", "13", "14")
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
 
 
@@ -26,9 +27,16 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """On Apache Kafka (MINIKAFKA_ENGINE=apache, as `make judge` sets it) the notebooks belong to the judge's half."""
-    if item.path.suffix == ".ipynb" and os.environ.get("MINIKAFKA_ENGINE") == "apache":
+    """On Apache Kafka (MINIKAFKA_ENGINE=apache, as `make judge` sets it) the notebooks belong to the judge's half.
+
+    The students' notebooks that start Spark for a stream are in `make long`: the solved ones run the same cells, and more.
+    """
+    if item.path.suffix != ".ipynb":
+        return
+    if os.environ.get("MINIKAFKA_ENGINE") == "apache":
         item.add_marker(pytest.mark.judge)
+    if item.path.parent == ROOT / "labs" and item.path.name[:2] in STREAMS:
+        item.add_marker(pytest.mark.soak)
 
 
 @pytest.hookimpl(trylast=True)

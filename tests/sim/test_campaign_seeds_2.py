@@ -1,4 +1,4 @@
-"""Whole clusters under the seeded swarm, in `make long`: the other half of the seeds (seeds.py), and the false alarms of once."""
+"""Whole clusters under the seeded swarm, in `make long`: the other seeds (seeds.py), and the false alarms of once."""
 
 from __future__ import annotations
 
