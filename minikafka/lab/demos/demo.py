@@ -20,7 +20,8 @@ Invariants
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,14 @@ class Stage:
             raise RuntimeError("a scene has one cluster: make another scene")
         self._cluster = Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
         return self._cluster
+
+    @contextlib.contextmanager
+    def borrow(self, room: Any) -> Iterator[Any]:
+        """Play in a lab's room, which has made its own simulated cluster; the room is closed when the story ends."""
+        if self._cluster is not None:
+            raise RuntimeError("a scene has one cluster: make another scene")
+        self._cluster = room.cluster
+        yield room
 
     def moment(self, name: str, caption: str, stop: bool = True) -> None:
         """Name this moment; `caption` is what the class reads then, until the next."""

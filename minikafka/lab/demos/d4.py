@@ -1,0 +1,104 @@
+"""D4, a stuck follower, and two twins that are equally late: the rule instead of the slogan."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
+from minikafka.lab.demos.facts import Facts
+from minikafka.lab.labs.lab08.experiment import LIMIT, TP, A, D, Pace, Room, records_a_fetch
+
+BEGIN = 6.0               # seconds of peace
+TWINS = BEGIN + 24.0
+
+
+def stuck(stage: Stage) -> None:
+    """Broker 3 copies nothing any more; each second a record is sent with acks=all."""
+    with stage.borrow(Room(rate=5)) as room:
+        room.until(BEGIN)
+        stage.moment("ask", "Three in sync. Broker 3 gets stuck now: it lives, it sends heartbeats, it copies nothing.")
+        room.until(BEGIN + 0.3)
+        room.cluster.hold_follower(D)
+        held, probes = room.now, []
+        while not [change for change in room.isr_changes(after=held) if D not in change[1]]:
+            probes.append(room.ask_for_all())
+            room.until(room.now + 1)
+            if len(probes) == 9:
+                stage.fact("open at the freeze", sum(probe.answered is None for probe in probes))
+                stage.moment("freeze", "A record is with two of three replicas. Its producer has waited for nine seconds. For whom?")
+        room.until(room.now + 1)
+        stage.moment("out", "Broker 3 is out of the ISR. In this moment all that waited is acknowledged.")
+        late = room.ask_for_all()
+        room.until(room.now + 1)
+        stage.fact("waited", [probe.waited for probe in probes])
+        stage.fact("after", late.waited)
+        stage.moment("explain", "From now on acks=all waits for two. One copy fewer, and quick again.")
+
+
+def see_stuck(run: Any, facts: Facts) -> Iterator[Seen]:
+    """What a stuck follower costs."""
+    frozen, out = run.at(facts.t("freeze"), TP), run.at(facts.t("out"), TP)
+    oldest = max(producer.oldest_wait or 0 for producer in frozen.producers)
+    yield Seen(facts["open at the freeze"] == 9 and oldest > 8.5,
+               f"at the freeze {facts['open at the freeze']} records with acks=all wait, the oldest for {oldest:.1f} s")
+    yield Seen(D in frozen.chosen.isr and D not in out.chosen.isr, f"the ISR shrinks from {list(frozen.chosen.isr)} to "
+                                                                   f"{list(out.chosen.isr)}")
+    longest = max(facts["waited"])
+    yield Seen(LIMIT < longest < 1.6 * LIMIT, f"the longest wait was {longest:.1f} s; it ended when broker 3 was out")
+    yield Seen(facts["after"] < 0.2, f"after that: {facts['after'] * 1000:.0f} ms")
+
+
+def twins(stage: Stage) -> None:
+    """Broker 2 fetches little and often, and never gets everything; broker 3 fetches seldom, and gets everything."""
+    with stage.borrow(Room(own={A: records_a_fetch(5)})) as room:
+        room.until(BEGIN)
+        stage.moment("ask", "Two late twins. Broker 2 fetches five records twice a second; broker 3 all of them, every three "
+                            "seconds.")
+        Pace(room, A, every=0.5, first=3.5)
+        Pace(room, D, every=3.0)
+        room.until(BEGIN + 9)
+        stage.moment("freeze", "Equally late, for nine seconds now. One of them will be thrown out. Which one?")
+        room.until(TWINS)
+        stage.fact("notes", [note for note in room.notes if note.t > BEGIN + 4])
+        stage.fact("changes", room.isr_changes(after=BEGIN))
+        stage.moment("explain", "The busy one is out, the lazy one is in: it had everything every three seconds.")
+
+
+def see_twins(run: Any, facts: Facts) -> Iterator[Seen]:
+    """Equally late, opposite verdicts."""
+    notes, end = facts["notes"], run.at(facts.t("explain"), TP).chosen
+    most = {broker: max(note.behind(broker) for note in notes) for broker in (A, D)}
+    watch = {broker: max(note.watch[broker] for note in notes) for broker in (A, D)}
+    yield Seen(abs(most[A] - most[D]) <= 6, f"records behind at most: broker 2 {most[A]}, broker 3 {most[D]}")
+    yield Seen(watch[A] > LIMIT and watch[D] < LIMIT,
+               f"longest time without having been caught up: broker 2 {watch[A]:.1f} s, broker 3 {watch[D]:.1f} s")
+    yield Seen(A not in end.isr and D in end.isr, f"the verdict: in sync are {list(end.isr)}")
+    yield Seen(len(facts["changes"]) == 1, f"one change of the ISR: {facts['changes'][0][2]}")
+
+
+DEMO = Demo(
+    name="D4",
+    title="A stuck follower, and twins",
+    purpose="The rule, not the slogan: how long ago did it last have everything?",
+    question="One of two followers gets stuck: it lives, but copies nothing. What does a producer with acks=all notice?",
+    answers=(
+        Answer("Nothing: two of three is a majority.",
+               "No majority is asked. acks=all waits for every member of the ISR, and the stuck one is a member."),
+        Answer("Errors, until the follower works again.",
+               "It would, if min.insync.replicas were 3. Here two are enough, as soon as the third is out of the ISR."),
+        Answer("It waits for more than ten seconds, once; then all is as before.",
+               "Right: until the leader has waited for replica.lag.time.max.ms and looks. From then on the ISR has two members.",
+               right=True),
+        Answer("Everything gets a little slower, for as long as it is stuck.",
+               "One long wait, not many short ones. And nothing in the producer's log tells why."),
+    ),
+    notes=(
+        "Ask, vote, run. The commonest wrong answers are A (a majority is enough) and B (errors).",
+        "At the freeze: read the producer's oldest wait aloud. Broker 3 sends heartbeats, so the controller is content.",
+        "At 'out': all the waiting records are acknowledged in one moment. The high watermark jumps.",
+        "Second scene, at the freeze: vote again, by hands. Most of the class throws the lazy twin out.",
+        "Then compare the stopwatches. The lazy one goes back to zero every three seconds, the busy one never does.",
+    ),
+    scenes=(Scene("stuck", stuck, see_stuck), Scene("two twins, equally late", twins, see_twins)),
+    seeds=("S3.18", "S3.19"),
+)
