@@ -59,6 +59,8 @@ def test_cuts_have_a_direction() -> None:
     """Fails if a one-way cut is drawn both ways, clients are not 0, or `heal` leaves something."""
     s = Script(records=5).fault("cut", 1, 2, True).fault("cut", "clients", 3, False)
     assert [lane(s, b).cut_from for b in (1, 2, 3)] == [(), (1,), (0,)]
+    s.fault("cut", "a client's machine", 3).fault("cut", 1, 3)
+    assert lane(s, 3).cut_from == (0, 1), "a machine that is no broker has no number"
     s.fault("hold_follower", 3, True, 0.0).fault("heal")
     assert [lane(s, b).cut_from for b in (1, 2, 3)] == [(), (), ()] and processes(s.frame())[2] == "running"
 

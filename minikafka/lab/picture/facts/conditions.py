@@ -58,8 +58,8 @@ class Conditions:
         return process
 
     def cut_from(self, node: int) -> tuple[int, ...]:
-        """Return the nodes that this node cannot hear."""
-        return tuple(sorted(source for source, target in self.cut if target == node))
+        """Return the nodes that this node cannot hear; a client's own machine, which has a name, is not counted."""
+        return tuple(sorted(source for source, target in self.cut if target == node and isinstance(source, int)))
 
     # --- what happens ---------------------------------------------------------------------------------------------
 

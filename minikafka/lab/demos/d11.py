@@ -1,0 +1,108 @@
+"""D11, retention overtakes a reader: the log forgets, and does not ask who has read."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
+from minikafka.lab.demos.facts import Facts
+from minikafka.lab.labs.steady import Writer
+from minikafka.protocol.errors import KafkaError
+
+TOPIC, TP, GROUP = "positions", "positions-0", "report"
+READ, AWAY = 12, 60.0     # records that are read before the break; seconds of the break
+RETENTION, SEGMENT = 20, 5  # seconds
+
+
+def story(stage: Stage, reset: str) -> None:
+    """One record a second is kept for twenty seconds; the reader stops after twelve records, and is back a minute later."""
+    cluster = stage.cluster(seed=11, controllers=1, config={"log.retention.check.interval.ms": 1000,
+                                                           "offsets.topic.num.partitions": 1})
+    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={
+        "retention.ms": str(RETENTION * 1000), "segment.ms": str(SEGMENT * 1000)})
+    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    Writer(cluster, TOPIC, rate=1, name="truck")
+    with _reader(cluster, "earliest") as reader:
+        read = 0
+        while read < READ:
+            read += len(reader.poll(0.5))
+        reader.commit()
+    left = cluster.now()
+    cluster.sleep(2.0)
+    stage.moment("ask", f"One record a second, kept for {RETENTION} seconds. The report has read {READ}. Now it is away for a "
+                        "minute.")
+    cluster.sleep(left + AWAY - cluster.now())
+    stage.moment("freeze", f"The flag of the report stands at {READ}, and there is no log under it. The report comes back, with "
+                           f"auto.offset.reset={reset}. Where does it go on?")
+    cluster.sleep(0.2)
+    stage.fact("ends", tuple(cluster.admin().offset(TOPIC, 0, where) for where in ("earliest", "latest")))
+    got, error = _read_on(cluster, reset)
+    cluster.sleep(0.5)
+    stage.fact("got", got)
+    stage.fact("error", error)
+    stage.moment("explain", f"{got[0] - READ} records were skipped: it read {READ - 1}, and then {got[0]}. No error."
+                 if got else f"It stops with {error}. Somebody is told, and has to decide.")
+
+
+def _reader(cluster: Any, reset: str) -> Any:
+    return cluster.watch(cluster.consumer(TOPIC, group=GROUP, reset=reset, name=GROUP, max_records=1), GROUP)
+
+
+def _read_on(cluster: Any, reset: str) -> tuple[list[int], str]:
+    """Three records for a reader that comes back: their offsets, and the name of the error if there is one."""
+    got: list[int] = []
+    with _reader(cluster, reset) as reader:
+        try:
+            while len(got) < 3:
+                got += [record.offset for record in reader.poll(0.5)]
+        except KafkaError as error:
+            return got, error.code.name
+    return got, ""
+
+
+def must_see(run: Any, facts: Facts, reset: str) -> Iterator[Seen]:
+    """The row D11 of the table of demos, for one policy."""
+    frozen, (start, end), got = run.at(facts.t("freeze"), TP).chosen, facts["ends"], facts["got"]
+    flag = next(finger.offset for finger in frozen.fingers if finger.kind == "committed")
+    yield Seen(flag == READ < frozen.log_start, f"the flag stands at {flag}, the log begins at {frozen.log_start}")
+    yield Seen(frozen.log_start == start and RETENTION <= end - start <= RETENTION + 2 * SEGMENT,
+               f"{end - start} records are left of {end}: {RETENTION} s of them and what shares a segment with these")
+    first = {"earliest": start, "latest": end, "none": None}[reset]
+    if first is None:
+        yield Seen(not got and facts["error"] == "OFFSET_OUT_OF_RANGE", f"none: {facts['error']}, nothing is read")
+        return
+    yield Seen(got[0] in (first, first + 1) and not facts["error"],
+               f"{reset}: it goes on at {got[0]}, and has skipped {got[0] - READ} records, {start - READ} of them deleted")
+    yield Seen(got == [*range(got[0], got[0] + 3)], f"without an error: {got}")
+
+
+def _scene(reset: str) -> Scene:
+    return Scene(f"auto.offset.reset={reset}", partial(story, reset=reset), partial(must_see, reset=reset))
+
+
+DEMO = Demo(
+    name="D11",
+    title="Retention overtakes a reader",
+    purpose="The log forgets by time, and does not ask who has read.",
+    question="A topic keeps twenty seconds. A consumer is away for a minute, and comes back. What does it read next?",
+    answers=(
+        Answer("What it had not read yet: Kafka keeps it until the group has committed it.",
+               "That is a queue. Retention looks at the age of a segment, and at no group."),
+        Answer("It gets an error, and stops.",
+               "Only with auto.offset.reset=none. With the two other values nobody is told anything."),
+        Answer("It depends on auto.offset.reset, and in most cases nobody notices.",
+               "Right: earliest skips what was deleted, latest skips even more, none raises an error.", right=True),
+        Answer("From offset 0 again.", "Offset 0 was deleted long ago. earliest is the earliest that there still is."),
+    ),
+    notes=(
+        "Ask, vote, run at ten times the speed (key +). The commonest wrong answers are A (a queue) and B (an error).",
+        "While a minute passes, watch 'log start' walk over the flag. Nothing else happens at that moment.",
+        "At the freeze: what stands at offset 12? Nothing, on no broker. Lag is a number all the same.",
+        "Scene 1 skips a hole of some forty records. Scene 2 skips twenty more, that were there to be read.",
+        "Scene 3 is the only one in which a person is told. Ask who has set it. (Almost nobody.)",
+        "Which alarm would have come in time? (Lag in seconds, compared with retention.)",
+    ),
+    scenes=(_scene("earliest"), _scene("latest"), _scene("none")),
+    seeds=("S1.5", "S2.9"),
+)

@@ -1,0 +1,176 @@
+"""D8, three consumers: as many work as there are partitions."""
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from minikafka.client import Consumer
+from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
+from minikafka.lab.demos.facts import Facts
+from minikafka.sim.engine.watched import Told
+
+TOPIC, GROUP = "rides", "meter"
+WORK = 0.25               # seconds for a record: a member does four a second, from however many partitions
+WINDOW = 4.0              # seconds over which a speed is measured
+NEWS = 2.0                # metadata.max.age.ms, 5 minutes by default: until then a member knows of no new partition
+BACKLOG = 200             # records in each partition
+
+
+class Room:
+    """A topic with a backlog, and members of one group that work on it, each on a machine of its own."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.cluster, self.world = cluster, cluster.world
+        self.done: list[tuple[float, str, int]] = []    # when, by whom, of which partition
+        self._members: dict[str, tuple[Consumer, asyncio.Task[Any]]] = {}
+
+    def fill(self, partition: int, records: int = BACKLOG) -> None:
+        """Put a backlog into a partition."""
+        producer = self.cluster.producer()
+
+        async def send() -> None:
+            await asyncio.gather(*[await producer.unblocked.post(TOPIC, f"ride {n}", partition=partition)
+                                   for n in range(records)])
+
+        self.cluster.run(send())
+        producer.close()
+
+    def start(self, name: str) -> None:
+        """A new member begins to work."""
+        with self.world.loop.entered():
+            member = Consumer(self.world.client_env(name), self.world.bootstrap, GROUP, [TOPIC], name=name, max_records=1,
+                              history=Told(self.world, name, None), session_timeout=6.0, heartbeat_interval=1.0)
+        member.client.metadata_max_age = NEWS
+        self._members[name] = member, self.world.loop.create_task(self._work(name, member))
+
+    async def _work(self, name: str, member: Consumer) -> None:
+        while True:
+            for record in await member.poll(0.5):
+                await self.world.sleep(WORK)
+                self.done.append((self.world.now(), name, record.partition))
+            member.commit_async()
+
+    def kill(self, name: str) -> None:
+        """End a member without a farewell."""
+        member, working = self._members.pop(name)
+        working.cancel()
+        self.cluster.run(member.kill())
+
+    def speed(self) -> float:
+        """Let WINDOW seconds pass; records a second that the group did in them."""
+        before, begin = len(self.done), self.world.now()
+        self.cluster.sleep(WINDOW)
+        return (len(self.done) - before) / (self.world.now() - begin)
+
+    def workers(self) -> set[str]:
+        """Who has done something in the last second."""
+        return {name for name, _ in self._latest()}
+
+    def read(self) -> set[int]:
+        """Which partitions were worked on in the last second."""
+        return {partition for _, partition in self._latest()}
+
+    def _latest(self) -> set[tuple[str, int]]:
+        return {(name, partition) for t, name, partition in self.done if t > self.world.now() - 1.0}
+
+    def close(self) -> None:
+        for name in [*self._members]:
+            self.kill(name)
+
+
+def story(stage: Stage) -> None:
+    """One, two, three members for two partitions; one of them dies; then there are three partitions."""
+    cluster = stage.cluster(seed=8, controllers=1, config={"offsets.topic.num.partitions": 1})
+    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3], 1: [2, 3, 1]})
+    room, speed = Room(cluster), {}
+    for partition in (0, 1):
+        room.fill(partition)
+    room.start("C1")
+    cluster.wait(lambda: room.workers() == {"C1"})
+    speed["one"] = room.speed()
+    stage.moment("ask", f"Two partitions, one consumer: {speed['one']:.0f} records a second. I start a second one, and a third.")
+    cluster.sleep(0.3)
+    room.start("C2")
+    cluster.wait(lambda: room.workers() == {"C1", "C2"})
+    speed["two"] = room.speed()
+    stage.moment("two", f"Two consumers: {speed['two']:.0f} records a second, twice as many. Now the third. How many then?")
+    cluster.sleep(0.3)
+    room.start("C3")
+    cluster.sleep(4.0)
+    speed["three"] = room.speed()
+    stage.moment("freeze", f"Three consumers: {speed['three']:.0f} records a second. One sits on an idle chair. Whose records "
+                           "could it read?")
+    stage.fact("idle", sorted({"C1", "C2", "C3"} - room.workers()))
+    victim = min(room.workers())
+    cluster.sleep(0.3)
+    room.kill(victim)
+    cluster.sleep(3.0)
+    stage.moment("killed", f"{victim} was killed three seconds ago, without a farewell. Its partition stands still: its chair is "
+                           "still taken.")
+    cluster.wait(lambda: len(room.workers()) == 2)
+    speed["taken over"] = room.speed()
+    stage.moment("taken over", f"Its session has run out. The idle one has its partition: {speed['taken over']:.0f} a second.")
+    cluster.sleep(0.3)
+    room.start(victim)
+    cluster.sleep(1.0)
+    cluster.admin().create_partitions(TOPIC, 3)
+    cluster.wait(lambda: cluster.leader(TOPIC, 2))
+    room.fill(2)
+    cluster.wait(lambda: len(room.workers()) == len(room.read()) == 3, timeout=60)
+    speed["three partitions"] = room.speed()
+    stage.moment("explain", f"Three partitions: {speed['three partitions']:.0f} records a second. Nobody is idle.")
+    room.close()
+    stage.fact("speed", speed)
+    stage.fact("victim", victim)
+
+
+def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
+    """The row D8 of the table of demos."""
+    speed = facts["speed"]
+    steps = [round(speed[name] / speed["one"], 1) for name in ("one", "two", "three", "three partitions")]
+    yield Seen(steps == [1.0, 2.0, 2.0, 3.0], "speed with 1, 2, 3 consumers, then with 3 partitions: "
+                                              + ", ".join(f"{step:g}x" for step in steps))
+    chairs = {name: seats(run.at(facts.t(name))) for name in ("freeze", "killed", "taken over", "explain")}
+    idle = [name for name, held in chairs["freeze"].items() if not held]
+    yield Seen(idle == facts["idle"] and len(chairs["freeze"]) == 3, f"three members, and {' and '.join(idle)} has no partition")
+    victim = facts["victim"]
+    yield Seen(bool(chairs["killed"].get(victim)), f"three seconds after its death {victim} holds {chairs['killed'][victim]}")
+    yield Seen(victim not in chairs["taken over"] and all(chairs["taken over"].values()),
+               f"then its partition goes over: {chairs['taken over']}")
+    yield Seen(round(speed["taken over"] / speed["one"], 1) == 2.0, f"{speed['taken over']:.0f} records a second again")
+    yield Seen(sorted(map(len, chairs["explain"].values())) == [1, 1, 1], f"at the end nobody is idle: {chairs['explain']}")
+
+
+def seats(frame: Any) -> dict[str, list[str]]:
+    """Which partitions each member of the group holds, as the picture knows it."""
+    group = next(group for group in frame.groups if group.name == GROUP)
+    return {member: [p.partition for p in group.progress if p.member == member] for member in sorted(group.members)}
+
+
+DEMO = Demo(
+    name="D8",
+    title="Three consumers",
+    purpose="The partition is the unit of parallelism: a consumer more than partitions sits idle.",
+    question="A topic has two partitions. One consumer of a group does four records a second. What do three consumers do?",
+    answers=(
+        Answer("Twelve: the records are shared among three.",
+               "Records are not shared. Partitions are, and each belongs to one member at a time, so that its order is kept."),
+        Answer("Four: all of them read the same records.",
+               "So it is with three groups. Within one group each record goes to one member."),
+        Answer("Eight: two work, and one is idle.", "Right. The third waits for somebody to die, or for a third partition.",
+               right=True),
+        Answer("Less than eight: the third one is refused and joins again and again.",
+               "It is a member like the others, with heartbeats, and with no partition."),
+    ),
+    notes=(
+        "Ask, vote, run. The commonest wrong answers are A (shared among three) and B (all read the same).",
+        "At 'two' let them say the next number before you go on.",
+        "At the freeze: show the idle chair. Ask whether it costs anything. (A connection and heartbeats. It is a spare.)",
+        "At 'killed': nobody reads that partition. Ask until when. (Six seconds: session.timeout.ms of this group.)",
+        "At the end: a third partition. The members find it when they ask for metadata again: here after 2 s, by default after "
+        "5 minutes. Ask what this does to keys. (Lab 3: some keys move, and their order breaks.)",
+    ),
+    scenes=(Scene("two partitions, then three", story, must_see),),
+    seeds=("S3.9", "S3.24", "S1.17"),
+)
