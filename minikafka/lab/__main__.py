@@ -9,9 +9,11 @@ is changed there in JupyterLab stays.
 Invariants
   I-LAUNCH-1  the user's own settings of JupyterLab are read, never written
   I-LAUNCH-2  a size that the user has chosen wins
+  I-LAUNCH-3  when JupyterLab has ended, so does the process: Python alone would wait for ever for a worker thread of AnyIO's
 """
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -21,6 +23,7 @@ from pathlib import Path
 
 import json5
 from jupyterlab.commands import get_user_settings_dir
+from jupyterlab.labapp import LabApp
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -63,18 +66,27 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
         "--LabApp.extension_manager=readonly",
         # JupyterLab refuses root unless told; in a container one often is. It listens on loopback, behind a token.
         f"--ServerApp.allow_root={os.geteuid() == 0}",
+        "--ServerApp.answer_yes=True",  # Ctrl-C ends it without a question
         *extra,
     ]
 
 
 def main(argv: list[str]) -> None:
-    """Replace this process by JupyterLab, so that Ctrl-C reaches it and nothing is left behind."""
+    """Run JupyterLab in this process, so that Ctrl-C reaches it; one Ctrl-C ends it (I-LAUNCH-3)."""
     lab, extra = ("00", argv) if not argv or not re.fullmatch(r"\d+", argv[0]) else (argv[0], argv[1:])
     try:
         options = arguments(lab, extra)
     except FileNotFoundError as missing:
         sys.exit(str(missing))
-    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
+    code: int | str | None = 0
+    try:
+        LabApp.launch_instance(options)
+    except SystemExit as end:
+        code = end.code
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 1 if code else 0)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """The live view in a real JupyterLab in a real Chromium: buttons, slider, keys, themes, and what a reload shows.
 
 Needs a Chromium (Debian: apt install chromium); skipped with the reason where there is none. Screenshots lie in
-build/screenshots afterwards, to be looked at.
+build/screenshots afterwards, to be looked at. One JupyterLab and one Chromium serve all tests; each has a notebook, a kernel and
+a profile of its own.
 """
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 
-from tests.view.page import MARKS, RUN_CELL, SAVE, THEME, Page, browser, jupyter, write_notebook
+from tests.view.page import MARKS, RUN_CELL, SAVE, THEME, Page, chromium, jupyter, visit, write_notebook
 
 pytestmark = MARKS
 START = """from minikafka import Cluster
@@ -44,15 +45,43 @@ LANES_IN_SIGHT = """() => {
 START_CELL = f"id => {{ window.ended = false; ({RUN_CELL})(id).then(() => {{ window.ended = true; }}); }}"
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
-    """A page on a notebook with a view."""
-    write_notebook(tmp_path, "90-view.ipynb", start=START, view=VIEW, send=SEND, threads=THREADS, stop="view.stop()",
+FILLER = {f"filler{number}": "print('a cell')" for number in range(20)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lab")
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """A JupyterLab that all tests of this file share."""
+    write_notebook(folder, "90-none.ipynb", none="")
+    with jupyter(folder, "90") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+def write(folder: Path, name: str, **more: str) -> Path:
+    write_notebook(folder, f"{name}.ipynb", start=START, view=VIEW, send=SEND, threads=THREADS, stop="view.stop()",
                    projector='view = cluster.view("flights-0", size="projector")',
-                   below='view = cluster.view("flights-0", beside=False)', close="cluster.close()")
-    with jupyter(tmp_path, "90") as address, browser(tmp_path, address) as opened:
-        yield opened
-        assert opened.strangers == set() and opened.complaints == []
+                   below='view = cluster.view("flights-0", beside=False)', close="cluster.close()", **more)
+    return folder / "project" / "labs" / f"{name}.ipynb"
+
+
+@pytest.fixture
+def page(folder: Path, address: str, opened: Any, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page on a notebook with a view; its name is that of the test."""
+    name = request.node.name.removeprefix("test_")[:40]
+    write(folder, name, **FILLER)
+    with visit(opened, address, name) as shown:
+        yield shown
+        assert shown.strangers == set() and shown.complaints == []
 
 
 def until(page: Page, condition: str, argument: object = None) -> None:
@@ -112,7 +141,7 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     assert page.page.is_enabled(f'.mk-broker[data-broker="{former}"] button[data-order="kill"]')  # it runs again, now
     page.page.keyboard.press("l")
     until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
-    assert len(page.cells()) == 8  # no key reached the notebook: x and d would have cut cells
+    assert len(page.cells()) == 8 + len(FILLER)  # no key reached the notebook: x and d would have cut cells
 
 
 def test_errors_and_menus_stay_in_the_widget(page):
@@ -135,7 +164,7 @@ def test_errors_and_menus_stay_in_the_widget(page):
     assert page.errors() == []
 
 
-def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
+def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, folder):
     """Fails if a second view leaves the first one's thread, if dark and projector are not followed, if a saved notebook holds a
     widget, or if it shows "model not found" when it is opened again.
     """
@@ -157,7 +186,8 @@ def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
     assert page.run("threads") and page.words("threads").strip() == "['view-painter']"
     assert page.run("stop") and page.run("threads") and page.words("threads").strip() == "[]"
     page.page.evaluate(SAVE)
-    saved = nbformat.read(tmp_path / "project" / "labs" / "90-view.ipynb", as_version=4)
+    path = page.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
+    saved = nbformat.read(folder / "project" / path, as_version=4)
     assert "widgets" not in saved.metadata or not saved.metadata["widgets"]
     bundles = [set(o["data"]) for cell in saved.cells for o in cell.outputs if "data" in o]
     assert bundles == [{"text/html", "text/plain"}] * 2
@@ -167,15 +197,15 @@ def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, tmp_path):
     page.picture("view-reloaded")
 
 
-def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(tmp_path):
+def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(folder, address, opened):
     """Fails if what is saved holds a widget (it says "model not found" when it is opened without its kernel), another picture
     than the last, or nothing that a page shows of a file that it does not trust.
     """
-    write_notebook(tmp_path, "90-view.ipynb", start=START, view=VIEW)
-    file = tmp_path / "project" / "labs" / "90-view.ipynb"
-    with jupyter(tmp_path, "90") as address, browser(tmp_path, address, width=1000) as page:
+    file = write(folder, "saved")
+    with visit(opened, address, "saved", width=1000) as page:
         assert page.run("start") and page.run("view"), page.errors()
         former = crown(page)
+        assert page.page.locator(".jp-OutputArea .mk-stage").count() == 1, "no room beside the text"
         order(page, former, "kill")
         process(page, former, "killed")
         until(page, "former => document.querySelector('.mk-stage svg').getAttribute('aria-label').includes('killed')", former)
@@ -183,24 +213,61 @@ def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(tmp_p
         until(page, "() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
         assert page.page.locator(".mk-stage svg").count() == 1, "the view itself goes on"
         assert page.complaints == []
-    bundles = [o["data"] for cell in nbformat.read(file, as_version=4).cells for o in cell.outputs if "data" in o]
-    assert [set(bundle) for bundle in bundles] == [{"text/html", "text/plain"}] and "killed" in bundles[0]["text/plain"]
-
     written = nbformat.read(file, as_version=4)
-    for opened, trusted in (("trusted", True), ("untrusted", False)):
-        folder = tmp_path / opened
-        shutil.copytree(tmp_path / "project", folder / "project")
-        if trusted:
-            shutil.copytree(tmp_path / "data", folder / "data")  # where the server keeps what it signed
-        else:
-            written.cells[0].source += "  # by somebody else"
-            nbformat.write(written, folder / "project" / "labs" / "90-view.ipynb")
-        with jupyter(folder, "90") as address, browser(folder, address, width=1000) as page:
+    bundles = [o["data"] for cell in written.cells for o in cell.outputs if "data" in o]
+    assert [set(bundle) for bundle in bundles] == [{"text/html", "text/plain"}] and "killed" in bundles[0]["text/plain"]
+    written.cells[0].source += "  # by somebody else"  # which the server did not sign
+    nbformat.write(written, file.with_stem("foreign"))
+    for name, trusted in (("saved", True), ("foreign", False)):
+        with visit(opened, address, name, width=1000) as page:
             page.page.wait_for_selector(".jp-OutputArea img")
             until(page, "() => document.querySelector('.jp-OutputArea img').naturalWidth > 0")
-            page.picture(f"view-saved-{opened}")
+            page.picture(f"view-saved-{name}")
             assert "model not found" not in page.page.content() and page.complaints == []
+            assert "Run the cell again" in page.page.inner_text(".jp-OutputArea small")
             assert page.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.model.cells.get(1).trusted") is trusted
+
+
+ALL_IN_SIGHT = """() => {
+    const rect = part => document.querySelector(`.mk-dock ${part}`)?.getBoundingClientRect();
+    const text = document.querySelector('.jp-Notebook').getBoundingClientRect();
+    return ['.mk-broker', '[data-part="crown"]', '[data-part="ledger"]', '.mk-slider', '.mk-time'].every(part => {
+        const box = rect(part);
+        return box && box.width && box.top >= 0 && box.bottom <= innerHeight && box.left >= text.right - 1 && box.right <= innerWidth;
+    });
+}"""
+
+
+def test_the_picture_stands_beside_the_text(page):
+    """Fails if one must scroll to see picture and controls, if the picture goes when one reads on, if it cannot be folded, widened
+    and put into its cell and back, or if it does not say that its kernel has ended.
+    """
+    assert page.run("start") and page.run("view"), page.errors()
+    crown(page)
+    for width, height in ((1440, 900), (1280, 720)):
+        page.page.set_viewport_size({"width": width, "height": height})
+        assert page.run("filler19")
+        until(page, "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop > 100")
+        until(page, ALL_IN_SIGHT)
+        page.picture(f"view-beside-{height}")
+    wide = "() => document.querySelector('.mk-stage').clientWidth"
+    before = page.page.evaluate(wide)
+    page.page.focus(".mk-edge")
+    page.page.keyboard.press("ArrowLeft")
+    until(page, f"before => ({wide})() > before + 20", before)
+    page.page.click(".mk-fold")
+    until(page, "() => document.querySelector('.mk-dock').clientWidth < 40")
+    page.page.click(".mk-unfold")
+    until(page, f"before => ({wide})() > before + 20", before)
+    page.page.click(".mk-home")
+    page.page.wait_for_selector(".jp-OutputArea .mk-stage svg", state="attached")
+    until(page, "() => !document.querySelector('.mk-dock')")
+    page.page.click(".mk-there")
+    page.page.wait_for_selector(".mk-dock .mk-stage svg")
+    page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    until(page, "() => document.querySelector('.mk-dock .mk-what').innerText.startsWith('The kernel has ended')")
+    assert page.page.locator(".mk-dock [data-order=kill]:enabled").count() == 0
+    page.picture("view-kernel-gone")
 
 
 def test_a_picture_is_as_wide_as_its_cell(page):

@@ -2,6 +2,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +20,29 @@ def project(tmp_path: Path) -> Path:
     for name in ("00-first.ipynb", "07-acks.ipynb"):
         (tmp_path / "labs" / name).write_text("{}")
     return tmp_path
+
+
+def test_one_ctrl_c_ends_it(tmp_path):
+    """I-LAUNCH-3: fails if Ctrl-C asks a question first, or if a worker thread that waits for work keeps the process for ever."""
+    (tmp_path / "jupyter_server_config.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait, name='a worker that waits').start()\n")
+    folders = {f"JUPYTER_{name}_DIR": str(tmp_path) for name in ("CONFIG", "DATA", "RUNTIME")}
+    ours, terminal = os.openpty()  # on a terminal JupyterLab handles Ctrl-C itself
+    started = subprocess.Popen([sys.executable, "-m", "minikafka.lab", "00", "--no-browser", "--ServerApp.port=0"],
+                               env={**os.environ, **folders, "PYTHONPATH": str(launcher.ROOT)}, cwd=launcher.ROOT,
+                               stdin=terminal, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not list(tmp_path.glob("jpserver-*-open.html")):  # written when it answers
+            assert started.poll() is None
+            time.sleep(0.1)
+        started.send_signal(signal.SIGINT)
+        started.wait(60)
+        assert not list(tmp_path.glob("jpserver-*")), "what told of the server is gone with it"
+    finally:
+        started.kill()
+        started.wait()
+        os.close(terminal)
+        os.close(ours)
 
 
 @pytest.mark.parametrize("number, name", [("00", "00-first"), ("0", "00-first"), ("7", "07-acks")])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,7 @@ SETTLED = """() => {
     const panel = window.jupyterapp?.shell.currentWidget;
     return panel?.content?.model && panel.content.widgets.length > 0 && panel.sessionContext?.session?.kernel;
 }"""
+END_KERNEL = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 SAVE = "() => window.jupyterapp.commands.execute('docmanager:save')"
 THEME = "name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})"
 
@@ -174,6 +176,25 @@ def browser(folder: Path, address: str, width: int = 1400, height: int = 1000) -
             yield Page(context, address)
         finally:
             context.close()
+
+
+@contextmanager
+def visit(opened: Any, address: str, name: str, width: int = 1400, height: int = 1000) -> Iterator[Page]:
+    """A page of its own (nothing kept of others) on the notebook `name` of a server that several tests share; `opened` is a
+    browser of `chromium`. When it closes, the notebook's kernel is told to end.
+    """
+    lab = re.search("/tree/labs/([^?]*)", address)
+    assert lab is not None
+    own = address.replace(lab[1], f"{name}.ipynb").replace("/workspaces/test/", f"/workspaces/{name}/")
+    context = opened.new_context(viewport={"width": width, "height": height})
+    context.set_default_timeout(PATIENCE)
+    context.new_page()
+    try:
+        page = Page(context, own)
+        yield page
+        page.page.evaluate(END_KERNEL)
+    finally:
+        context.close()
 
 
 def words(cells: list[dict[str, Any]], cell: str) -> str:
