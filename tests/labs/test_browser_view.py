@@ -233,14 +233,15 @@ ALL_IN_SIGHT = """() => {
     const text = document.querySelector('.jp-Notebook').getBoundingClientRect();
     return ['.mk-broker', '[data-part="crown"]', '[data-part="ledger"]', '.mk-slider', '.mk-time'].every(part => {
         const box = rect(part);
-        return box && box.width && box.top >= 0 && box.bottom <= innerHeight && box.left >= text.right - 1 && box.right <= innerWidth;
+        return box?.width && box.top >= 0 && box.bottom <= innerHeight
+            && box.left >= text.right - 1 && box.right <= innerWidth;
     });
 }"""
 
 
 def test_the_picture_stands_beside_the_text(page):
-    """Fails if one must scroll to see picture and controls, if the picture goes when one reads on, if it cannot be folded, widened
-    and put into its cell and back, or if it does not say that its kernel has ended.
+    """Fails if one must scroll to see picture and controls, if the picture goes when one reads on, if it cannot be folded,
+    widened and put into its cell and back, or if it does not say that its kernel has ended.
     """
     assert page.run("start") and page.run("view"), page.errors()
     crown(page)
