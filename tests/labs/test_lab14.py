@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from minikafka.history import History
-from minikafka.lab.labs.lab14 import checks, wrong
+from minikafka.jars import ECOSYSTEM
+from minikafka.lab.labs.lab14 import checks, ecosystem, wrong
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary, row_of
 from minikafka.lab.labs.lab14.paper import cries, on_paper
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, NAIVE, Sink
-from minikafka.lab.labs.lab14.registry import integer, varint
+from minikafka.lab.labs.lab14.registry import Registry, integer, varint
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.schedule import KINDS, published, schedule
 
@@ -171,3 +172,38 @@ def test_a_write_is_whole_or_not_at_all():
 def test_integers_are_avros(number, data):
     """The examples of Avro's specification. Fails if bytes are not those that Avro writes."""
     assert varint(number).hex() == data and integer(varint(number) + b"?", 0) == (number, len(data) // 2)
+
+
+# --- the map around it -----------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def city():
+    from minikafka import Cluster
+    with Cluster(brokers=3, preset="class") as cluster:
+        yield cluster
+
+
+def test_a_registry_is_what_its_topic_says(city):
+    """Fails if a second reader knows other schemas, a number is given twice, or a field without default is let in."""
+    registry = Registry(city.bootstrap, "schemas")
+    number = registry.register("trip", ["trip:int", "taxi:string"])
+    assert number == registry.register("trip", ["trip:int", "taxi:string"]) == 1
+    data = registry.encode(number, {"trip": -7, "taxi": "taxi-9"})
+    assert data == b"\0\0\0\0\1" + b"\x0d" + b"\x0ctaxi-9"
+    with pytest.raises(ValueError, match="fare is new and has no default"):
+        registry.register("trip", ["trip:int", "taxi:string", "fare:int"])
+    assert registry.register("trip", ["trip:int", "fare:int=3"]) == 2
+    assert Registry(city.bootstrap, "schemas").decode(data, as_schema=2) == {"trip": -7, "fare": 3}
+
+
+def test_a_stop_says_what_is_missing(monkeypatch, tmp_path):
+    """Fails if a machine without jars and network gets an error instead of a sentence."""
+    monkeypatch.setenv("MINIKAFKA_CACHE", str(tmp_path))
+    monkeypatch.setenv("MINIKAFKA_MAVEN", "none")
+    assert "could not be fetched" in ecosystem.available()
+
+
+@pytest.mark.skipif(not ECOSYSTEM.present, reason="the jars of Streams, Connect and MirrorMaker are not here: make apache")
+def test_connect_copies_a_file(city):
+    """Fails if a Connect worker cannot read and write our brokers. (Streams and MirrorMaker: the notebook.)"""
+    assert ecosystem.copy_with_connect(city, ["one", "two", "three"]) == ["one", "two", "three"]

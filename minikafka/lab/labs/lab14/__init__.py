@@ -2,5 +2,6 @@
 
 notary.py judges a run. pipeline.py has the settings and the sink, schedule.py the faults, faults.py carries them out.
 Three stages give the same kind of run: paper.py draws lots, rehearsal.py uses simulated brokers and a model of Spark
-(microbatch.py), live.py real brokers and Spark. registry.py keeps schemas in a compacted topic.
+(microbatch.py), live.py real brokers and Spark. registry.py keeps schemas in a compacted topic, ecosystem.py
+runs what else speaks to Kafka.
 """

@@ -24,7 +24,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from minikafka.history import Evidence, Report, Verdict, check
@@ -65,7 +65,12 @@ class Run:
 class Sealed(Report):
     """The notary's report: how it prints, and the log's own report beside it."""
 
-    log: Report
+    history: Iterable[dict[str, Any]] = ()
+
+    @cached_property
+    def log(self) -> Report:
+        """The log alone, judged by minikafka/history."""
+        return check(self.history)
 
     @property
     def cries(self) -> dict[str, int]:
@@ -98,8 +103,13 @@ def window_of(started: str) -> str:
 
 def row_of(value: str, part: int, off: int) -> Row:
     """Return the row that a record of the log should become."""
+    return Row(*_read(value), part, off)
+
+
+@lru_cache(maxsize=4096)
+def _read(value: str) -> tuple[int, str, str, str]:
     trip = json.loads(value)
-    return Row(trip["trip"], trip["taxi"], trip["pickup"], window_of(trip["started"]), part, off)
+    return trip["trip"], trip["taxi"], trip["pickup"], window_of(trip["started"])
 
 
 # --- what was sent, and what became of it ----------------------------------------------------------------------------
@@ -239,7 +249,7 @@ def notary(run: Run) -> Sealed:
     report = Sealed([judge(facts, name) for name in COUNTERS], {
         "sent": len(facts.story.sends), "acknowledged": len(facts.acked), "in the log": len(facts.in_log),
         "rows in the sink": len(run.rows or ())})
-    report.log = check(run.history)
+    report.history = run.history
     return report
 
 
