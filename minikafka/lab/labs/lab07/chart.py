@@ -51,13 +51,17 @@ class Chart:
             figure.add_scatter(x=[x for x, _ in one.points], y=[y for _, y in one.points], name=one.name,
                                mode="markers" if one.dots else "lines", marker={"color": colour, "size": 6},
                                line={"color": colour, "dash": dash, "width": 3})
-        for name, at in self.marks:
-            figure.add_vline(x=at, line={"color": "#808080", "dash": "dot"}, annotation_text=name, annotation_textangle=90)
+        for number, (name, at) in enumerate(self.marks):
+            figure.add_vline(x=at, line={"color": "#808080", "dash": "dot"})
+            figure.add_annotation(x=at, y=1 - 0.07 * (number % 2), yref="paper", xanchor="left", text=name, showarrow=False)
         figure.update_layout(title=self.title, font_size=16, height=HEIGHT, paper_bgcolor="white", plot_bgcolor="white",
                              showlegend=len(self.series) > 1, margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM})
-        for axis, name in zip("xy", self.axes):
-            kind = "log" if axis in self.logs else "linear"
-            figure.update_layout({f"{axis}axis": {"title": name, "type": kind, "gridcolor": "#dddddd"}})
+        for number, (axis, name) in enumerate(zip("xy", self.axes)):
+            low, high = self._scale(number)
+            log = axis in self.logs
+            reach = [math.log10(low), math.log10(high)] if log else [low, high * 1.02]
+            figure.update_layout({f"{axis}axis": {"title": name, "type": "log" if log else "linear", "range": reach,
+                                                  "gridcolor": "#dddddd"}})
         return figure
 
     def _scale(self, axis: int) -> tuple[float, float]:

@@ -112,7 +112,7 @@ def failed_node(answer: Callable[[Room, int], int]) -> str:
 def _one_run(answer: Callable[[Room, int], int], acks: int) -> int:
     with Room() as room:
         said = answer(room, acks)
-        assert said is not None, "your function returned nothing; return the number of lost records"
+        assert isinstance(said, int), f"return the number of lost records; you returned a {type(said).__name__}"
         assert len(room.writers) == 1, f"start one writer with room.writer(acks, ...); you started {len(room.writers)}"
         writer = room.writers[0]
         faults = [e for e in room.cluster.trace.events("fault") if e["fault"] in FAULTS]
@@ -121,7 +121,8 @@ def _one_run(answer: Callable[[Room, int], int], acks: int) -> int:
             raise Wrong(f"the only fault must be the kill -9 of the leader, broker {LEADER}", told)
         before = sum(e["t"] <= faults[0]["t"] for e in room.cluster.trace.events("sent"))
         if not 0.1 * writer.sent < before < 0.9 * writer.sent:
-            raise Wrong(f"the leader died when {before} of {writer.sent} records were sent: kill it in the middle", told)
+            raise Wrong(f"the leader died when {before} of {writer.sent} records were sent: kill it in the middle, and let the "
+                        "writer send the rest before you finish it", told)
         assert writer.sent >= 300, f"{writer.sent} records are too few to catch it in the act"
         assert not writer.waiting, f"{writer.waiting} records were not answered yet when you counted: finish the writer first"
         lost = len(room.lost(writer))

@@ -66,7 +66,11 @@ class Room:
 
     def readable(self) -> list[str]:
         """The values that a new reader finds, once all three replicas are in sync again."""
-        self.cluster.wait(lambda: len(self.cluster.isr(TOPIC)) == 3, timeout=120)
+        def whole() -> bool:
+            """all three replicas are in sync again (is the broker that you killed back?)"""
+            return len(self.cluster.isr(TOPIC)) == 3
+
+        self.cluster.wait(whole, timeout=120)
         return [record.value for record in read_all(self.cluster, TOPIC)]
 
     def lost(self, writer: Any) -> list[str]:

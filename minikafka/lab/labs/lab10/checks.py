@@ -51,11 +51,11 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
             states = ProducerStates(LiveFs(), folder, "trips-0")
             for batch in story:
                 expected, said = judge(states, end, batch), answer(table, end, batch)
-                assert said is not None, "your function returned nothing; is there a `return`?"
+                assert isinstance(said, tuple), f"return a pair such as ('append', 0); you returned {said!r}"
                 told.append(f"producer {batch.producer}, epoch {batch.epoch}, "
                             f"sequence {batch.sequence} to {batch.last}: {expected}")
-                if tuple(said) != expected:
-                    raise Wrong(f"you said {tuple(said)}, the broker says {expected}", excerpt=[*told[-8:], f"log end: {end}"])
+                if said != expected:
+                    raise Wrong(f"you said {said}, the broker says {expected}", excerpt=[*told[-8:], f"log end: {end}"])
                 end += batch.count if expected[0] == "append" else 0
                 count += 1
     return f"{count} batches judged as the broker judges them"

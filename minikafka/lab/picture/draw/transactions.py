@@ -14,19 +14,20 @@ from minikafka.lab.picture.frame import Partition, Transaction
 from minikafka.lab.picture.sentences import words
 
 HIGH, NAMES, ROWS = 42, 203, 2         # pixels of a row of brackets; pixels left of the log for their title
+LEAST = 12                             # pixels; a narrower one, in a folded stretch, is not drawn
 TICK, CROSS = "M-6 0l4 5 8-10", "M-5-5L5 5M5-5L-5 5"
 
 
 def draw_transactions(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
     """Draw everything below y; return where it ends. Without transactions nothing is drawn."""
-    shown = [each for each in chosen.transactions if (each.marker is None or each.marker >= (axis.first or 0))]
+    shown = [each for each in chosen.transactions if _end(each, chosen, axis) - axis.x(each.start) >= LEAST]
     if not shown:
         return y
     rows = Rows(ROWS, gap=1)
     paper.open("transactions")
     paper.text(axis.left - NAMES, y + 15, "transactions", "", 14, True, room=NAMES - 12)
     for each in shown:
-        left, end = axis.x(max(each.start, axis.first or 0)), _end(each, chosen, axis)
+        left, end = axis.x(each.start), _end(each, chosen, axis)
         row = rows.take(left, end if each.marker is not None else max(end, left + width(words.transaction(each))))
         if row is not None:
             _draw(paper, each, left, end, y + HIGH * row, right)
@@ -47,8 +48,8 @@ def _draw(paper: Paper, each: Transaction, left: float, end: float, y: float, ri
     else:
         paper.path(f"M{left:g} {y:g}v8H{end:g}v-8", "pen")
         paper.path(TICK if each.committed else CROSS, "pen", end - 9, y + 20)
-    label = words.transaction(each)
-    at = min(left, right - width(label))
-    room = end - 22 - at if each.marker is not None else right - at
-    paper.text(at, y + 26, label if width(label) <= room else words.decision(each), "soft halo", room=max(room, 40))
+    room = right - left if each.marker is None else end - 22 - left
+    label = next((text for text in (words.transaction(each), words.decision(each)) if width(text) <= room), "")
+    if label:
+        paper.text(left, y + 26, label, "soft halo", room=room)
     paper.close()
