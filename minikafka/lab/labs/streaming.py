@@ -30,10 +30,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 START = datetime(2025, 6, 2, 12, 0, tzinfo=timezone.utc)   # event second 0
-# Before each micro-batch the connector asks every leader for its end. Of a dead one its client asks until this time is over, 60 s
-# by default, before it looks for the new leader.
-PATIENCE = {"kafka.default.api.timeout.ms": "3000", "kafka.request.timeout.ms": "2000"}
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=timezone.utc)      # Spark's watermark before the first row
+
+
+def patience(source: str) -> dict[str, str]:
+    """Return options with which a query of the format `source` gets over a leader's death in seconds.
+
+    Before each micro-batch the connector asks every leader for its end. Of a dead one its Java client asks until this time is
+    over, 60 s by default, before it looks for the new leader. The Python source needs none: kafka-python asks again at once.
+    """
+    return {"kafka.default.api.timeout.ms": "3000", "kafka.request.timeout.ms": "2000"} if source == "kafka" else {}
 
 
 def seconds(moment: datetime) -> int | float:
@@ -69,8 +75,9 @@ class Stream:
         self._told = 0                          # progress reports read so far
         _create(bootstrap, topic, partitions)
         self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
-        rows = (spark.readStream.format(kafka_format(spark)).option("kafka.bootstrap.servers", bootstrap)
-                .option("subscribe", topic).option("startingOffsets", "earliest").options(**PATIENCE).load())
+        source = kafka_format(spark)
+        rows = (spark.readStream.format(source).option("kafka.bootstrap.servers", bootstrap)
+                .option("subscribe", topic).option("startingOffsets", "earliest").options(**patience(source)).load())
         self.checkpoint = Path(checkpoint or tempfile.mkdtemp(prefix=f"{topic}-"))
         self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self.checkpoint))
                       .foreachBatch(self._keep).start())
