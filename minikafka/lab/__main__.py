@@ -54,6 +54,17 @@ def settings(root: Path = ROOT) -> Path:
     return folder
 
 
+def workspaces(root: Path = ROOT) -> Path:
+    """Return the labs' own folder of workspaces. On first use the left side bar is closed: text and picture need its room."""
+    folder = root / ".cache" / "jupyterlab" / "workspaces"
+    first = folder / "default-37a8.jupyterlab-workspace"  # JupyterLab's name for the workspace "default"
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        first.write_text(json.dumps({"metadata": {"id": "default"},
+                                     "data": {"layout-restorer:data": {"left": {"collapsed": True, "widgets": []}}}}))
+    return folder
+
+
 def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
     """Return the command line of JupyterLab that opens a lab, without the program's name."""
     return [
@@ -61,6 +72,7 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
         f"--LabApp.default_url=/lab/tree/{notebook(lab, root).as_posix()}",
         f"--LabApp.app_settings_dir={HERE / 'jupyter'}",
         f"--LabApp.user_settings_dir={settings(root)}",
+        f"--LabApp.workspaces_dir={workspaces(root)}",
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",

@@ -125,13 +125,9 @@ function placeView(root, el, moved) {
   };
 }
 
-// Calls `then` as soon as the element is in the page (a view is rendered before that).
-function whenInPage(el, then) {
-  if (el.isConnected && el.clientWidth) return then();
-  const wait = new ResizeObserver(() => {
-    if (!el.isConnected || !el.clientWidth) return;
-    wait.disconnect();
-    then();
-  });
-  wait.observe(el);
+// Calls `then` as soon as the element is in the page (a view is rendered before that). No observer tells of a cell that is
+// out of sight: the page does not lay it out.
+function whenInPage(el, then, tries = 1200) {
+  if (el.isConnected) then();
+  else if (tries) setTimeout(() => whenInPage(el, then, tries - 1), 50);
 }

@@ -1,7 +1,7 @@
 // What changed between two pictures moves to its new place: a record slides in, the crown travels, the watermark moves on.
 // Every picture is complete without it. A picture that comes while the last one still moves goes on from what is seen.
 
-const MOVING = {crown: 700, lane: 500, hw: 300, lso: 300, cell: 300, row: 0};  // milliseconds
+const MOVING = {crown: 700, lane: 500, hw: 300, lso: 300, cell: 300};  // milliseconds
 const SAME = 0.75;     // pixels that are no move
 const TOO_MANY = 240;  // records: a long log is drawn anew
 const COMES_FROM = 26; // units to the right, from where a new record slides in
@@ -27,41 +27,46 @@ function movers(svg) {
   return found;
 }
 
+// Where it is seen. Of a lane its broker's ring counts: crowns, records and labels come and go.
+const boxOf = node => (node.dataset.part === "lane" ? node.querySelector("circle") ?? node : node).getBoundingClientRect();
+
 function places(svg) {
   const all = movers(svg);
   if (all.size > TOO_MANY) return new Map();
-  return new Map([...all].map(([name, node]) => [name, node.getBoundingClientRect()]));
+  return new Map([...all].map(([name, node]) => [name, boxOf(node)]));
 }
 
 // `before`: the places of the former picture, measured just before it was replaced. `speed`: of the run, as it is shown.
 function move(svg, before, speed) {
   if (!before.size || quiet.matches || document.hidden || !svg.animate) return;
   const scale = svg.clientWidth / svg.viewBox.baseVal.width || 1;
-  const all = [...movers(svg)].map(([name, node]) => [name, node, node.getBoundingClientRect()]);
-  const lanes = new Map();  // how far each lane has to go, which what is in it goes with it
+  const all = [...movers(svg)].map(([name, node]) => [name, node, boxOf(node)]);
+  const sunk = new Map(), slid = new Map();  // how far a lane moves with all that is in it; how far its records slide
   for (const [name, node, now] of all) {
-    const was = before.get(name), part = node.dataset.part;
-    if (part === "lane" && was) lanes.set(node, was.top - now.top);
+    if (node.dataset.part === "lane" && before.has(name)) sunk.set(node, before.get(name).top - now.top);
   }
+  const timing = part => ({duration: MOVING[part] / Math.max(1, speed), easing: "cubic-bezier(0.2, 0.7, 0.3, 1)"});
   for (const [name, node, now] of all) {
     const was = before.get(name), part = node.dataset.part, lane = node.closest('[data-part="lane"]');
-    const carried = part === "lane" ? 0 : lanes.get(lane) ?? 0;
-    const duration = MOVING[part] / Math.max(1, speed);
-    const timing = {duration, easing: "cubic-bezier(0.2, 0.7, 0.3, 1)"};
-    if (!was) {
-      if (part !== "cell" || !before.has(laneOf(name))) continue;
-      const number = node.nextElementSibling?.tagName === "text" ? [node.nextElementSibling] : [];
-      for (const each of [node, ...number]) {
-        each.animate([{translate: `${COMES_FROM}px 0px`, opacity: 0}, {translate: "0px 0px", opacity: 1}], timing);
-      }
-      continue;
+    if (was) {
+      const x = part === "lane" ? 0 : was.left - now.left;
+      const y = part === "lane" ? sunk.get(node) : part === "crown" ? was.top - now.top - (sunk.get(lane) ?? 0) : 0;
+      if (part === "cell" && !slid.has(lane)) slid.set(lane, x);
+      if (Math.abs(x) >= SAME || Math.abs(y) >= SAME) slide(node, x / scale, y / scale, timing(part));
+    } else if (part === "cell" && before.has(laneOf(name))) {
+      slide(node, COMES_FROM, 0, timing(part), {opacity: 0});
     }
-    const x = part === "lane" ? 0 : was.left - now.left, y = part === "hw" || part === "lso" ? 0 : was.top - now.top - carried;
-    if (Math.abs(x) < SAME && Math.abs(y) < SAME) continue;
-    const number = part === "cell" && node.nextElementSibling?.tagName === "text" ? [node.nextElementSibling] : [];
-    for (const each of [node, ...number]) {
-      each.animate([{translate: `${x / scale}px ${y / scale}px`}, {translate: "0px 0px"}], timing);
-    }
+  }
+  for (const [lane, x] of slid) {  // ticks and common edges of records
+    for (const each of lane.querySelectorAll('[data-part="acked"], .run')) slide(each, x / scale, 0, timing("cell"));
+  }
+}
+
+// From so many units beside its place to its place; a record with its number.
+function slide(node, x, y, timing, from = {}) {
+  const next = node.nextElementSibling, number = node.dataset.part === "cell" && next?.tagName === "text" ? [next] : [];
+  for (const each of [node, ...number]) {
+    each.animate([{translate: `${x}px ${y}px`, ...from}, {translate: "0px 0px"}], timing);
   }
 }
 
