@@ -1,0 +1,91 @@
+"""Checks of lab 9: majorities (9.5), leadership from the metadata log (9.3), ZooKeeper's duties (9.8)."""
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from minikafka.lab.exercise import Wrong, checks, hints
+
+HEARTBEATS, ELECTION, RECORDS, FETCH, OFFSETS = (
+    "heartbeats to the active controller", "the election among the controllers", "records in __cluster_metadata",
+    "each broker fetches the metadata log", "__consumer_offsets")
+PLACES = (HEARTBEATS, ELECTION, RECORDS, FETCH, OFFSETS)
+DUTIES = {"which brokers are alive": HEARTBEATS, "which node is the controller": ELECTION, "topics and their replicas": RECORDS,
+          "leader and ISR of a partition": RECORDS, "configurations": RECORDS, "telling brokers what has changed": FETCH,
+          "what groups have committed (until 2013)": OFFSETS}
+
+
+# --- 9.5 -------------------------------------------------------------------------------------------------------------
+
+hints("9.5", "Two halves of four voters are cut off from each other. How many of the halves may decide?",
+      "A majority is more than half: the smallest number that two separate sets of voters cannot both reach.",
+      "minikafka/broker/raft/election.py: how many votes a candidate needs")
+
+
+@checks("9.5", matters="An even voter costs a machine and survives nothing more.")
+def majorities(answer: Callable[[int], tuple[int, int]]) -> str:
+    """One to nine voters."""
+    for voters in range(1, 10):
+        right, said = (voters // 2 + 1, (voters - 1) // 2), answer(voters)
+        if not isinstance(said, (tuple, list)) or tuple(said) != right:
+            raise Wrong(f"{voters} voters: you said {said!r}, it is {right}")
+    return "one to nine voters: the majority, and how many may die"
+
+
+# --- 9.3 -------------------------------------------------------------------------------------------------------------
+
+hints("9.3", "A change names no leader. Who leads after it, and in which epoch?",
+      "Start with the record of kind new: its leader, epoch 0. Each later record that names a leader begins the next epoch; "
+      "what a record does not name stays as it was.",
+      "minikafka/broker/metadata/registrations.py: Partition; minikafka/lab/labs/lab09/metadata.py: history")
+
+
+@checks("9.3", matters="Every broker does this, and so each of them knows at each offset who leads. Nobody has to be asked.")
+def leadership(answer: Callable[[list[dict[str, Any]], int], Any]) -> str:
+    """Eighty seeded histories of a partition: elections, changes of the ISR alone, times without a leader."""
+    rng = random.Random(96)
+    for _ in range(80):
+        records, offset = [{"offset": rng.randrange(5, 20), "kind": "new", "leader": 1, "isr": [1, 2, 3]}], 0
+        for _ in range(rng.randrange(1, 7)):
+            offset = records[-1]["offset"] + rng.randrange(1, 5)
+            change: dict[str, Any] = {"offset": offset, "kind": "change"}
+            if rng.random() < 0.6:
+                change["leader"] = rng.choice((1, 2, 3, -1))
+            if "leader" not in change or rng.random() < 0.5:
+                change["isr"] = sorted(rng.sample((1, 2, 3), rng.randrange(1, 4)))
+            records.append(change)
+        for at in (records[0]["offset"], rng.randrange(records[0]["offset"], offset + 1), offset, offset + 3):
+            right, said = _leadership(records, at), answer([dict(record) for record in records], at)
+            if not isinstance(said, (tuple, list)) or tuple(said) != right:
+                raise Wrong(f"at offset {at}: you said {said!r}, it is {right} (leader, epoch)", [str(r) for r in records])
+    return "eighty histories, each at four offsets"
+
+
+def _leadership(records: list[dict[str, Any]], at: int) -> tuple[int, int]:
+    leader, epoch = -1, -1
+    for record in records:
+        if record["offset"] <= at and "leader" in record:
+            leader, epoch = record["leader"], epoch + 1
+    return leader, epoch
+
+
+# --- 9.8 -------------------------------------------------------------------------------------------------------------
+
+hints("9.8", "Which of these change many times a second, and which only now and then?",
+      "What has to survive is a record. Who is alive is not written down each time; only that somebody is not. One thing has "
+      "been an ordinary topic for many years.",
+      "minikafka/broker/controller/heartbeats.py; minikafka/lab/labs/lab09/metadata.py; lab 5, section 5")
+
+
+@checks("9.8", matters="One system to run instead of two, and one log from which every broker can be made again.")
+def duties(answer: Callable[[], dict[str, str]]) -> str:
+    """Seven duties, five places."""
+    said = answer()
+    assert isinstance(said, dict), "your function returns a dictionary: duty -> place"
+    missing = [duty for duty in DUTIES if duty not in said]
+    assert not missing, f"where did this go: {missing[0]}?"
+    for duty, place in DUTIES.items():
+        assert said[duty] in PLACES, f"{said[duty]!r} is no place of the list"
+        assert said[duty] == place, f"{duty}: not by {said[duty]}"
+    return "seven duties of ZooKeeper, and where each of them lives now"
