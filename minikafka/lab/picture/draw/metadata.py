@@ -6,7 +6,7 @@ An entry is anything with offset, epoch, t, kind and text; the last ones are tol
 
 Owns: the drawing, and which letter stands for which kind of record.
 Invariants
-  I-META-1  cells stand in the order of their offsets; a gap between two offsets is drawn as a gap
+  I-METALANE-1  cells stand in the order of their offsets; a gap between two offsets is drawn as a gap
 """
 from __future__ import annotations
 
