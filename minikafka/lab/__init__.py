@@ -13,6 +13,7 @@ With LAB_STRICT=1 in the environment (the solved notebooks, in tests) a verdict 
 The files, in reading order:
 
     what a cell calls    exercise.py    `todo` and `check`, and the list of checks that the labs fill
+                         guard.py       a time limit for the student's function, and words for answers of the wrong type
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise
                          prediction.py  `predict` and `reveal`

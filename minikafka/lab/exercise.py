@@ -9,6 +9,8 @@ was expected) or Unknown (cannot be judged). So a deleted or copied cell cannot 
         ...
         raise Wrong("you said 50, it is 47", excerpt=events, replay="python -m minikafka sim run --seeds 1 --from 6")
 
+guard.py stops what does not end and says what is wanted where an answer has the wrong type.
+
 Invariants
   I-LAB-3  an error in a student's function is a FAIL with the error's own text and line, and never stops the notebook
   I-LAB-4  an exercise that still stands at todo() is UNKNOWN and shows the hint
@@ -20,8 +22,8 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from minikafka.lab import record
-from minikafka.lab.hints import hints, load
+from minikafka.lab import guard, record
+from minikafka.lab.hints import NoExercise, hints, load
 from minikafka.lab.verdict import Event, Outcome, Verdict, lines
 
 __all__ = ["CHECKS", "Check", "NotPassed", "Todo", "Unknown", "Wrong", "check", "checks", "find", "hints", "judge", "strict",
@@ -70,13 +72,31 @@ def checks(exercise: str, matters: str = "") -> Callable[[Check], Check]:
     return register
 
 
-def check(exercise: str, answer: Any) -> Verdict:
-    """Judge `answer` (a value, or a function that you wrote) and return the verdict. KeyError if there is no such exercise."""
-    verdict = judge(find(exercise), exercise, answer)
-    note(verdict)
+def check(exercise: str, answer: Any = ...) -> Verdict:
+    """Judge `answer` (a value, or a function that you wrote) and return the verdict. UNKNOWN if there is no such exercise."""
+    try:
+        ask = find(exercise)
+    except NoExercise as none:
+        verdict = Verdict(str(exercise), Outcome.UNKNOWN, str(none))
+    else:
+        verdict = _asked(ask, exercise, answer)
+        note(verdict)
     if strict() and not verdict:
         raise NotPassed(repr(verdict))
     return verdict
+
+
+def _asked(ask: Check, exercise: str, answer: Any) -> Verdict:
+    """Judge within the time limit, and with a bound on what is printed."""
+    if answer is ...:
+        return Verdict(exercise, Outcome.UNKNOWN, f'your answer goes behind the number: check("{exercise}", ...)')
+    limit = guard.seconds(ask)
+    try:
+        with guard.short_output(), guard.limited(limit):
+            return judge(ask, exercise, answer)
+    except guard.TooLong as stop:
+        return Verdict(exercise, Outcome.FAIL, f"your code was stopped after {limit:g} seconds. Is there a loop that never ends? "
+                       "Everything else still works: change the cell and run it again", where(stop, answer))
 
 
 def note(verdict: Verdict) -> None:
@@ -90,16 +110,17 @@ def note(verdict: Verdict) -> None:
 
 
 def find(exercise: str) -> Check:
-    """Return the check of an exercise; the checks of lab N are in `minikafka/lab/labs/labNN/checks.py`."""
-    if exercise not in CHECKS:
-        load(exercise)
+    """Return the check of an exercise; the checks of lab N are in `minikafka/lab/labs/labNN/checks.py`. NoExercise if none."""
+    load(exercise, CHECKS)
     return CHECKS[exercise]
 
 
 def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
     """Run one check and return its verdict; an exception of the check or of the student's function becomes a verdict too."""
+    if told := guard.misfit(ask, answer):
+        return Verdict(exercise, Outcome.FAIL, told)
     try:
-        return Verdict(exercise, Outcome.PASS, ask(answer), matters=MATTERS.get(exercise, ""))
+        return Verdict(exercise, Outcome.PASS, ask(guard.typed(ask, answer)), matters=MATTERS.get(exercise, ""))
     except Todo as hint:
         return Verdict(exercise, Outcome.UNKNOWN, f"not solved yet. Hint: {hint}")
     except Unknown as reason:
@@ -108,11 +129,17 @@ def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
         return Verdict(exercise, Outcome.FAIL, str(wrong), wrong.excerpt, wrong.replay)
     except AssertionError as wrong:
         return Verdict(exercise, Outcome.FAIL, str(wrong) or "not what was expected")
+    except RecursionError as error:
+        return Verdict(exercise, Outcome.FAIL, "your function calls itself without an end; in which case does it stop?",
+                       where(error, answer))
+    except SystemExit as error:
+        return Verdict(exercise, Outcome.FAIL, "your code ends the program (exit); a function ends with `return`",
+                       where(error, answer))
     except Exception as error:  # the student's own code may raise anything
         return Verdict(exercise, Outcome.FAIL, f"your code raised {type(error).__name__}: {error}", where(error, answer))
 
 
-def where(error: Exception, answer: Any) -> tuple[str, ...]:
+def where(error: BaseException, answer: Any) -> tuple[str, ...]:
     """Return the line of the student's own cell in which an error was raised; () if it was raised elsewhere."""
     functions = answer if isinstance(answer, tuple) else (answer,)
     cells = {function.__code__.co_filename for function in functions if hasattr(function, "__code__")}

@@ -13,10 +13,13 @@ Invariants
 from __future__ import annotations
 
 import importlib
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from minikafka.lab import record
-from minikafka.lab.verdict import panel
+from minikafka.lab.verdict import Outcome, Verdict, panel
 
 LEVELS = ("a question", "the concept", "where to read")
 HINTS: dict[str, tuple[str, str, str]] = {}
@@ -44,15 +47,41 @@ def hints(exercise: str, question: str, concept: str, pointer: str) -> None:
     HINTS[exercise] = (question, concept, pointer)
 
 
-def load(exercise: str) -> None:
-    """Import the checks and hints of the exercise's lab. Raises ModuleNotFoundError if there is no such lab."""
-    importlib.import_module(f"minikafka.lab.labs.lab{int(exercise.split('.')[0]):02d}.checks")
+class NoExercise(KeyError):
+    """Raised for a number that no exercise has. Its text says which there are."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
-def hint(exercise: str, level: int | None = None) -> Hint:
-    """Return the hint of level 1, 2 or 3; by default the next one not yet seen. KeyError if there is no such exercise."""
-    if exercise not in HINTS:
-        load(exercise)
+def load(exercise: str, register: Mapping[str, Any]) -> None:
+    """Import the checks and hints of the exercise's lab, unless the exercise is in `register`. NoExercise if it has none then."""
+    if not isinstance(exercise, str):
+        shown = exercise if isinstance(exercise, float) else "6.2"
+        raise NoExercise(f'the number of the exercise comes first, in quotes: "{shown}"')
+    if exercise in register:
+        return
+    if not re.fullmatch(r"[0-9]{1,2}\.[0-9]+", exercise):
+        raise NoExercise(f"{exercise!r} is no number of an exercise; one looks like \"6.2\"")
+    lab = int(exercise.split(".")[0])
+    name = f"minikafka.lab.labs.lab{lab:02d}"
+    try:
+        importlib.import_module(f"{name}.checks")
+    except ModuleNotFoundError as missing:
+        if missing.name not in (name, f"{name}.checks"):  # the lab is there, and imports something that is not
+            raise
+        raise NoExercise(f"there is no lab {lab}, so no exercise {exercise}") from None
+    if exercise not in register:
+        there = sorted((e for e in register if e.split(".")[0] == str(lab)), key=lambda e: int(e.split(".")[1]))
+        raise NoExercise(f"lab {lab} has no exercise {exercise}; it has {', '.join(there)}")
+
+
+def hint(exercise: str, level: int | None = None) -> Hint | Verdict:
+    """Return the hint of level 1, 2 or 3; by default the next one not yet seen; UNKNOWN if there is no such exercise."""
+    try:
+        load(exercise, HINTS)
+    except NoExercise as none:
+        return Verdict(str(exercise), Outcome.UNKNOWN, str(none))
     texts = HINTS[exercise]
     chosen = SHOWN.get(exercise, 0) + 1 if level is None else level
     chosen = min(max(chosen, 1), len(texts))

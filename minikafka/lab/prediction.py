@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,8 @@ class Note:
 
 def predict(question: str, guess: Any = None) -> Note:
     """Keep a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
+    if told := _unnumbered(question):
+        return Note(str(question), NONE, told)
     if guess is None or guess is ...:
         GUESSES[question] = None
         return Note(question, NONE, "a wrong one costs nothing and teaches most")
@@ -53,6 +56,8 @@ def predict(question: str, guess: Any = None) -> Note:
 
 def reveal(question: str, measured: Any) -> Note:
     """Show what was measured beside the guess, and say how near the guess was."""
+    if told := _unnumbered(question):
+        return Note(str(question), NONE, told)
     measured = plain(measured)
     guess = GUESSES[question] if question in GUESSES else _kept(question)
     if guess is None:
@@ -60,6 +65,12 @@ def reveal(question: str, measured: Any) -> Note:
     word, text = score(guess, measured)
     _keep(question, {"guess": repr(guess), "measured": shown(measured)[:300], "word": word})
     return Note(question, word, text)
+
+
+def _unnumbered(question: Any) -> str:
+    """Return what is wrong with a question's number, or ""."""
+    right = isinstance(question, str) and re.fullmatch(r"[0-9]{1,2}\.[0-9]+", question)
+    return "" if right else 'the number of the question comes first, in quotes, such as "6.1"'
 
 
 def score(guess: Any, measured: Any) -> tuple[str, str]:

@@ -65,9 +65,10 @@ def test_strict_raises_what_is_not_a_pass(answer, monkeypatch):
         check("99.1", answer)
 
 
-def test_an_exercise_without_a_check_is_an_error():
-    """Fails if a mistyped id were taken for "unknown": the author would never see it."""
-    with pytest.raises((KeyError, ModuleNotFoundError)):
+def test_an_exercise_without_a_check_is_an_error_of_the_author(monkeypatch):
+    """Fails if a solved notebook with a mistyped number could pass. (What a student is told: test_mistakes.py.)"""
+    monkeypatch.setenv("LAB_STRICT", "1")
+    with pytest.raises(NotPassed):
         check("98.7", 3)
 
 

@@ -1,0 +1,154 @@
+"""What a student does wrong with check, hint, predict and reveal: each kind of mistake gets one sentence with the remedy."""
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from minikafka.lab import check, exercise, guard, hint, predict, reveal
+from minikafka.lab.exercise import checks
+from minikafka.lab.verdict import Outcome
+
+
+@pytest.fixture(autouse=True)
+def doubling(monkeypatch):
+    """Checks of a lab that does not exist: a function that doubles, one that sorts, and two functions at once."""
+    monkeypatch.setattr(exercise, "CHECKS", {})
+    monkeypatch.setattr(guard, "LIMIT", 0.3)
+    monkeypatch.delenv("LAB_STRICT", raising=False)
+
+    @checks("99.1")
+    def _(answer: Callable[[int], int]) -> str:
+        assert (said := answer(4)) == 8, f"you said {said}, it is 8"
+        return "right"
+
+    @checks("99.2")
+    def _(answer: Callable[[list[int], str], list[int]]) -> str:
+        assert list(answer([2, 1], "")) == [1, 2], "not sorted"
+        return "right"
+
+    @checks("99.3")
+    def _(functions: tuple[Callable[[int], int], Callable[[int], int]]) -> str:
+        return f"{functions[0](1) + functions[1](1)}"
+
+
+def endless(n):
+    while True:
+        n += 1
+
+
+def stubborn(n):
+    while True:
+        try:
+            time.sleep(60)
+        except Exception:
+            pass
+
+
+@pytest.mark.parametrize("function, line", [(endless, "in endless"), (stubborn, "in stubborn")])
+def test_a_loop_without_an_end_is_stopped_and_the_next_check_works(function, line):
+    """I-LAB-6. Fails if check hangs, if `except Exception` swallows the stop, or if the line is not told."""
+    verdict = check("99.1", function)
+    assert verdict.outcome is Outcome.FAIL and "stopped after 0.3 seconds" in verdict.why and line in verdict.excerpt[0]
+    assert check("99.1", lambda n: 2 * n)
+
+
+def test_the_limit_ends_with_the_check():
+    """Fails if a cell that comes after a check is interrupted."""
+    assert check("99.1", lambda n: 2 * n)
+    begin = time.monotonic()
+    while time.monotonic() < begin + 2 * guard.LIMIT:
+        time.sleep(0.01)
+
+
+def test_in_another_thread_a_check_works_without_a_limit():
+    """Fails if signals are asked for where Python forbids them."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(check("99.1", lambda n: 2 * n)))
+    thread.start()
+    thread.join()
+    assert found and found[0]
+
+
+def test_a_limit_inside_another_one_leaves_the_outer_one_as_it_was():
+    """Fails if a check takes away the limit of whoever runs it (the gate)."""
+    with pytest.raises(guard.TooLong), guard.limited(0.2):
+        assert check("99.1", lambda n: 2 * n)
+        endless(0)
+
+
+@pytest.mark.parametrize("function, told", [
+    (lambda n: (lambda f: f(f))(lambda f: f(f)), "calls itself without an end"),
+    (lambda n: sys.exit(n), "ends the program"),
+    (lambda n: None, "is there a `return`?"),
+    (lambda n: "8", "returned '8', of type str; a number is wanted"),
+    (lambda n: [8], "of type list; a number is wanted"),
+    (lambda: 8, "gets 1 argument; its parameters are: none"),
+    (lambda n, m: 8, "gets 1 argument; its parameters are: n, m"),
+    (8, "without brackets behind it; you gave 8, of type int"),
+    (None, "you gave nothing (None)"),
+])
+def test_what_a_function_may_do_wrong_is_told_in_words(function, told):
+    """Fails if a kind of mistake passes, stops the notebook, or ends in Python's own words."""
+    verdict = check("99.1", function)
+    assert verdict.outcome is Outcome.FAIL and told in verdict.why
+
+
+@pytest.mark.parametrize("exercise, answer, told", [
+    ("99.2", lambda values, how: 3, "of type int; a list is wanted"),
+    ("99.2", lambda values, how: "12", "of type str; a list is wanted"),
+    ("99.3", endless, "2 answers are wanted, in brackets"),
+    ("99.3", (endless, 5), "without brackets behind it; you gave 5"),
+    ("99.3", (lambda n: 1, lambda n: "x"), "of type str; a number is wanted"),
+])
+def test_the_shape_of_an_answer_is_told(exercise, answer, told):
+    """Fails if it is only said that something differs."""
+    assert told in check(exercise, answer).why
+
+
+@pytest.mark.parametrize("answer", [lambda values, how: (1, 2), lambda values, how: {1: 0, 2: 0}.keys(),
+                                    lambda *values: [1, 2], lambda values, how="", more=0: [1, 2]])
+def test_what_a_check_can_judge_is_left_to_it(answer):
+    """Fails if a right answer of a related type, or with more parameters that need no value, is refused."""
+    assert check("99.2", answer)
+
+
+def test_thousands_of_lines_do_not_fill_the_notebook(capsys):
+    """Fails if all is shown, if nothing is shown, or if nobody says that something is missing."""
+    def chatty(n):
+        for line in range(5_000):
+            print("line", line)
+        return 2 * n
+    assert check("99.1", chatty)
+    shown = capsys.readouterr().out
+    assert shown.startswith("line 0\n") and len(shown) < 5000 and "more lines, not shown" in shown
+
+
+def test_a_few_printed_lines_are_shown_as_they_are(capsys):
+    """Fails if looking for a mistake with print no longer works."""
+    assert check("99.1", lambda n: print("n is", n) or 2 * n)
+    assert capsys.readouterr().out == "n is 4\n"
+
+
+@pytest.mark.parametrize("number, told", [
+    ("6.22", "lab 6 has no exercise 6.22; it has"), ("66.1", "there is no lab 66"), ("6,2", "'6,2' is no number"),
+    ("", "is no number"), (6.2, 'in quotes: "6.2"'), (endless, 'comes first, in quotes: "6.2"')])
+@pytest.mark.parametrize("ask", [lambda number: check(number, endless), hint])
+def test_a_mistyped_number_is_told_with_those_that_exist(ask, number, told):
+    """Fails if a mistyped number ends in an exception from inside."""
+    verdict = ask(number)
+    assert verdict.outcome is Outcome.UNKNOWN and told in verdict.why
+
+
+def test_a_check_without_an_answer_says_where_it_goes():
+    """Fails if `check("99.1")` ends in a TypeError."""
+    assert "behind the number" in check("99.1").why
+
+
+@pytest.mark.parametrize("number", [6.1, "6,1", None])
+def test_a_prediction_with_a_number_that_is_none_is_told(number):
+    """Fails if it ends in an exception, or is kept where nobody looks for it."""
+    assert "in quotes" in predict(number, 3).text and "in quotes" in reveal(number, 3).text
