@@ -8,25 +8,27 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from xml.etree import ElementTree
 
 import pytest
 
 from minikafka.lab.demos import Scene, Seen, demo, names
+from minikafka.lab.demos.board import draw, shortened
 from minikafka.lab.demos.command import main
 from minikafka.lab.demos.d1 import must_see, story
 from minikafka.lab.demos.page import Theatre, server
 from minikafka.lab.demos.runner import check, record
-from minikafka.lab.picture.draw.theme import WIDTHS
 from tools.notebooks.build import ROOT
+
+recorded = cache(record)
 
 
 @pytest.mark.parametrize("name", names())
 def test_a_demo_shows_what_the_class_must_see(name):
     """Fails if a line of the "must see" column no longer holds, on the simulator and with no screen."""
     said: list[str] = []
-    assert check(demo(name), said.append), "\n".join(said)
+    assert check(demo(name), said.append, recorded), "\n".join(said)
     assert "reset to the snapshot in" in said[-1]
 
 
@@ -139,19 +141,39 @@ def test_the_page_plays_a_scene(address):
     assert forth > scene["begin"] == back
 
 
-def test_letters_are_as_large_as_the_place_allows(address):
-    """Fails if a picture is drawn as wide as on a large screen and then made small, if it is higher than its place, or if it
-    grows and shrinks in the course of a scene.
+SHAPE = 2.5   # of the picture's place on a page of 1280x720
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_last_row_can_read_it(name):
+    """Fails if a letter of a board is smaller than 20 pixels at 1280x720, if a board is higher than its place, if a label is cut
+    off or leaves the paper, or if the board grows and shrinks in the course of a scene.
     """
-    times = [moment["t"] for moment in json.loads(get(f"{address}/scene.json?demo=D1&scene=0"))["moments"]]
-    widths = {}
-    for shape in (1.2, 1.4, 2.5):
-        boxes = [ElementTree.fromstring(get(f"{address}/frame.svg?demo=D1&scene=0&t={t}&shape={shape}")).get("viewBox", "")
-                 for t in times]
-        sizes = [tuple(map(float, box.split()[2:])) for box in boxes]
-        (widths[shape],) = {wide for wide, _ in sizes}
-        assert max(high for _, high in sizes) <= widths[shape] / shape * 1.05 or shape == 2.5
-    assert widths[1.2] < widths[1.4] < widths[2.5] == WIDTHS["projector"]
+    theatre = Theatre([demo(name)], recorded)
+    for scene in range(len(demo(name).scenes)):
+        found, wide = theatre.recording(name, scene), theatre.width(name, scene, SHAPE)
+        assert 14 * 1232 / wide >= 20
+        for moment in found.moments:
+            paper, high = draw(found.run.at(moment.t), demo(name).counters, wide)
+            assert high <= 1.03 * wide / SHAPE, f"{moment.name}: {high:.0f} units"
+            assert all("…" not in label.text and 0 <= label.left and label.right <= wide for label in paper.labels), paper.labels
+
+
+def test_the_board_has_no_clock_of_its_own(address):
+    """Fails if the page and its picture show two clocks, or two time lines."""
+    picture = get(f"{address}/frame.svg?demo=D1&scene=0&t=5&shape={SHAPE}")
+    assert "timeline" not in picture and not re.search(r">[\d.]+ s<", picture.partition("counters")[0])
+
+
+def test_a_board_draws_each_record_once():
+    """I-BOARD-1: fails if a record is lost, or drawn twice, where a lane is shortened."""
+    theatre = Theatre([demo("D3")], recorded)
+    found = theatre.recording("D3", 0)
+    for moment in found.moments:
+        chosen = found.run.at(moment.t).chosen
+        for lane, short in zip(chosen.lanes, shortened(chosen).lanes):
+            drawn = [*(cell.offset for cell in short.cells), *(o for span in short.folded for o in range(span.start, span.end))]
+            assert sorted(drawn) == [*range(lane.start or 0, lane.end)] and len(short.cells) <= 2 * 12
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/scene.json?demo=D99", "/frame.svg?demo=D1&scene=0&t=x",

@@ -97,4 +97,5 @@ DEMO = Demo(
     ),
     scenes=(Scene("kill the leader, then bring it back", story, must_see),),
     seeds=("S0.25", "S1.11", "S2.12"),
+    counters=("acknowledged", "wait"),
 )

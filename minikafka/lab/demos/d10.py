@@ -99,4 +99,5 @@ DEMO = Demo(
     ),
     scenes=(Scene("two controllers, then a follower", story, must_see),),
     seeds=("S0.28", "S3.7"),
+    counters=("controllers", "wait"),
 )

@@ -105,4 +105,5 @@ DEMO = Demo(
     ),
     scenes=(_scene("earliest"), _scene("latest"), _scene("none")),
     seeds=("S1.5", "S2.9"),
+    counters=("lag",),
 )

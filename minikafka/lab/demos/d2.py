@@ -93,4 +93,5 @@ DEMO = Demo(
     ),
     scenes=(Scene("cut broker 1 off, with its writers", story, must_see),),
     seeds=("S0.27", "S0.28", "S2.13"),
+    counters=("producers",),
 )

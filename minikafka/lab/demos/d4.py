@@ -15,7 +15,7 @@ LATER = BEGIN + 23.0
 
 def stuck(stage: Stage) -> None:
     """Broker 3 copies nothing any more; each second a record is sent with acks=all."""
-    with stage.borrow(Room(rate=5)) as room:
+    with stage.borrow(Room(rate=2)) as room:
         room.until(BEGIN)
         stage.moment("ask", "Three in sync. Broker 3 gets stuck now: it lives, it sends heartbeats, it copies nothing.")
         room.until(BEGIN + 0.3)
@@ -108,4 +108,5 @@ DEMO = Demo(
     ),
     scenes=(Scene("stuck", stuck, see_stuck), Scene("two twins, equally late", twins, see_twins)),
     seeds=("S3.18", "S3.19"),
+    counters=("wait", "behind"),
 )

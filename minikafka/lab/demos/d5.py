@@ -87,7 +87,7 @@ DEMO = Demo(
     ),
     notes=(
         "Ask, vote, run. A is the commonest wrong answer, and it is true for most clusters in this room: 1 is the default.",
-        "At 'refused' read the sentence on top of the picture aloud. Compare log end and high watermark: both at 40.",
+        "At 'refused' read the error aloud. Compare log end and high watermark: both at 40.",
         "Before you go on, ask: and acks=1? Most say refused (it is accepted), the rest say readable (it is not).",
         "At the freeze let them look for the record: dashed, stamped, right of the line. Who may read it? Nobody.",
         "When broker 2 is back: one fetch, and the line jumps. Point at the reader's finger as it moves.",
@@ -95,4 +95,5 @@ DEMO = Demo(
     ),
     scenes=(Scene("acks=all, then acks=1, then broker 2 comes back", story, must_see),),
     seeds=("S3.20", "S3.21"),
+    counters=("acknowledged", "readable", "error"),
 )

@@ -121,4 +121,5 @@ DEMO = Demo(
         Scene("min.insync.replicas=2: nothing to lose", partial(story, captions=SAFE, min_insync=2, unclean=True), safe),
     ),
     seeds=("S3.19", "S3.20", "S2.13"),
+    counters=("acknowledged", "lost"),
 )

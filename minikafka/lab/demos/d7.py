@@ -123,4 +123,5 @@ DEMO = Demo(
             _scene("sync per batch", finger=130, flag=120, twice=4, never=0),
             _scene("before the work", finger=130, flag=130, twice=0, never=6)),
     seeds=("S2.17", "S3.11", "S3.12", "S3.13"),
+    counters=("group", "duplicate"),
 )

@@ -108,4 +108,5 @@ DEMO = Demo(
     ),
     scenes=(_scene(False, SENDS + SENDS // EVERY), _scene(True, SENDS)),
     seeds=("S0.15", "S3.10"),
+    counters=("acknowledged", "log end"),
 )

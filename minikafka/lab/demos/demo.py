@@ -67,7 +67,8 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """One demo: `question` is what the class votes on, `notes` what the speaker reads, `seeds` what it teaches."""
+    """One demo: `question` is what the class votes on, `notes` what the speaker reads, `seeds` what it teaches,
+    `counters` what is counted below the lanes."""
 
     name: str
     title: str
@@ -77,6 +78,7 @@ class Demo:
     notes: tuple[str, ...]
     scenes: tuple[Scene, ...]
     seeds: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()             # what stands below the lanes: names that board.entries_of knows
 
     def __post_init__(self) -> None:
         if sum(answer.right for answer in self.answers) != 1 or len(self.answers) < 3:

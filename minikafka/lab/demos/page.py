@@ -17,20 +17,18 @@ import json
 import threading
 import webbrowser
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from minikafka.lab.demos.demo import Demo
+from minikafka.lab.demos.demo import Demo, Scene
 from minikafka.lab.demos.runner import Recording, record
-from minikafka.lab.picture.draw.theme import SCREENS, WIDTHS
 
 PAGE = Path(__file__).parent / "page.html"
 LOOPBACK = "127.0.0.1"
-PLACE = 1300.0  # pixels of the picture's place on a projector of 1920
 THEMES = ("auto", "light", "dark")
 Query = dict[str, str]
 Answer = tuple[str, bytes]  # content type, body
@@ -39,10 +37,11 @@ Answer = tuple[str, bytes]  # content type, body
 class Theatre:
     """The demos to show and their recordings."""
 
-    def __init__(self, demos: Sequence[Demo]) -> None:
+    def __init__(self, demos: Sequence[Demo], play: Callable[[Scene], Recording] = record) -> None:
+        self._play = play
         self.demos = {demo.name: demo for demo in demos}
         self._recordings: dict[tuple[str, int], Recording] = {}
-        self._heights: dict[tuple[str, int], float] = {}
+        self._widths: dict[tuple[str, int, float], float] = {}
         self._lock = threading.RLock()
         self.paths: dict[str, Callable[[Query], Answer]] = {
             "/": self._page, "/demos.json": self._list, "/scene.json": self._scene, "/frame.svg": self._frame,
@@ -52,20 +51,23 @@ class Theatre:
         """The recording of a scene; made when first asked for."""
         with self._lock:
             if (demo, scene) not in self._recordings:
-                self._recordings[demo, scene] = record(self.demos[demo].scenes[scene])
+                self._recordings[demo, scene] = self._play(self.demos[demo].scenes[scene])
             return self._recordings[demo, scene]
 
-    def pixels(self, demo: str, scene: int, shape: float) -> float:
-        """Return the width in pixels to draw for, so that letters are as large as a place of this shape allows.
+    def width(self, demo: str, scene: int, shape: float) -> float:
+        """Return how many units wide the board is, so that letters are as large as a place of this shape allows.
 
-        The paper's width follows from its height, and the height is that of the scene's tallest moment, so that nothing grows
-        or shrinks while the scene plays.
+        The width follows from the height, and the height is that of the scene's tallest moment, so that nothing grows or shrinks
+        while the scene plays.
         """
-        from minikafka.lab.picture.draw.svg import draw
-        if (demo, scene) not in self._heights:
-            found = self.recording(demo, scene)
-            self._heights[demo, scene] = max(draw(found.run.at(m.t), "projector", PLACE)[1] for m in found.moments)
-        return self._heights[demo, scene] * shape * SCREENS["projector"] / WIDTHS["projector"]
+        from minikafka.lab.demos.board import USUAL, draw, fitting
+        if (demo, scene, shape) not in self._widths:
+            found, told, wide = self.recording(demo, scene), self.demos[demo].counters, USUAL
+            frames = [found.run.at(moment.t) for moment in found.moments]
+            first = fitting(max(draw(frame, told, wide)[1] for frame in frames), shape)
+            again = fitting(max(draw(frame, told, first)[1] for frame in frames), shape)  # narrow, it may need a line more
+            self._widths[demo, scene, shape] = max(first, again)
+        return self._widths[demo, scene, shape]
 
     def prepare(self) -> None:
         """Record everything beforehand, so that no class waits."""
@@ -96,15 +98,14 @@ class Theatre:
         return _json({"begin": found.begin, "end": found.end, "moments": [asdict(m) for m in found.moments]})
 
     def _frame(self, query: Query) -> Answer:
-        from minikafka.lab.picture.draw.svg import to_svg
+        from minikafka.lab.demos.board import USUAL, to_svg
         found, theme, t = self._asked(query), query.get("theme", "auto"), float(query["t"])
         if theme not in THEMES:
             raise ValueError(f"no theme {theme!r}")
-        frame = found.run.at(t)
-        told = replace(frame, marks=tuple(mark for mark in frame.marks if mark.t <= t))  # marks of the future would tell the end
-        which = query["demo"], int(query.get("scene", "0"))
-        wide = self.pixels(*which, float(query["shape"])) if "shape" in query else None
-        return "image/svg+xml; charset=utf-8", to_svg(told, theme=theme, size="projector", pixels=wide).encode()
+        which, shape = (query["demo"], int(query.get("scene", "0"))), float(query.get("shape", "0"))
+        wide = self.width(*which, shape) if shape else USUAL
+        board = to_svg(found.run.at(t), self.demos[query["demo"]].counters, theme, wide, wide / shape if shape else 0)
+        return "image/svg+xml; charset=utf-8", board.encode()
 
     def _step(self, query: Query) -> Answer:
         found = self._asked(query)

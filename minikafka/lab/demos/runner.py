@@ -56,16 +56,16 @@ def record(scene: Scene) -> Recording:
     return Recording(scene, run, Facts(events, stage.moments, stage.facts), tuple(stage.moments), took)
 
 
-def check(demo: Demo, say: Callable[[str], None] = print) -> bool:
+def check(demo: Demo, say: Callable[[str], None] = print, play: Callable[[Scene], Recording] = record) -> bool:
     """Play every scene of a demo and say in one line each what was seen. Return whether all of it held."""
-    from minikafka.lab.picture.draw.svg import to_svg
+    from minikafka.lab.demos.board import to_svg
     good = True
     for scene in demo.scenes:
         say(f"{demo.name} {demo.title}: {scene.title}")
         try:
-            recording = record(scene)
+            recording = play(scene)
             seen = recording.check()
-            reset = recording.reset(lambda frame: to_svg(frame, size="projector"))
+            reset = recording.reset(lambda frame: to_svg(frame, demo.counters))
         except Exception as error:  # a story or a sentence may fail in any way; the other demos are checked all the same
             say(f"  NO   {type(error).__name__}: {error}")
             good = False

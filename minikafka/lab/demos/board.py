@@ -1,0 +1,194 @@
+"""The picture of a demo for the last row of a lecture hall: few and large records, and no panel that the demo does not need.
+
+    to_svg(frame, ("acknowledged", "lost"), theme="dark", width=720)
+
+The page has the clock, the time line and the caption; the board has none of them. Records, marks and shapes are those of the
+notebooks' picture (lab/picture/draw). Owns: the place of the lanes, and the line of counters below.
+Invariants
+  I-BOARD-1  what is drawn is in the frame; equal frames give equal boards
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import blake2s
+
+from minikafka.lab.demos.chairs import draw_chairs
+from minikafka.lab.picture.draw.axis import Axis
+from minikafka.lab.picture.draw.bracket import draw_bracket
+from minikafka.lab.picture.draw.cells import HIGH, UNDER, Under, draw_log, draw_under, under
+from minikafka.lab.picture.draw.footing import draw_footing
+from minikafka.lab.picture.draw.lines import draw_lines, lines_height, place_lines
+from minikafka.lab.picture.draw.paper import Paper, escape, width
+from minikafka.lab.picture.draw.shapes import draw_broker, draw_crown
+from minikafka.lab.picture.draw.svg import FONT, describe
+from minikafka.lab.picture.draw.theme import coloured, ink, style
+from minikafka.lab.picture.frame import Cell, Frame, Lane, Partition, Span
+from minikafka.lab.picture.sentences import words
+
+SIDE, CHIP, WORDS, LOG = 12, 93, 121, 246   # x of the margin, of the brokers' middle, of their words, of the log
+LANE, SINK, BAR = 58, 14, 100
+CELLS, BEFORE = 12, 5      # records of a lane, and of these below the high watermark
+FAR, NEAR = 10, 3          # if more stand above what matters, only so many round each place that matters are drawn
+NARROWEST, USUAL, WIDEST = 600.0, 760.0, 1120.0
+Entry = tuple[str, str, str]
+
+
+def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: float = USUAL, high: float = 0) -> str:
+    """The board as one SVG element, `wide` units wide (a letter is 14 units high) and at least `high` units high."""
+    paper, needed = draw(frame, counters, wide)
+    body, high = "".join(paper.parts), max(needed, high)
+    name, summary = "mk" + blake2s(f"{theme} {body}".encode(), digest_size=5).hexdigest(), escape(describe(frame))
+    drawn = f'{style(name, theme)}<rect class="paper" width="{wide:g}" height="{high:g}"/>{body}'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" viewBox="0 0 {wide:g} {high:g}" width="100%" role="img" '
+            f'aria-label="{summary}" font-family="{FONT}" font-size="14" data-part="picture" fill="{ink(theme)}">'
+            f'<title>{summary}</title>{coloured(drawn, name, theme)}</svg>')
+
+
+def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, float]:
+    """The paper with the lanes (or, where "chairs" is asked for, members and partitions) and the counters, and its height."""
+    paper = Paper(wide)
+    if "chairs" in counters:
+        y = draw_chairs(paper, frame, 4)
+    else:
+        y = 4.0 if frame.chosen is None else _draw_lanes(paper, shortened(frame.chosen), 0)
+    entries = [entry for name in counters for entry in entries_of(frame, name)]
+    return paper, _draw_counters(paper, entries, y + 4) if entries else y + 2
+
+
+def fitting(high: float, shape: float) -> float:
+    """How many units wide a board is that is so high, in a place `shape` times as wide as high."""
+    return float(round(min(WIDEST, max(NARROWEST, high * shape))))
+
+
+# --- the counters ---------------------------------------------------------------------------------------------------
+
+def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
+    """The counters of that name: (label, value, look). Of producers and groups there is one for each."""
+    if name == "producers":
+        yield "acknowledged:", "", ""
+        yield from ((each.name, words.count(each.acked), "") for each in frame.producers)
+    elif name == "wait":
+        oldest = max((each.oldest_wait or 0.0 for each in frame.producers), default=0.0)
+        yield "oldest record waits", words.seconds(oldest) if oldest > 0.1 else "-", "wait" if oldest > 1 else ""
+    elif name == "log end":
+        yield "records in the log", words.offset(frame.chosen.log_end if frame.chosen else None), ""
+    elif name == "behind" and frame.chosen is not None:
+        yield from ((f"broker {lane.broker} lacks", words.count((frame.chosen.log_end or 0) - (lane.end or 0)), "")
+                    for lane in sorted(frame.chosen.lanes, key=lambda lane: lane.broker) if lane.role != "leader")
+    elif name == "error":
+        yield from (("last error", each.last_error, "wait") for each in frame.producers if each.last_error)
+    elif name == "controllers":
+        alive = [node for node in frame.quorum.alive if node in (frame.quorum.voters or ())]
+        few = 2 * len(alive) <= len(frame.quorum.voters or ())
+        active = "nobody decides" if few else "active ?" if frame.quorum.active is None else f"active {frame.quorum.active}"
+        yield "controllers alive", f"{words.brokers(alive)}, {active}", "wait" if few else ""
+    elif name == "group":
+        yield from ((f"group {each.name}", each.state or words.UNKNOWN, "") for each in frame.groups)
+    elif name == "lag":
+        yield from (("lag", words.count(each.lag), "") for group in frame.groups for each in group.progress)
+    else:
+        yield from (entry for entry in words.ledger(frame.ledger) if entry[0] == name)
+
+
+def _draw_counters(paper: Paper, entries: Sequence[Entry], y: float) -> float:
+    paper.open("counters")
+    paper.rect(SIDE, y, paper.width - 2 * SIDE, 34, "card", 8)
+    x = SIDE + 14.0
+    for label, value, look in entries:
+        x += paper.text(x, y + 23, label, "soft") + 8
+        x += paper.text(x, y + 23, value, look, 18, True, room=paper.width - SIDE - x) + 26
+    paper.close()
+    return y + 36
+
+
+# --- the lanes ------------------------------------------------------------------------------------------------------
+
+def shortened(chosen: Partition) -> Partition:
+    """The partition with few records drawn one by one: the last ones, and some below the high watermark."""
+    end = max([cell.offset + 1 for lane in chosen.lanes for cell in lane.cells], default=0)
+    places = [end, *(finger.offset for finger in chosen.fingers), *([chosen.high_watermark] if chosen.high_watermark else [])]
+    first = min(places)
+    shown = ({*range(min(end - CELLS, first - BEFORE), end)} if end - first <= FAR else
+             {offset for place in places for offset in range(place - NEAR, place + 2)})
+    lanes = tuple(replace(lane, high_watermark=None, cells=tuple(cell for cell in lane.cells if cell.offset in shown),
+                          folded=_joined(lane.folded, [cell for cell in lane.cells if cell.offset not in shown]))
+                  for lane in chosen.lanes)
+    return replace(chosen, lanes=lanes, epochs=chosen.epochs if len(chosen.epochs) > 1 else (),
+                   log_start=chosen.log_start or None, min_isr=chosen.min_isr if (chosen.min_isr or 0) > 1 else None)
+
+
+def _joined(folded: Sequence[Span], cells: Sequence[Cell]) -> tuple[Span, ...]:
+    """The folded stretches, and the records that are not drawn one by one, as few stretches."""
+    spans: list[Span] = []
+    for each in sorted((*folded, *(Span(cell.offset, cell.offset + 1) for cell in cells)), key=lambda span: span.start):
+        if spans and each.start <= spans[-1].end:
+            each = Span(spans.pop().start, each.end)
+        spans.append(each)
+    return tuple(spans)
+
+
+def _draw_lanes(paper: Paper, chosen: Partition, y: float) -> float:
+    """Lines, lanes, bracket, and what stands under them; returns where they end."""
+    lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
+    right = paper.width - SIDE
+    axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12)
+    lines = place_lines(chosen, axis, LOG, right)
+    at = top = y + lines_height(lines) + 12
+    tops, bottoms, unders = [], [], [under(lane, chosen, axis, right) for lane in lanes]
+    for place, (lane, (rows, _)) in enumerate(zip(lanes, unders)):
+        at += SINK if lane.in_sync is False and place and lanes[place - 1].in_sync is not False else 0
+        tops.append(at)
+        at += LANE + max(0, rows - 1) * UNDER
+        bottoms.append(at)
+    paper.open("partition", partition=f"{chosen.topic}-{chosen.index}")
+    draw_lines(paper, lines, top - 12, at)
+    for lane, (_, placed), lane_top in zip(lanes, unders, tops):
+        _draw_lane(paper, lane, chosen, axis, placed, lane_top)
+    draw_bracket(paper, chosen, lanes, tops, bottoms)
+    end = draw_footing(paper, chosen, axis, at, right, 1)
+    paper.close()
+    return end
+
+
+def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, placed: list[Under], y: float) -> None:
+    paper.open("lane", broker=lane.broker, role=lane.role, process=lane.process, insync=lane.in_sync, end=lane.end)
+    draw_log(paper, lane, chosen, axis, y + 8)
+    how = words.crown(lane, chosen)
+    draw_broker(paper, lane.broker, lane.process, CHIP, y + 31, 20)
+    if how:
+        draw_crown(paper, lane.broker, how, CHIP - 14, y - 11)
+    state, room = words.standing(lane), LOG - WORDS - 8
+    if state:
+        paper.text(WORDS, y + 24, state, "bad" if lane.process == "killed" else "wait", 16, True, room=room)
+    else:
+        paper.text(WORDS, y + 24, words.role(lane, chosen), "wait" if how == "hollow" else "", 16, how == "worn", room=room)
+    if how:
+        paper.text(WORDS, y + 44, f"epoch {words.offset(lane.epoch if how == 'hollow' else chosen.epoch)}", "soft")
+    else:
+        _draw_stopwatch(paper, lane, y + 44)
+    draw_under(paper, placed, axis, y + 8 + HIGH)
+    _draw_end(paper, lane, chosen, axis, y + 31)
+    paper.close()
+
+
+def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
+    """How long the follower has not been caught up: a number, and a bar that is full at the limit."""
+    if lane.behind_for is None or lane.lag_limit is None or lane.behind_for < 0.95:
+        return
+    share = min(1.0, lane.behind_for / lane.lag_limit)
+    look = "good" if share < 0.5 else "wait" if share < 1 else "bad"
+    paper.open("stopwatch", behind=f"{lane.behind_for:.3f}", limit=lane.lag_limit)
+    paper.text(WORDS, y, f"late {words.seconds(lane.behind_for)}", look, 14, True, room=LOG - WORDS - 8)
+    paper.rect(WORDS, y + 5, BAR, 7, "fline", 3.5)
+    paper.rect(WORDS, y + 5, round(BAR * share, 1), 7, f"f{look}", 3.5)
+    paper.close()
+
+
+def _draw_end(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
+    """The log end offset behind the last record, and behind the line of the high watermark if it would stand on it."""
+    label, mark = f"end {words.offset(lane.end)}", chosen.high_watermark
+    x = axis.left if lane.end is None else axis.x(lane.end) + 7
+    if mark is not None and lane.end != mark and x - 5 < axis.x(mark) < x + width(label) + 4:
+        x = axis.x(mark) + 7
+    paper.text(min(x, paper.width - SIDE - width(label)), y, label, "soft halo")

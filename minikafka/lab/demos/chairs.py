@@ -1,0 +1,57 @@
+"""A consumer group as chairs: each member on one, each partition before whoever reads it; an empty place is idle.
+
+Owns: the drawing of demo D8. Everything in it comes from the frame.
+"""
+from __future__ import annotations
+
+from minikafka.lab.picture.draw.paper import Paper, width
+from minikafka.lab.picture.frame import Frame, Group
+from minikafka.lab.picture.sentences import words
+
+SIDE, HIGH, GAP = 14, 62, 12
+MEMBER = 170
+
+
+def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
+    """A row for each member with the partitions that it reads, then the partitions that nobody reads; returns the end."""
+    for group in frame.groups[:1]:
+        held = {member: [p for p in group.progress if p.member == member] for member in sorted(group.members)}
+        paper.open("group", name=group.name, state=group.state)
+        for member, progress in held.items():
+            _draw_member(paper, member, y, idle=not progress)
+            if not progress:
+                paper.text(SIDE + MEMBER + 40, y + 38, "idle: there is no partition left", "wait", 18, True)
+            _draw_partitions(paper, group, [p.partition for p in progress], y)
+            y += HIGH + GAP
+        free = [p.partition for p in group.progress if not any(p in each for each in held.values())]
+        if free:
+            paper.text(SIDE, y + 38, "read by nobody", "soft", 16)
+            _draw_partitions(paper, group, free, y)
+            y += HIGH + GAP
+        paper.close()
+    return y
+
+
+def _draw_member(paper: Paper, member: str, y: float, idle: bool) -> None:
+    """A chair with its name; the chair of an idle member is dashed."""
+    paper.open("member", name=member, idle=str(idle).lower())
+    paper.rect(SIDE, y, MEMBER, HIGH, "sunk" if idle else "sgood", 10)
+    paper.text(SIDE + MEMBER / 2, y + 40, member, "soft" if idle else "", 24, True, "middle", room=MEMBER - 16)
+    if not idle:
+        paper.path(f"M{SIDE + MEMBER + 6:g} {y + HIGH / 2:g}h26m-8 -6l8 6l-8 6", "arrow")
+    paper.close()
+
+
+def _draw_partitions(paper: Paper, group: Group, names: list[str], y: float) -> None:
+    """The partitions beside each other, each with what is left to do."""
+    left, room = SIDE + MEMBER + 40.0, paper.width - SIDE - MEMBER - 40 - SIDE
+    wide = (room - GAP * max(0, len(names) - 1)) / max(1, len(names))
+    for place, name in enumerate(names):
+        each, x = next(p for p in group.progress if p.partition == name), left + place * (wide + GAP)
+        paper.open("row", partition=name)
+        paper.rect(x, y, wide, HIGH, "sel", 8)
+        taken = paper.text(x + 14, y + 40, name, "", 20, True, room=wide - 28)
+        label = f"read to {words.offset(each.position)}"
+        if taken + width(label, 16) + 40 < wide:
+            paper.text(x + wide - 14, y + 40, label, "soft", 16, anchor="end")
+        paper.close()
