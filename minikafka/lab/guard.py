@@ -32,6 +32,7 @@ AGAIN = 1.0           # seconds after which a function that swallowed the stop i
 PRINTED = 4000        # characters of what a function prints
 WORDS: dict[Any, str] = {int: "a number", float: "a number", str: "text", bool: "True or False", dict: "a dictionary",
                          list: "a list", tuple: "a tuple", bytes: "bytes", set: "a set"}
+MANY: dict[Any, str] = {int: "numbers", float: "numbers", str: "texts", list: "lists", tuple: "tuples", bytes: "bytes"}
 NOTHING = "your function returned nothing; is there a `return`?"
 
 
@@ -150,9 +151,17 @@ def _typed(wanted: Any, answer: Any) -> Any:
         if said is None:
             raise Misfit(NOTHING)
         if not _fits(kind, said):
-            raise Misfit(f"your function returned {_kind(said)}; {WORDS[kind]} is wanted")
+            raise Misfit(f"your function returned {_kind(said)}; {_words(result)} is wanted")
         return said
     return looked_at
+
+
+def _words(wanted: Any) -> str:
+    """Return an annotation in words: "a list of tuples" for list[tuple[int, int]]."""
+    kind, inner = typing.get_origin(wanted) or wanted, [MANY.get(typing.get_origin(i) or i) for i in typing.get_args(wanted)]
+    if kind is dict and len(inner) == 2 and all(inner):
+        return f"{WORDS[dict]} from {inner[0]} to {inner[1]}"
+    return f"{WORDS[kind]} of {inner[0]}" if kind in (list, set) and inner and inner[0] else WORDS[kind]
 
 
 def _wanted(ask: Callable[..., Any]) -> Any:

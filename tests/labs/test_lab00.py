@@ -56,8 +56,8 @@ def test_sparks_workers_must_run_this_python(monkeypatch, python, right):
 
 
 @pytest.mark.parametrize("exercise, answer, wanted", [
-    ("0.2", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of pairs is asked for"),
-    ("0.4", lambda records: len(records), "a dictionary is asked for"),
+    ("0.2", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of tuples is wanted"),
+    ("0.4", lambda records: len(records), "a dictionary from numbers to numbers is wanted"),
 ])
 def test_an_answer_of_another_kind_is_told_what_is_wanted(exercise, answer, wanted):
     """Fails if a beginner who returns a number gets Python's words about it (`int` object is not iterable)."""

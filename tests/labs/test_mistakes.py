@@ -98,8 +98,8 @@ def test_what_a_function_may_do_wrong_is_told_in_words(function, told):
 
 
 @pytest.mark.parametrize("exercise, answer, told", [
-    ("99.2", lambda values, how: 3, "of type int; a list is wanted"),
-    ("99.2", lambda values, how: "12", "of type str; a list is wanted"),
+    ("99.2", lambda values, how: 3, "of type int; a list of numbers is wanted"),
+    ("99.2", lambda values, how: "12", "of type str; a list of numbers is wanted"),
     ("99.3", endless, "2 answers are wanted, in brackets"),
     ("99.3", (endless, 5), "without brackets behind it; you gave 5"),
     ("99.3", (lambda n: 1, lambda n: "x"), "of type str; a number is wanted"),
