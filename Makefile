@@ -46,7 +46,7 @@ soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters a
 	@$(PY) -m minikafka sim run --ledger --from $(FROM) --seeds $(SEEDS)
 	@$(PY) tools/sim_lines.py
 
-apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, once (56 MB and 10 MB; `make test` does it too)
+apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, Connect and Streams too, once (180 MB; `make test` does it)
 	@$(PY) -m minikafka jars
 
 demo: setup  ## the whole pipeline on real flights, with a crash in the middle (ARGS="--json")
