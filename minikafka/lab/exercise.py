@@ -32,6 +32,7 @@ __all__ = ["CHECKS", "Check", "NotPassed", "Todo", "Unknown", "Wrong", "check", 
 Check = Callable[[Any], str]
 CHECKS: dict[str, Check] = {}
 MATTERS: dict[str, str] = {}
+SECONDS: dict[str, float] = {}
 
 
 class Todo(NotImplementedError):
@@ -64,10 +65,14 @@ def strict() -> bool:
     return os.environ.get("LAB_STRICT", "0") not in ("", "0")
 
 
-def checks(exercise: str, matters: str = "") -> Callable[[Check], Check]:
-    """Register the check of one exercise, such as "0.1". `matters`: why it matters in production, shown after PASS."""
+def checks(exercise: str, matters: str = "", seconds: float | None = None) -> Callable[[Check], Check]:
+    """Register the check of one exercise, such as "0.1". `matters`: why it matters in production, shown after PASS.
+    `seconds`: the time limit of a check whose right answers take long.
+    """
     def register(function: Check) -> Check:
         CHECKS[exercise], MATTERS[exercise] = function, matters
+        if seconds is not None:
+            SECONDS[exercise] = seconds
         return function
     return register
 
@@ -90,13 +95,18 @@ def _asked(ask: Check, exercise: str, answer: Any) -> Verdict:
     """Judge within the time limit, and with a bound on what is printed."""
     if answer is ...:
         return Verdict(exercise, Outcome.UNKNOWN, f'your answer goes behind the number: check("{exercise}", ...)')
-    limit = guard.seconds(ask)
+    limit = limit_of(exercise)
     try:
         with guard.short_output(), guard.limited(limit):
             return judge(ask, exercise, answer)
     except guard.TooLong as stop:
         return Verdict(exercise, Outcome.FAIL, f"your code was stopped after {limit:g} seconds. Is there a loop that never ends? "
                        "Everything else still works: change the cell and run it again", where(stop, answer))
+
+
+def limit_of(exercise: str) -> float:
+    """Return the time limit of an exercise's check, in seconds."""
+    return SECONDS.get(exercise) or guard.seconds(find(exercise))
 
 
 def note(verdict: Verdict) -> None:

@@ -17,6 +17,7 @@ from minikafka.lab.verdict import Outcome
 def doubling(monkeypatch):
     """Checks of a lab that does not exist: a function that doubles, one that sorts, and two functions at once."""
     monkeypatch.setattr(exercise, "CHECKS", {})
+    monkeypatch.setattr(exercise, "SECONDS", {})
     monkeypatch.setattr(guard, "LIMIT", 0.3)
     monkeypatch.delenv("LAB_STRICT", raising=False)
 
@@ -62,6 +63,20 @@ def test_the_limit_ends_with_the_check():
     begin = time.monotonic()
     while time.monotonic() < begin + 2 * guard.LIMIT:
         time.sleep(0.01)
+
+
+def test_a_check_may_take_the_time_that_it_asks_for():
+    """Fails if a right answer that takes long is stopped (lab 14 runs whole pipelines, on a busy machine for half a minute)."""
+    @checks("99.4", seconds=30)
+    def _(answer: Callable[[int], int]) -> str:
+        return str(answer(4))
+
+    def slow(n):
+        begin = time.monotonic()
+        while time.monotonic() < begin + 2 * guard.LIMIT:
+            time.sleep(0.01)
+        return n
+    assert check("99.4", slow) and not check("99.1", slow)
 
 
 def test_in_another_thread_a_check_works_without_a_limit():

@@ -66,8 +66,9 @@ hints("14.5",
       "minikafka/lab/labs/lab14/pipeline.py: what `write` gets; sqlite3.Connection.executemany")
 
 
-@checks("14.5", matters="Nobody can promise exactly once through a database that Kafka does not know. What a team can "
-                        "promise is that a second time changes nothing, and that somebody looks.")
+@checks("14.5", seconds=180,
+        matters="Nobody can promise exactly once through a database that Kafka does not know. What a team can "
+                "promise is that a second time changes nothing, and that somebody looks.")
 def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
     """A hundred seeds on paper, then ten hidden schedules on simulated brokers."""
     pipeline = answer() if callable(answer) else answer
@@ -121,8 +122,9 @@ def rises(setting: str) -> set[str]:
     return {verdict.name for verdict in ablated(setting) if verdict.valid is False}
 
 
-@checks("14.8", matters="Settings that nobody can explain are copied for years, and removed in the week before the fault "
-                        "that they are for. This table is the explanation, and it can be run.")
+@checks("14.8", seconds=180,
+        matters="Settings that nobody can explain are copied for years, and removed in the week before the fault "
+                "that they are for. This table is the explanation, and it can be run.")
 def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
     """Runs the pipeline without each setting and compares."""
     table = answer() if callable(answer) else answer
