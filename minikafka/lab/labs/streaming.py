@@ -17,12 +17,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaProducer
+from kafka.errors import TopicAlreadyExistsError
 
 from minikafka.spark import kafka_format
 
@@ -73,8 +75,9 @@ class Stream:
         self.topic, self.steps = topic, list[Step]()
         self._rows: dict[int, list[dict[str, Any]]] = {}
         self._told = 0                          # progress reports read so far
-        _create(bootstrap, topic, partitions)
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+        create_topic(bootstrap, topic, partitions)
+        # A step's records for one partition are one batch, which Spark sees whole or not at all: `flush` sends it.
+        self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=1000)
         source = kafka_format(spark)
         rows = (spark.readStream.format(source).option("kafka.bootstrap.servers", bootstrap)
                 .option("subscribe", topic).option("startingOffsets", "earliest").options(**patience(source)).load())
@@ -137,8 +140,9 @@ def _mark(report: dict[str, Any]) -> float | None:
     return None if moment is None or moment <= BEFORE_ALL else seconds(moment)
 
 
-def _create(bootstrap: str, topic: str, partitions: int) -> None:
+def create_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
+    """Create a topic that keeps records of any age, unless it is there."""
+    wanted = {topic: {"num_partitions": partitions, "replication_factor": 3, "configs": {"retention.ms": -1}}}
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    admin.create_topics({topic: {"num_partitions": partitions, "replication_factor": 3, "configs": {"retention.ms": -1}}},
-                        wait_for_metadata=True)
-    admin.close()
+    with suppress(TopicAlreadyExistsError), closing(admin):
+        admin.create_topics(wanted, wait_for_metadata=True)
