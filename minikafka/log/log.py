@@ -51,6 +51,7 @@ class AppendInfo(NamedTuple):
     count: int
     bytes: int
     leader_epoch: int
+    transactional: Header | None = None  # of the last batch, if it belongs to a transaction
 
 
 class Log(SegmentedLog):
@@ -187,7 +188,7 @@ class Log(SegmentedLog):
         append_time = newest if last.is_log_append_time else -1
         count = sum(header.count for _, header in headers)
         return AppendInfo(first.base_offset, last.last_offset, newest, append_time, False, count, len(data),
-                          last.leader_epoch)  # fmt: skip
+                          last.leader_epoch, last if last.is_transactional else None)  # fmt: skip
 
     def _note_producer(self, header: Header, batch: memoryview) -> None:
         completed = self.producers.update(header, batch)

@@ -16,9 +16,13 @@ from kafka.protocol.admin import (
     DescribeClusterRequest,
     IncrementalAlterConfigsRequest,
 )
+from kafka.protocol.consumer.group import OffsetCommitRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka.broker.controller.api import topics
+from minikafka.broker.controller.controller import Controller
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
+from minikafka.broker.groups.shell.shard import GroupPartition
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
@@ -54,9 +58,15 @@ def reported(w: Replicas) -> int:
     return len(found)
 
 
-def play(story: Callable[[Replicas], Coroutine[Any, Any, None]]) -> None:
+class Hurried(Replicas):
+    """Every five seconds the metadata is written as a snapshot, and logs are looked at for what is too old."""
+
+    extra = {"metadata.log.max.snapshot.interval.ms": "5000", "log.retention.check.interval.ms": "5000"}
+
+
+def play(story: Callable[[Replicas], Coroutine[Any, Any, None]], kind: type[Replicas] = Replicas) -> None:
     """Run a story to its end; no broker may die."""
-    stage = Replicas(1)
+    stage = kind(1)
     try:
         stage.world.run(story(stage))
         assert reported(stage) and stage.world.crashes == []
@@ -145,11 +155,11 @@ def test_retention_that_fails_in_one_log_goes_on_in_the_others(monkeypatch: pyte
             before(self, now_ms)
 
         monkeypatch.setattr(Partition, "retain", retain)
-        await w.client.sleep(700)                      # log.retention.check.interval.ms is five minutes
+        await w.client.sleep(10)
         assert kept.count("t-0") == 6 and reported(w) == 3, "two looks on each broker; a failed log is looked at once"
         assert await serves(w)
 
-    play(story)
+    play(story, Hurried)
 
 
 def test_a_log_that_cannot_be_cleaned_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +221,77 @@ def test_fetched_records_that_cannot_be_appended_do_not_stop_the_fetcher(monkeyp
         assert reported(w) >= 1 and await serves(w)
 
     play(story)
+
+
+def test_a_coordinator_that_cannot_read_its_partition_ends_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a record that no coordinator can read ends its broker, and the next one, one after the other."""
+
+    async def story(w: Replicas) -> None:
+        await w.begin()
+        find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+        await w.until(lambda: all(w.brokers[n].node.image.partition("t", 0) for n in IDS))
+        while (node := (await w.ask(1, find, 6)).coordinators[0].node_id) < 0 or not shard(w, node) or shard(w, node).loading:
+            await w.client.sleep(0.1)
+        assert (await w.ask(node, commit("g"), 8)).topics[0].partitions[0].error_code == 0
+        fail_for(monkeypatch, GroupPartition, "_replay", lambda *_: True)
+        w.world.kill(node)
+        asked = next(n for n in IDS if n != node)
+        while (heir := (await w.ask(asked, find, 6)).coordinators[0].node_id) in (-1, node):
+            await w.client.sleep(0.1)
+        await w.until(lambda: reported(w) > 0)
+        answer = await w.ask(heir, commit("g"), 8)
+        assert answer.topics[0].partitions[0].error_code == int(Err.COORDINATOR_LOAD_IN_PROGRESS)
+        assert sorted(w.brokers) == sorted({*IDS} - {node})
+
+    play(story)
+
+
+def shard(w: Replicas, node: int) -> Any:
+    """Return what the coordinator on this node keeps of the only partition of group `g`; None before it leads."""
+    groups = w.brokers[node].groups
+    return groups.partitions.get(groups.partition_for("g"))
+
+
+def commit(group: str) -> OffsetCommitRequest:
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    partition = topic.OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=3, committed_leader_epoch=-1, committed_metadata="")
+    return OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+                               topics=[topic(name="t", partitions=[partition])])
+
+
+def test_a_controller_s_own_decision_that_fails_is_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if the controller stops to look at the time, so that no dead broker is ever fenced, or tries without a pause."""
+
+    async def story(w: Replicas) -> None:
+        await w.begin()
+        victim = next(n for n in w.followers if n != w.world.controller())
+        with monkeypatch.context() as broken:
+            fail_for(broken, Controller, "tick", lambda *_: True)
+            w.world.kill(victim)
+            await w.client.sleep(20)
+            assert 1 <= reported(w) < 100 and victim in w.brokers[w.leader].node.image.partition("t", 0).isr
+        await w.until(lambda: victim not in w.brokers[w.leader].node.image.partition("t", 0).isr, within=30)
+
+    play(story)
+
+
+def test_a_snapshot_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a node ends because its metadata cannot be written as a snapshot: the log has everything, too."""
+
+    async def story(w: Replicas) -> None:
+        await w.begin()
+        with monkeypatch.context() as broken:
+            fail_for(broken, MetadataImage, "to_records", lambda *_: True)
+            await w.client.sleep(6)
+            await w.create("late")
+            assert reported(w) >= 1
+        await w.client.sleep(6)
+        await w.create("later")
+        await w.until(lambda: all(b.quorum.log.latest_snapshot is not None for b in w.brokers.values()))
+        assert await serves(w)
+
+    play(story, Hurried)
 
 
 def test_the_longest_name_of_a_topic_can_be_deleted() -> None:

@@ -35,8 +35,6 @@ from minikafka.broker.server.node import Node
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.controller")
-
-AFTER_FAILURE_S = 1.0  # a decision that failed for a reason that must not happen is tried again only after this time
 Answer = TypeVar("Answer")
 Decision: TypeAlias = Callable[[Controller, float], tuple[Records, Answer]]     # of the state machine and the time
 
@@ -133,11 +131,7 @@ class ActiveController:
                 self._append(records)
         except KafkaError as error:         # the quorum has another leader; on_leadership() follows
             log.info("the controller's tick was refused: %s", error)
-        except Exception as error:
-            self.env.report("a decision that the controller takes by itself", error)
-            self._timer = self.env.later(AFTER_FAILURE_S, self._tick)
-            return
-        self._arm()
+        self._arm()             # after any other error the next decision does it: a heartbeat, as a rule
 
     def _trace(self, records: Records) -> None:
         for record in records:

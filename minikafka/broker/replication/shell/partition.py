@@ -23,7 +23,6 @@ from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.delayed import Waiters
 from minikafka.broker.replication.shell.follower_lag_trace import FollowerLagTrace
 from minikafka.log import markers
-from minikafka.log.batch import Header
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -149,7 +148,7 @@ class Partition:
             info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
                                           request_version=request_version, guard=guard)
         if not info.duplicate:
-            self._trace_append(info, **_transaction(records))
+            self._trace_append(info, **_transaction(info, records))
             now = self._env.now()
             self.run(self.replica.on_appended(now))
             self.lag_trace.look(now)
@@ -369,10 +368,10 @@ class Partition:
                         isr=list(self.replica.isr.committed), hw=self.high_watermark, **more)
 
 
-def _transaction(batch: bytes | memoryview) -> dict[str, Any]:
+def _transaction(info: AppendInfo, batch: bytes | memoryview) -> dict[str, Any]:
     """Return what the trace tells of a batch that belongs to a transaction: whose it is, and what a marker decides."""
-    header = Header.parse(batch)
-    if not header.is_transactional:
+    header = info.transactional
+    if header is None:
         return {}
     decision = {"marker": "commit" if markers.is_commit(batch) else "abort"} if header.is_control else {}
     return {"txn": header.producer_id, **decision}

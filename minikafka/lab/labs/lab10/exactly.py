@@ -15,10 +15,8 @@ from typing import Any
 
 import pandas as pd
 
+from minikafka.lab.labs.lab06.experiment import picture
 from minikafka.lab.labs.lab10.experiment import TOPIC, TP, world
-from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.draw.text import to_text
-from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view.front import Still
 from minikafka.log import markers
 from minikafka.log.batch import batches
@@ -82,8 +80,7 @@ class Room:
 
     def picture(self) -> Still:
         """The picture of this moment."""
-        frame = Run.of(self.cluster).at(tp=TP)
-        return Still(to_svg(frame), to_text(frame))
+        return picture(self.cluster, TP)
 
     def close(self) -> None:
         self.cluster.close()
