@@ -35,6 +35,8 @@ def main(path: str) -> int:
         check_listeners(config)
         for warning in check_exposure(config):
             logging.warning("%s", warning)
+        if secret_file := config["minikafka.cluster.secret.file"]:
+            env.cluster_secret = read_secret(env, secret_file)
     except (ConfigError, OSError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
@@ -88,6 +90,14 @@ def _check_required(config: BrokerConfig) -> None:
     if not config["controller.quorum.voters"]:
         raise plain("If using process.roles, controller.quorum.voters must contain a parseable set of controllers: "
                     "id@host:port, where INTERNAL of the voters listens")
+
+
+def read_secret(env: LiveEnv, path: str) -> bytes:
+    """Return the secret of the cluster; raise ConfigError if the file has none."""
+    secret = env.fs.read(path)
+    if len(secret) < 16:
+        raise ConfigError("minikafka.cluster.secret.file", path, "Expected a file of at least 16 random bytes")
+    return secret
 
 
 def _raise_file_limit() -> None:

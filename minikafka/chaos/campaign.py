@@ -27,6 +27,7 @@ from minikafka.history import History, Report, check
 from . import kafka_python, librdkafka
 from .final import read_everything
 from .nemesis import Nemesis
+from .search import acquit_brokers
 from .worker import Worker
 
 RECORDS, COPIES = "records", {"kafka-python": "copies-kafka-python", "librdkafka": "copies-librdkafka"}
@@ -192,7 +193,9 @@ class Campaign:
         errors = {f"{worker.title}: {what}": count for worker in [*self.workers, *self.gone]
                   for what, count in sorted(worker.errors.items())}
         faults = dict(sorted(nemesis.count.items()))
-        return Outcome(self.engine, self.seed, check(events), faults, self.problems, errors,
+        report = check(events)
+        acquit_brokers(report, self.folder / "cluster")
+        return Outcome(self.engine, self.seed, report, faults, self.problems, errors,
                        time.monotonic() - self.begun, self.folder, path)
 
 

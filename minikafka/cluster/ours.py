@@ -21,6 +21,7 @@ class Ours:
     traces = True
 
     def prepare(self, plan: Plan, node: Node) -> None:
+        plan.keep_secret()
         write_atomic(node.properties, render(self._properties(plan, node)))
 
     def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
@@ -37,6 +38,7 @@ class Ours:
             "inter.broker.listener.name": "INTERNAL",
             "controller.quorum.voters": ",".join(voters),
             "minikafka.cluster.id": plan.cluster_id,
+            "minikafka.cluster.secret.file": str(plan.secret),
             "minikafka.trace.file": str(_trace_file(plan, node)),
         }
 

@@ -3,12 +3,13 @@
 Owns the folder of a cluster and `cluster.json` in it, so that ports and ids survive restarts and a later process can
 open the same data again.
 
-    <folder>/cluster.json   node-1/server.properties  node-1/data  node-1/metadata  node-1/log.txt  trace/*.trace
+    <folder>/cluster.json   secret   node-1/server.properties  node-1/data  node-1/metadata  node-1/log.txt  trace/*.trace
 
 Invariants
     I-PLAN-1  A port is chosen once per cluster, outside the kernel's range for outgoing connections: otherwise a
               client's own connection could take the port of a broker that is down, or even connect to itself.
     I-PLAN-2  Data and metadata are two folders: `wipe` empties the former only (two disks, in production).
+    I-PLAN-3  Only the owner of a cluster can read its secret, its logs and its records.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import secrets
 import socket
 import uuid
 from collections.abc import Sequence
@@ -86,6 +88,15 @@ class Plan:
     def trace(self) -> Path:
         return self.folder / "trace"
 
+    @property
+    def secret(self) -> Path:
+        return self.folder / "secret"
+
+    def keep_secret(self) -> None:
+        """Write the secret by which the nodes know each other, unless an earlier cluster left it in the folder."""
+        if not self.secret.exists():
+            write_atomic(self.secret, secrets.token_hex(16), 0o600)
+
     def place(self, racks: Sequence[str]) -> None:
         """Say in which rack each broker stands, in the order of their ids. Raises ValueError if one has none."""
         if len(racks) != len(self.brokers):
@@ -114,7 +125,7 @@ def new_plan(folder: Path, engine: str, brokers: int, controllers: int | None, c
     wanted += [(FIRST_CONTROLLER + number, False, True) for number in range(controllers or 0)]
     nodes = {node.id: node for node in _nodes(folder, wanted)}
     plan = Plan(folder, engine, random_id(), config, nodes)
-    plan.trace.mkdir(parents=True, exist_ok=True)
+    plan.trace.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan.save()
     return plan
 
@@ -143,8 +154,9 @@ def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
     nodes = [Node(number, broker, voter, next(ports), next(ports), next(ports), folder / f"node-{number}")
              for number, broker, voter in wanted]
     for node in nodes:
-        node.data.mkdir(parents=True, mode=0o700)
-        node.metadata.mkdir(parents=True, mode=0o700)
+        node.folder.mkdir(parents=True, mode=0o700)
+        node.data.mkdir(mode=0o700)
+        node.metadata.mkdir(mode=0o700)
     return nodes
 
 

@@ -10,6 +10,7 @@ from kafka import KafkaProducer
 
 from minikafka import Cluster
 from minikafka.chaos.campaign import SETTINGS, Campaign
+from minikafka.chaos.command import how_to_look
 from minikafka.chaos.final import read_everything
 from minikafka.chaos.search import places, tell
 from minikafka.history import History, check
@@ -27,7 +28,7 @@ def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     little was done to see any of it.
     """
     outcome = Campaign(engine, minutes=0.5 if engine == "minikafka" else 1.0, seed=3, kills=3).run()
-    assert (outcome.report.violated, outcome.problems) == ([], []), f"{outcome.report}\nleft in {outcome.folder}"
+    assert (outcome.report.violated, outcome.problems) == ([], []), f"{outcome.report}\n{how_to_look(outcome)}"
     assert outcome.report.valid is True
     assert outcome.kills >= 3
     counts = outcome.report.counts

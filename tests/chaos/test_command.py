@@ -15,7 +15,9 @@ from minikafka.__main__ import main
 from minikafka.chaos.campaign import Campaign, Outcome
 from minikafka.chaos.command import HEAD, told, write_ledger
 from minikafka.chaos.nemesis import ANYWHERE, INSIDE, Nemesis, rounds
+from minikafka.chaos.search import acquit_brokers, tell
 from minikafka.history import check
+from minikafka.log.batch import build
 from tests.history.kit import Told
 
 CLEAN, LOST = Told().send("a", 0).final("a@0"), Told().send("a", 0).final("")
@@ -86,3 +88,20 @@ def test_minutes_begin_when_the_cluster_serves() -> None:
     nemesis.round = lambda: nemesis.count.update(kill=1)
     campaign._break(None, nemesis)
     assert nemesis.count["kill"] > 0
+
+
+@pytest.mark.parametrize("second, acquitted", [((7, 1, 0), True), ((8, 0, 0), True), ((7, 0, 1), False), ((7, 0, 0), False)])
+def test_a_record_sent_again_under_another_epoch_is_no_duplicate_of_the_brokers(
+        tmp_path: Path, second: tuple[int, int, int], acquitted: bool) -> None:
+    """Fails if a broker is blamed for what librdkafka numbers anew, or two copies under one producer epoch are excused."""
+    folder = tmp_path / "node-1" / "data" / "t-0"
+    folder.mkdir(parents=True)
+    batches = [build([(None, b"a")], base_offset=offset, timestamp_ms=0, producer_id=id, producer_epoch=epoch,
+                     base_sequence=sequence) for offset, (id, epoch, sequence) in enumerate([(7, 0, 0), second])]
+    (folder / "0.log").write_bytes(b"".join(batches))
+    report = check(Told().send("a", 1, idempotent=True).poll("c", "a@0").final("a@0 a@1").history)
+    assert "duplicate" in report.violated
+    acquit_brokers(report, tmp_path)
+    assert ("duplicate" not in report.violated) is acquitted and report["duplicate"].count > 0
+    first = "at 0 (epoch -1, producer 7 epoch 0 sequence 0) and 1 ("
+    assert acquitted or any(first in line for line in tell(report, tmp_path))

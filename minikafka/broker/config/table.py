@@ -156,6 +156,8 @@ _BROKERS = [
     _broker("metadata.log.dir", "STRING", None, None,
             "Folder of the metadata log; unset, the first of log.dirs.", "HIGH"),
     _broker("minikafka.cluster.id", "STRING", "minikafka-cluster-00000", None, "The cluster's id."),
+    _broker("minikafka.cluster.secret.file", "STRING", None, None,
+            "File of the secret by which the nodes know each other; unset, no node proves anything."),
     _broker("minikafka.trace.file", "STRING", None, None, "File for the trace of events; unset, no trace."),
     # --- quorum and controller
     _broker("controller.quorum.voters", "LIST", [], None, "The voters: id@host:port, comma separated.", "HIGH"),

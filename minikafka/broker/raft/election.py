@@ -10,9 +10,11 @@ Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that end
             I-RAFT-8 a node never leads an epoch twice: after a restart its tail of that epoch may be lost (Resigned).
             I-RAFT-10 only a node to which a majority gave its pre-vote raises the epoch; a leader, and a follower that
               has fetched from its leader in this epoch, give none (rule 39).
-What Kafka does differently: a prospective that is refused follows its leader again, or is Unattached, for a whole
-timeout; ours stays Prospective, asks the leader too, and asks the voters again sooner. Kafka's leader gives a pre-vote
-while it has no high watermark. Kafka's very first election waits for a whole election timeout, ours for a part of one.
+            I-RAFT-11 no request raises the epoch by more than MOST_AHEAD, so the epochs (32 bits) never end.
+What Kafka does differently: it follows any epoch. A prospective that is refused follows its leader again, or is
+Unattached, for a whole timeout; ours stays Prospective, asks the leader too, and asks the voters again sooner. Kafka's
+leader gives a pre-vote while it has no high watermark. Kafka's very first election waits for a whole election timeout,
+ours for a part of one.
 Source: KIP-595, KIP-996; org.apache.kafka.raft.KafkaRaftClient.handleVoteRequest, ProspectiveState, CandidateState.
 """
 
@@ -27,6 +29,7 @@ from minikafka.broker.raft.replication import Replication
 from minikafka.broker.raft.roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from minikafka.protocol.errors import Err
 
+MOST_AHEAD = 1 << 20  # epochs: more elections than a node can miss; after the last epoch of all, no election could follow
 _BACKOFF_UNIT = 0.1  # seconds; KafkaRaftClient.RETRY_BACKOFF_BASE_MS
 
 
@@ -123,6 +126,14 @@ class Elections(Replication):
         end = EndQuorumEpoch(self.epoch, self.node_id, role.successors)
         self._send([voter for voter in role.successors if voter not in role.acknowledged], end, now)
 
+    def _refusal(self, sender: int, epoch: int) -> Err:
+        """Return why a request of this epoch, sent as candidate or as leader, is refused; NONE if it is not."""
+        if sender not in self.voters:
+            return Err.INCONSISTENT_VOTER_SET
+        if epoch > self.epoch + MOST_AHEAD:
+            return Err.INVALID_REQUEST
+        return Err.FENCED_LEADER_EPOCH if epoch < self.epoch else Err.NONE
+
     # --- as voter --------------------------------------------------------------------------------------------------
 
     def _on_vote(self, pending_request: object, vote: Vote, now: float) -> None:
@@ -130,8 +141,8 @@ class Elections(Replication):
             return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
         if vote.last_epoch >= vote.epoch + vote.pre_vote or vote.last_epoch < 0 or vote.last_offset < 0:
             return self._reply(pending_request, Err.INVALID_REQUEST)
-        if vote.epoch < self.epoch:
-            return self._reply(pending_request, Err.FENCED_LEADER_EPOCH)
+        if error := self._refusal(vote.candidate, vote.epoch):
+            return self._reply(pending_request, error)
         if vote.epoch > self.epoch:
             self._become_unattached(vote.epoch, now)
         granted = self._would_vote_for(vote) if vote.pre_vote else self._may_vote_for(vote)
@@ -163,20 +174,16 @@ class Elections(Replication):
         return (vote.last_epoch, vote.last_offset) >= (self.log.last_epoch, self.log.end_offset)
 
     def _on_begin(self, pending_request: object, begin: BeginQuorumEpoch, now: float) -> None:
-        if begin.leader not in self.voters:
-            return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
-        if begin.epoch < self.epoch:
-            return self._reply(pending_request, Err.FENCED_LEADER_EPOCH)
+        if error := self._refusal(begin.leader, begin.epoch):
+            return self._reply(pending_request, error)
         self._learn(begin.epoch, begin.leader, now)
         if isinstance(self.role, Prospective):  # we doubted a leader that is alive
             self._become_follower(begin.epoch, begin.leader, now)
         return self._reply(pending_request, Err.NONE)
 
     def _on_end(self, pending_request: object, end: EndQuorumEpoch, now: float) -> None:
-        if end.leader not in self.voters:
-            return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
-        if end.epoch < self.epoch:
-            return self._reply(pending_request, Err.FENCED_LEADER_EPOCH)
+        if error := self._refusal(end.leader, end.epoch):
+            return self._reply(pending_request, error)
         self._learn(end.epoch, end.leader, now)
         if isinstance(self.role, Follower) and self.is_voter and not self._stopping:
             self.role.has_fetched = False  # the leader has resigned: any candidate may have our pre-vote

@@ -8,6 +8,7 @@ In reading order:
     a request        listeners.py      addresses and ports, and which of them may be reached from other machines
                      server.py         one listener: its connections and their limits
                      connection.py     one connection: frames in, one request at a time, responses out in order
+                     membership.py     the proof that a node belongs to the cluster
                      registry.py       the table of handlers: `@handles(Request, needs=(Part, ...))`
                      api_versions.py   ApiVersions, the first request of every client
     a node           node.py           Node: what every part of a broker knows

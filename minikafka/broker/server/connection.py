@@ -10,6 +10,7 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
               requests and reads no answers is not read from either.
             I-CONN-3 no request, however bad, takes the broker down or stops another connection.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
+            A connection to the listener for the nodes proves first that it belongs to the cluster (I-MEMBER-1).
 What Kafka does differently: network threads and a request queue; it knows the last of the three deadlines only.
 Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
 """
@@ -22,6 +23,9 @@ import logging
 import struct
 from typing import TYPE_CHECKING, Any
 
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
+
+from minikafka.broker.server.membership import LARGEST, PROVE_S
 from minikafka.broker.server.registry import CloseConnection, Context, Served
 from minikafka.protocol.codec import API_VERSIONS, RESPONSES, Header, decode_request, encode_response, parse_header
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
@@ -46,6 +50,7 @@ class Connection(asyncio.Protocol):
         self.server, self.env = server, server.node.env
         self.number = 0
         self.host = "unknown"
+        self.guest = server.guest()  # until it has proven that it belongs to the cluster; None from then on
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
         self.pending: Any = None  # the awaitable of the handler that `busy` runs
@@ -53,7 +58,7 @@ class Connection(asyncio.Protocol):
         self.write_paused = self.read_paused = False
         self.ended = False  # the peer has closed its half: no more requests
         self.closed = False  # we serve no more requests
-        self.active_at = self.read_at = self.env.now()
+        self.begun_at = self.active_at = self.read_at = self.env.now()
         self.half_since: float | None = None  # when the frame that is still incomplete began
         self.unread = 0  # bytes of answers not taken yet, at the last look
 
@@ -120,6 +125,8 @@ class Connection(asyncio.Protocol):
             return
         elif self.half_since is not None and now - self.half_since > HALF_FRAME_S:
             self._hang_up(f"a frame was not complete after {HALF_FRAME_S:.0f} s")
+        elif self.guest is not None and now - self.begun_at > PROVE_S:
+            self._hang_up(f"no proof of belonging to the cluster after {PROVE_S:.0f} s")
         elif now - self.active_at > self.server.idle_s:
             self._hang_up(f"idle for {self.server.idle_s:.0f} s")
 
@@ -202,8 +209,9 @@ class Connection(asyncio.Protocol):
         (size,) = _SIZE.unpack_from(self.buffer)
         if size < 0:
             raise ProtocolError(f"Invalid receive (size = {size})")
-        if size > self.server.max_frame:
-            raise ProtocolError(f"Invalid receive (size = {size} larger than {self.server.max_frame})")
+        largest = self.server.max_frame if self.guest is None else LARGEST
+        if size > largest:
+            raise ProtocolError(f"Invalid receive (size = {size} larger than {largest})")
         if len(self.buffer) < _SIZE.size + size:
             return None
         with memoryview(self.buffer) as view:
@@ -214,6 +222,9 @@ class Connection(asyncio.Protocol):
 
     def _serve(self, frame: memoryview) -> None:
         header = parse_header(frame)
+        if self.guest is not None:
+            self._prove(header, frame)
+            return
         served = self.server.table.get(header.api_key)
         if served is None:
             raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
@@ -225,6 +236,22 @@ class Connection(asyncio.Protocol):
         else:
             request = decode_request(header, frame)
         self._call(header, served, request, len(frame))
+
+    def _prove(self, header: Header, frame: memoryview) -> None:
+        """Take one step of the proof that the other end belongs to the cluster; hang up if it does not (I-MEMBER-1)."""
+        version = SaslAuthenticateRequest.max_version
+        if (header.api_key, header.version) != (SaslAuthenticateRequest.API_KEY, version):
+            raise ProtocolError("a request before the proof that this connection belongs to the cluster")
+        try:
+            told, code, text = self.guest.answer(bytes(decode_request(header, frame).auth_bytes)), Err.NONE, None
+        except KafkaError as error:
+            told, code, text = b"", error.code, error.message
+        response = SaslAuthenticateResponse(error_code=int(code), error_message=text, auth_bytes=told, session_lifetime_ms=0)
+        self.transport.write(encode_response(response, version, header.correlation_id))
+        if code is not Err.NONE:
+            self._hang_up(text)
+        elif self.guest.proven:
+            self.guest = None
 
     def _call(self, header: Header, served: Served, request: Any, size: int) -> None:
         context = Context(

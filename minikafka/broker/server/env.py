@@ -45,6 +45,7 @@ class Env:
     faults: Faults
     trace: Callable[..., None]
     open_files = 1 << 16  # how many files and sockets this process may have open at once
+    cluster_secret = b""  # by which nodes prove that they belong to the cluster (membership.py); none if it is empty
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seed: str) -> None:
         self.loop = loop

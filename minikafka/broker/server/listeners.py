@@ -1,7 +1,8 @@
 """From where a broker can be reached: from this machine only, unless `minikafka.allow.remote` is set.
 
-There is no authentication here: any client that reaches a listener may read, write and delete everything, and on INTERNAL
-pretend to be a broker. Kafka listens on all addresses by default, which would be dangerous in a classroom's network.
+Clients do not authenticate: any client that reaches their listener may read, write and delete everything. On INTERNAL
+the nodes prove to each other that they belong to the cluster, where it has a secret (membership.py). Kafka listens on all
+addresses by default, which would be dangerous in a classroom's network.
 
 Owns: the rules about `listeners`, their security protocols and `advertised.listeners`.
 Invariants

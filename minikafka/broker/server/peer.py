@@ -13,11 +13,13 @@ import struct
 from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.sasl import SaslAuthenticateRequest
 
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server.env import Env, Timer
+from minikafka.broker.server.membership import PROVE_S, Opener
 from minikafka.protocol.codec import RESPONSES, correlation_id, decode_response, encode_request
-from minikafka.protocol.errors import ProtocolError
+from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 
 log = logging.getLogger("minikafka.peer")
 
@@ -94,10 +96,13 @@ class Peer:
         return session
 
     async def _open(self) -> _Session | OSError:
-        """Connect, or return the error: raised in a task, it would take the broker down (I-ENV-2)."""
+        """Connect, and prove that we belong to the cluster, or return the error: raised in a task, it would take the broker
+        down (I-ENV-2)."""
         session = _Session(self.env, self.node_id)
         try:
             await self.env.connect(self.host, self.port, lambda: session, self.node_id)
+            if self.env.cluster_secret:
+                await session.prove(Opener(self.env.cluster_secret, self.node_id, self.env.uuid().bytes))
         except OSError as error:
             return error
         return session
@@ -126,6 +131,27 @@ class _Session(asyncio.Protocol):
         self._owed[self._correlation] = (answer, RESPONSES[message.API_KEY], version, timer)
         self.transport.write(encode_request(message, version, self._correlation, client_id))
         return answer
+
+    async def prove(self, opener: Opener) -> None:
+        """Prove that we belong to the cluster, once the other end has proven it (membership.py); else raise OSError."""
+        proven = False
+        try:
+            told = await self._authenticate(opener.challenge)
+            await self._authenticate(opener.answer(told))
+            proven = True
+        except KafkaError as error:
+            log.error("node %d: %s", self.node_id, error.message)
+            raise ConnectionError(error.message) from error
+        finally:
+            if not proven:
+                self.close()
+
+    async def _authenticate(self, data: bytes) -> bytes:
+        request = SaslAuthenticateRequest(auth_bytes=data)
+        answer = await self.send(request, request.max_version, None, PROVE_S)
+        if answer.error_code:
+            raise KafkaError(Err(answer.error_code), answer.error_message)
+        return bytes(answer.auth_bytes)
 
     def _expire(self, correlation: int) -> None:
         answer = self._owed.pop(correlation)[0]

@@ -16,8 +16,9 @@ from __future__ import annotations
 import logging
 
 from minikafka.broker.server.connection import Connection
+from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.registry import Served
+from minikafka.broker.server.registry import INTERNAL, Served
 
 log = logging.getLogger("minikafka.server")
 
@@ -57,6 +58,13 @@ class Server:
     def max_per_ip(self) -> int:
         return int(self.node.setting("max.connections.per.ip"))
 
+    def guest(self) -> Acceptor | None:
+        """Return what a new connection must answer before it is served; None if it is served at once."""
+        env = self.node.env
+        if self.listener != INTERNAL or not env.cluster_secret:
+            return None
+        return Acceptor(env.cluster_secret, self.node.node_id, env.uuid().bytes)
+
     def admit(self, connection: Connection) -> bool:
         """Accept a new connection and give it its number; return False if a limit forbids it."""
         host = connection.host
@@ -67,6 +75,9 @@ class Server:
             log.info("Rejected connection from %s, address already has the configured maximum of %d connections.",
                      host, self.max_per_ip)  # fmt: skip
             return False
+        guests = [c for c in self.connections if c.guest is not None]
+        if connection.guest is not None and len(guests) >= GUESTS:
+            guests[0].abort(f"it has not proven that it belongs to the cluster, and {GUESTS} newer ones wait, too")
         self._count += 1
         connection.number = self._count
         self.connections[connection] = None
