@@ -54,7 +54,7 @@ def prove(raw: Raw, opener: Opener) -> None:
     (QUORUM, 2), (CreateTopicsRequest(topics=[], timeout_ms=1000, validate_only=True), 5),
     (ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)])
 def test_the_listener_of_the_nodes_serves_no_stranger(three: Cluster, request_: ApiMessage, version: int) -> None:
-    """Fails if any program of this machine may fetch, vote or administrate as if it were a broker (I-MEMBER-1)."""
+    """Fails if any program of this machine may fetch, vote or administrate as if it were a broker (I-PROOF-1)."""
     with Raw(internal(three)) as raw:
         raw.send(encode_request(request_, version, 1, "stranger"))
         assert raw.receive() is None
@@ -77,7 +77,7 @@ def test_a_wrong_secret_is_refused_by_either_end(three: Cluster) -> None:
 
 
 def test_a_proof_for_one_node_is_worth_nothing_to_another() -> None:
-    """Fails if the program that took a dead node's port could hand its visitor's proof on to a living node (I-MEMBER-2)."""
+    """Fails if the program that took a dead node's port could hand its visitor's proof on to a living node (I-PROOF-2)."""
     opener, living = Opener(b"secret", 2, b"o" * CHALLENGE), Acceptor(b"secret", 3, b"a" * CHALLENGE)
     with pytest.raises(KafkaError):
         opener.answer(living.answer(opener.challenge))
@@ -104,7 +104,7 @@ def test_strangers_cannot_keep_the_nodes_out(three: Cluster) -> None:
 
 
 def test_no_vote_makes_the_last_epoch(three: Cluster) -> None:
-    """Fails if one request takes the quorum to an epoch after which no election can follow (I-RAFT-11)."""
+    """Fails if one request takes the quorum to an epoch after which no election can follow (I-RAFT-13)."""
     data = VoteRequest.TopicData
     before = quorum_leader(three.address(1))
     for epoch in (2**31 - 1, 2 * MOST_AHEAD):

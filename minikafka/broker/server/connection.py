@@ -10,7 +10,7 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
               requests and reads no answers is not read from either.
             I-CONN-3 no request, however bad, takes the broker down or stops another connection.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
-            A connection to the listener for the nodes proves first that it belongs to the cluster (I-MEMBER-1).
+            A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1).
 What Kafka does differently: network threads and a request queue; it knows the last of the three deadlines only.
 Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
 """
@@ -238,7 +238,7 @@ class Connection(asyncio.Protocol):
         self._call(header, served, request, len(frame))
 
     def _prove(self, header: Header, frame: memoryview) -> None:
-        """Take one step of the proof that the other end belongs to the cluster; hang up if it does not (I-MEMBER-1)."""
+        """Take one step of the proof that the other end belongs to the cluster; hang up if it does not (I-PROOF-1)."""
         version = SaslAuthenticateRequest.max_version
         if (header.api_key, header.version) != (SaslAuthenticateRequest.API_KEY, version):
             raise ProtocolError("a request before the proof that this connection belongs to the cluster")
