@@ -104,7 +104,7 @@ def test_strangers_cannot_keep_the_nodes_out(three: Cluster) -> None:
 
 
 def test_no_vote_makes_the_last_epoch(three: Cluster) -> None:
-    """Fails if one request takes the quorum to an epoch after which no election can follow (I-RAFT-13)."""
+    """Fails if one request takes the quorum to an epoch after which no election can follow (I-RAFT-14)."""
     data = VoteRequest.TopicData
     before = quorum_leader(three.address(1))
     for epoch in (2**31 - 1, 2 * MOST_AHEAD):

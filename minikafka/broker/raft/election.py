@@ -10,7 +10,7 @@ Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that end
             I-RAFT-8 a node never leads an epoch twice: after a restart its tail of that epoch may be lost (Resigned).
             I-RAFT-10 only a node to which a majority gave its pre-vote raises the epoch; a leader, and a follower that
               has fetched from its leader in this epoch, give none (rule 39).
-            I-RAFT-13 no request raises the epoch by more than MOST_AHEAD, so the epochs (32 bits) never end.
+            I-RAFT-14 no request raises the epoch by more than MOST_AHEAD, so the epochs (32 bits) never end.
 What Kafka does differently: it follows any epoch. A prospective that is refused follows its leader again, or is
 Unattached, for a whole timeout; ours stays Prospective, asks the leader too, and asks the voters again sooner. Kafka's
 leader gives a pre-vote while it has no high watermark. Kafka's very first election waits for a whole election timeout,
