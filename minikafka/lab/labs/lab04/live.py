@@ -1,0 +1,49 @@
+"""Lab 4 on real brokers: records with chosen times, a librdkafka consumer of the new protocol, what the cluster says of groups.
+
+Owns: nothing; each call closes the client that it makes.
+"""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import confluent_kafka
+from kafka import KafkaProducer, TopicPartition
+
+PATIENCE = 30.0  # seconds
+
+
+def fill(bootstrap: str, topic: str, partitions: int, count: int, every: float, now: float) -> None:
+    """Write `count` records to each partition; the newest has the time `now`, each one before it is `every` seconds older."""
+    with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
+        for partition in range(partitions):
+            for number in range(count):
+                stamp = int((now - (count - 1 - number) * every) * 1000)
+                producer.send(topic, f"ride {number}".encode(), partition=partition, timestamp_ms=stamp)
+
+
+def logs(consumer: Any, topic: str) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
+    """Read a topic from beginning to end with a consumer of no group; return (offset, timestamp) of all records by partition,
+    and the ends."""
+    tps = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic))]
+    ends = consumer.end_offsets(tps)
+    consumer.assign(tps)
+    consumer.seek_to_beginning(*tps)
+    found: dict[int, list[tuple[int, int]]] = {tp.partition: [] for tp in tps}
+    while any(consumer.position(tp) < end for tp, end in ends.items()):
+        for tp, records in consumer.poll(timeout_ms=500).items():
+            found[tp.partition] += [(record.offset, record.timestamp) for record in records]
+    return found, {tp.partition: end for tp, end in ends.items()}
+
+
+def join(admin: Any, bootstrap: str, topic: str, group: str, **settings: Any) -> tuple[str, list[int]]:
+    """Let a librdkafka consumer join a group alone; return the group's type as the cluster tells it, and its partitions."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group, **settings})
+    consumer.subscribe([topic])
+    until = time.monotonic() + PATIENCE
+    while not consumer.assignment() and time.monotonic() < until:
+        consumer.poll(0.2)
+    kind = next(each["group_type"] for each in admin.list_groups() if each["group_id"] == group)
+    partitions = sorted(tp.partition for tp in consumer.assignment())
+    consumer.close()
+    return kind, partitions

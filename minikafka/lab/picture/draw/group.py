@@ -1,0 +1,121 @@
+"""A consumer group at one glance: partitions down, members across, and how far the group is in each partition.
+
+    svg, text = picture(frame)                      # every group of a frame; or picture(frame, ["meter"])
+
+A filled place says that this member reads this partition, and at which offset it reads next (its position). To the right
+stands the partition as a bar: what is committed, what was handed out since then, and what is left. A group that has
+committed nothing in a partition has no lag there that anybody could know: the picture says "?", not 0.
+
+Owns: the drawing. Everything in it comes from the frame.
+Invariants
+  I-GROUP-PIC-1  a partition has at most one filled place in a group; a member without one is called idle
+  I-GROUP-PIC-2  an offset that the frame does not know is drawn as "?"
+"""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from minikafka.lab.picture.draw.sheet import BLUE, CARD, GREEN, INK, LINE, SOFT, VERMILLION, Sheet
+from minikafka.lab.picture.frame import Frame, Group, Progress, Row
+
+WIDE, LEFT, GAP = 1000, 150, 8
+BAR, NUMBERS = 240, 210        # widths of the bar, and of the numbers beside it
+ROW, HEAD = 46, 78
+HELD, DONE, HANDED = "#cfe6f5", "#0072b2", "#7fb8dd"
+
+
+def picture(frame: Frame, names: Collection[str] = ()) -> tuple[str, str]:
+    """Return the groups as SVG and in words; `names`: only these."""
+    groups = [group for group in frame.groups if not names or group.name in names]
+    sheet, y = Sheet(WIDE), 14.0
+    for group in groups:
+        y = _draw_group(sheet, group, {row.name: row for row in frame.rows}, y) + 18
+    if not groups:
+        sheet.text(16, 32, "no group has joined or committed yet", SOFT, size=16)
+        y = 44.0
+    said = to_text(frame, names)
+    return sheet.svg(y, said.splitlines()[0]), said
+
+
+def to_text(frame: Frame, names: Collection[str] = ()) -> str:
+    """The same in words: a line for each group, one for each of its partitions, one for its idle members."""
+    ends, lines = {row.name: row.log_end for row in frame.rows}, []
+    for group in frame.groups:
+        if names and group.name not in names:
+            continue
+        lines.append(_title(group))
+        for one in group.progress:
+            owner = f"{one.member} reads, next {_said(one.position)}" if one.member else "read by nobody"
+            lines.append(f"{one.partition}: {owner}; committed {_said(one.committed)} of {_said(ends.get(one.partition))}, "
+                         f"lag {_said(one.lag)}")
+        if idle := _idle(group):
+            lines.append(f"idle: {', '.join(idle)}")
+    return "\n".join(lines) or "no group has joined or committed yet"
+
+
+def _title(group: Group) -> str:
+    count = len(group.members)
+    generation = f", generation {group.generation}" if group.generation is not None and count else ""
+    return f"group {group.name}: {group.state or 'state unknown'}{generation}, {count} member{'s' * (count != 1)}"
+
+
+def _said(offset: int | None) -> str:
+    return "?" if offset is None else str(offset)
+
+
+def _idle(group: Group) -> list[str]:
+    busy = {one.member for one in group.progress}
+    return [member for member in sorted(group.members) if member not in busy]
+
+
+# --- drawing ----------------------------------------------------------------------------------------------------------
+
+def _draw_group(sheet: Sheet, group: Group, rows: dict[str, Row], y: float) -> float:
+    members, height = sorted(group.members), HEAD + ROW * len(group.progress) + 10
+    sheet.rect(8, y, WIDE - 16, height, CARD, LINE, radius=8)
+    sheet.text(20, y + 26, _title(group), size=18, bold=True, room=WIDE - 40)
+    column = (WIDE - LEFT - BAR - NUMBERS - 40) / max(1, len(members))
+    idle = _idle(group)
+    for place, member in enumerate(members):
+        x = LEFT + place * column
+        sheet.text(x + column / 2, y + 54, member, VERMILLION if member in idle else INK, bold=True, anchor="middle", room=column)
+        if member in idle:
+            sheet.text(x + column / 2, y + 71, "idle", VERMILLION, anchor="middle", room=column)
+    longest = max([1, *(end for row in rows.values() if (end := row.log_end) is not None
+                        and any(row.name == one.partition for one in group.progress))])
+    sheet.text(WIDE - BAR - NUMBERS - 24, y + 62, "committed | handed out | left", SOFT)
+    sheet.text(WIDE - NUMBERS + 2, y + 62, "committed", SOFT)
+    sheet.text(WIDE - 24, y + 62, "lag", SOFT, anchor="end")
+    for place, one in enumerate(group.progress):
+        _draw_row(sheet, one, rows.get(one.partition), members, column, y + HEAD + place * ROW, longest)
+    return y + height
+
+
+def _draw_row(sheet: Sheet, one: Progress, row: Row | None, members: Sequence[str], column: float, y: float,
+              longest: int) -> None:
+    sheet.text(20, y + 20, one.partition, bold=True, room=LEFT - 24)
+    leader = f"leader {row.leader}" if row is not None and row.leader is not None else "no leader"
+    sheet.text(20, y + 37, leader if one.member in members else "read by nobody", SOFT, room=LEFT - 24)
+    for place, member in enumerate(members):
+        x, mine = LEFT + place * column + 3, member == one.member
+        sheet.rect(x, y + 3, column - 6, ROW - 8, HELD if mine else "#ffffff", BLUE if mine else LINE, wide=2 if mine else 1,
+                   radius=5, dash="" if mine else "2 4")
+        if mine:
+            told = f"next {_said(one.position)}" if column > 76 else _said(one.position)
+            sheet.text(x + column / 2 - 3, y + 28, told, bold=True, anchor="middle", room=column - 8)
+    _draw_bar(sheet, one, row.log_end if row is not None else None, y, BAR / longest)
+    sheet.text(WIDE - NUMBERS + 2, y + 28, f"{_said(one.committed)} of {_said(row.log_end if row else None)}", room=120)
+    sheet.text(WIDE - 24, y + 28, _said(one.lag), VERMILLION if one.lag is None else GREEN if one.lag == 0 else INK, bold=True,
+               anchor="end")
+
+
+def _draw_bar(sheet: Sheet, one: Progress, end: int | None, y: float, scale: float) -> None:
+    """The partition from offset 0 to its end; without a commit the group's part of it is unknown."""
+    x = WIDE - BAR - NUMBERS - 24.0
+    if end is None:
+        return
+    sheet.rect(x, y + 13, max(2.0, end * scale), 20, "#ffffff", SOFT, radius=2, dash="" if one.committed is not None else "4 3")
+    if one.position is not None:
+        sheet.rect(x, y + 13, min(one.position, end) * scale, 20, HANDED, radius=2)
+    if one.committed is not None:
+        sheet.rect(x, y + 13, min(one.committed, end) * scale, 20, DONE, radius=2)
