@@ -200,12 +200,13 @@ def build(
     the codec's, None for Kafka's default.
     """
     times = [timestamp_ms if len(r) < 4 or log_append_time else r[3] for r in records]
-    body = compression.compress(codec, encode_records(records, times), level)
+    base = times[0] if max(times) - min(times) < 1 << 63 else (max(times) + min(times)) // 2    # so that each delta fits
+    body = compression.compress(codec, encode_records(records, times, base), level)
     attributes = codec | CONTROL * control | TRANSACTIONAL * transactional | TIMESTAMP_TYPE * log_append_time
     batch = bytearray(HEADER_SIZE + len(body))
     HEADER.pack_into(
         batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, 2, 0, attributes, len(records) - 1,
-        times[0], max(times), producer_id, producer_epoch, base_sequence, len(records),
+        base, max(times), producer_id, producer_epoch, base_sequence, len(records),
     )  # fmt: skip
     batch[HEADER_SIZE:] = body
     struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))

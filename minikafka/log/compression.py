@@ -1,6 +1,7 @@
 """Compression of a batch's records: gzip, snappy in xerial framing, lz4 frames, zstd, as Kafka's clients write them.
 
-Owns: the codecs and the cap on what a batch may grow to when it is opened.
+Owns: the codecs, the cap on what a batch may grow to when it is opened, and which streams are ordinary: those that every
+client reads. Java reads more (bytes behind a stream, several streams), and so does `unpack`, which tells the difference.
 Invariants: I-ZIP-1 opening a batch never allocates much more than `limit(compressed size)` bytes of records (zstd: by
               8 MiB at most).
             I-ZIP-2 bad bytes raise DecompressionError, a bomb raises TooLarge, nothing else escapes.
@@ -28,6 +29,7 @@ MOST_STREAMS = 100  # one after the other in a batch; each costs a copy of what 
 GZIP_MAGIC = b"\x1f\x8b"
 XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK = 32 * 1024
+LZ4_FLAGS_AT, LZ4_INDEPENDENT = 4, 0x20
 ZSTD_SLICE = 256  # bytes opened at once: a block of 4 can stand for 128 KiB, so a slice for at most 8 MiB
 
 
@@ -46,16 +48,21 @@ def limit(compressed: int) -> int:
 
 def decompress(codec: int, data: bytes | memoryview) -> bytes:
     """Unpack records. Raises DecompressionError (also for a codec that does not exist) or TooLarge."""
+    return unpack(codec, data)[0]
+
+
+def unpack(codec: int, data: bytes | memoryview) -> tuple[bytes, bool]:
+    """The same, and whether the stream is ordinary."""
     if codec not in _DECOMPRESS:
         raise DecompressionError(f"Unknown compression type id: {codec}")
     cap = limit(len(data))
     try:
-        out = _DECOMPRESS[codec](bytes(data), cap)
+        out, ordinary = _DECOMPRESS[codec](bytes(data), cap)
     except (zlib.error, RuntimeError, zstandard.ZstdError, cramjam.DecompressionError, EOFError, struct.error) as error:
         raise DecompressionError(f"Failed to decompress record stream: {error}") from None
     if len(out) > cap:
         raise TooLarge(f"The records unpack to more than {cap} bytes")
-    return out
+    return out, ordinary
 
 
 def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
@@ -65,17 +72,17 @@ def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
     return _COMPRESS[codec](data, DEFAULT_LEVELS[codec] if level is None else level)
 
 
-def _gunzip(data: bytes, cap: int) -> bytes:
+def _gunzip(data: bytes, cap: int) -> tuple[bytes, bool]:
     """One member after the other; what follows the last and is none is ignored, as by Java."""
     out, rest = bytearray(), data
-    for _ in range(MOST_STREAMS):
+    for number in range(MOST_STREAMS):
         stream = zlib.decompressobj(wbits=31)
         out += stream.decompress(rest, cap + 1 - len(out))
         if not stream.eof and len(out) <= cap:
             raise EOFError("gzip stream ends early")
         rest = stream.unused_data
         if len(out) > cap or not rest.startswith(GZIP_MAGIC):
-            return bytes(out)
+            return bytes(out), number == 0 and not rest
     raise EOFError("too many gzip streams")
 
 
@@ -84,22 +91,23 @@ def _gzip(data: bytes, level: int) -> bytes:
     return stream.compress(data) + stream.flush()
 
 
-def _unsnap(data: bytes, cap: int) -> bytes:
+def _unsnap(data: bytes, cap: int) -> tuple[bytes, bool]:
     """Xerial's stream of length-prefixed blocks, or one bare block as some clients send it."""
     if not data.startswith(XERIAL_HEADER[:8]):
-        return _unsnap_block(data, cap)
-    out = bytearray()
+        return _unsnap_block(data, cap), True
+    out, headers = bytearray(), 0
     pos = 0
     while pos + 4 <= len(data):  # fewer bytes are no block: Kafka ignores them
         if data.startswith(XERIAL_HEADER[:8], pos):
-            pos += len(XERIAL_HEADER)  # another stream begins
+            pos += len(XERIAL_HEADER)  # a stream begins
+            headers += 1
             continue
         size = struct.unpack_from(">i", data, pos)[0]
         if size < 0 or size > len(data) - pos - 4:
             raise EOFError("snappy block ends early")
         out += _unsnap_block(data[pos + 4 : pos + 4 + size], cap - len(out))
         pos += 4 + size
-    return bytes(out)
+    return bytes(out), headers == 1 and pos == len(data) and data.startswith(XERIAL_HEADER)
 
 
 def _unsnap_block(block: bytes, cap: int) -> bytes:
@@ -129,20 +137,23 @@ def _lz4(data: bytes, level: int) -> bytes:
     return bytes(lz4.frame.compress(data, compression_level=level, block_linked=False))
 
 
-def _unlz4(data: bytes, cap: int) -> bytes:
+def _unlz4(data: bytes, cap: int) -> tuple[bytes, bool]:
+    """One frame; what follows it is ignored, as by Java, which cannot read blocks that refer to each other."""
+    if len(data) > LZ4_FLAGS_AT and not data[LZ4_FLAGS_AT] & LZ4_INDEPENDENT:
+        raise EOFError("Dependent block stream is unsupported (BlockIndependence must be set)")
     stream = lz4.frame.LZ4FrameDecompressor()
     out = bytes(stream.decompress(data, max_length=cap + 1))
     if not stream.eof and len(out) <= cap:
         raise EOFError("lz4 frame ends early")
-    return out
+    return out, not stream.unused_data
 
 
-def _unzstd(data: bytes, cap: int) -> bytes:
+def _unzstd(data: bytes, cap: int) -> tuple[bytes, bool]:
     """Frame by frame in small slices: only this interface of the library tells whether a frame was whole."""
     out, rest = bytearray(), data
-    for _ in range(MOST_STREAMS):
+    for number in range(MOST_STREAMS):
         if not rest or len(out) > cap:
-            return bytes(out)
+            return bytes(out), number == 1
         frame = zstandard.ZstdDecompressor(max_window_size=8 * MEBIBYTE).decompressobj()
         pos = 0
         while not frame.eof and len(out) <= cap:
@@ -154,7 +165,7 @@ def _unzstd(data: bytes, cap: int) -> bytes:
     raise EOFError("too many zstd frames")
 
 
-_DECOMPRESS: dict[int, Callable[[bytes, int], bytes]] = {GZIP: _gunzip, SNAPPY: _unsnap, LZ4: _unlz4, ZSTD: _unzstd}
+_DECOMPRESS: dict[int, Callable[[bytes, int], tuple[bytes, bool]]] = {GZIP: _gunzip, SNAPPY: _unsnap, LZ4: _unlz4, ZSTD: _unzstd}
 _COMPRESS: dict[int, Callable[[bytes, int], bytes]] = {
     GZIP: _gzip,
     SNAPPY: _snap,

@@ -54,7 +54,7 @@ def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
 def _first(batch: bytes, wanted: Callable[[Record], bool]) -> Record | None:
     """The first record that is `wanted`; CORRUPT_MESSAGE if the batch turns out to be unreadable before it comes.
 
-    Nobody looked into each record when it was appended (records.py, INSPECTED).
+    Each was looked at when it was appended (survey.py); since then the disk may have failed.
     """
     try:
         return next((record for record in each_record(batch) if wanted(record)), None)

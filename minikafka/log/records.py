@@ -5,12 +5,10 @@
 
 Lengths of -1 are null. Offsets and timestamps are small because they count from the batch's base.
 
-Owns: the encoding of records and the two ways of looking at foreign ones: `decode_records` reads everything, `survey`
-only measures (lengths, count, timestamps), which costs a fraction and is what a leader does with a client's batch.
+Owns: the encoding of records, and reading them as leniently as Java, whose numbers lose what they have no bits for (a leader
+only looks at a client's records, survey.py: building each costs an interpreter more than the whole rest of the append).
 Invariants: I-RECORD-1 no bytes make a reader here raise anything but MalformedRecord, or read beyond the buffer.
-            I-RECORD-2 `survey` accepts what `decode_records` accepts.
-Apache Kafka's broker looks into every record of every produced batch; we look into the first INSPECTED and measure
-the rest, because each look costs an interpreter more than the whole rest of the append.
+            I-RECORD-2 what was read fits its type: offsets, timestamps and lengths are numbers of 64 and 32 bits.
 Source: org.apache.kafka.common.record.DefaultRecord, .utils.ByteUtils.
 """
 
@@ -19,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-INSPECTED = 16  # records of a batch whose inside `survey` checks
-SMALLEST = 6  # bytes of a record with nothing in it: attributes and five one-byte varints
+LONG_MAX, LONG_MIN = (1 << 63) - 1, -(1 << 63)
 
 
 class MalformedRecord(Exception):
@@ -37,20 +34,14 @@ class Record(NamedTuple):
     headers: list[tuple[str, bytes | None]]
 
 
-class Survey(NamedTuple):
-    """What a leader needs to know of a batch's records: the highest timestamp and a bound below the lowest."""
-
-    max_timestamp: int
-    min_timestamp: int
-
-
 VARINT, VARLONG = 28, 63  # shift of the last byte: five bytes, and ten
 
 
 def read_varint(buf: bytes | memoryview, pos: int, last: int = VARINT) -> tuple[int, int]:
     """A zig-zag varint of at most five bytes, or ten with `last` = VARLONG: (value, position after it).
 
-    IndexError past the end of the buffer, MalformedRecord for one that is longer.
+    IndexError past the end of the buffer, MalformedRecord for one that is longer. Of the last byte, bits beyond 32 or 64 count
+    for nothing.
     """
     result = shift = 0
     while True:
@@ -58,6 +49,8 @@ def read_varint(buf: bytes | memoryview, pos: int, last: int = VARINT) -> tuple[
         pos += 1
         result |= (byte & 0x7F) << shift
         if byte < 0x80:
+            if shift == last:
+                result &= 0xFFFFFFFF if last == VARINT else 0xFFFFFFFFFFFFFFFF
             return (result >> 1) ^ -(result & 1), pos
         shift += 7
         if shift > last:
@@ -72,11 +65,11 @@ def write_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def encode_records(records: Sequence[tuple], timestamps: Sequence[int]) -> bytes:
-    """The records' bytes, offset deltas 0, 1, 2 ...; timestamps count from the first."""
+def encode_records(records: Sequence[tuple], timestamps: Sequence[int], base_timestamp: int) -> bytes:
+    """The records' bytes, offset deltas 0, 1, 2 ..."""
     out = bytearray()
     for delta, (record, timestamp) in enumerate(zip(records, timestamps, strict=True)):
-        _write_record(out, delta, timestamp - timestamps[0], *record[:3])
+        _write_record(out, delta, timestamp - base_timestamp, *record[:3])
     return bytes(out)
 
 
@@ -152,6 +145,8 @@ def _read_record(
             f"Invalid record size: expected to read {size} bytes in record payload, but instead read {pos - start}"
         )
     timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+    if not LONG_MIN <= timestamp <= LONG_MAX:
+        timestamp = (timestamp - LONG_MIN) % (1 << 64) + LONG_MIN
     return Record(base_offset + offset_delta, timestamp, key, value, headers), pos
 
 
@@ -176,83 +171,3 @@ def _read_headers(buf: bytes, pos: int) -> tuple[list[tuple[str, bytes | None]],
         value, pos = _read_bytes(buf, pos)
         headers.append((name.decode(errors="replace"), value))
     return headers, pos
-
-
-def survey(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int) -> Survey:
-    """Follow the lengths of `count` records to the exact end of `buf`, noting timestamps (0.25 us a record).
-
-    The inside of the first INSPECTED records is read as well. Raises MalformedRecord.
-    """
-    buf = bytes(buf)
-    try:
-        pos, times = _inspect(buf, min(count, INSPECTED), base_timestamp)
-        low, high, pos = _measure(buf, pos, count - INSPECTED)
-    except IndexError:
-        raise MalformedRecord("Incorrect declared batch size, premature EOF reached") from None
-    if pos != len(buf):
-        raise MalformedRecord("Incorrect declared batch size, records still remaining in file")
-    if count > INSPECTED:
-        times += [base_timestamp + low, base_timestamp + high]
-    return Survey(max(times, default=-1), min(times, default=-1))
-
-
-def _inspect(buf: bytes, count: int, base_timestamp: int) -> tuple[int, list[int]]:
-    """Check the next records' insides without copying anything: (position after them, their timestamps)."""
-    times = []
-    pos = 0
-    for _ in range(count):
-        size, start = read_varint(buf, pos)
-        delta, pos = read_varint(buf, start + 1, VARLONG)
-        _, pos = read_varint(buf, pos)
-        pos = _skip_headers(buf, _skip_bytes(buf, _skip_bytes(buf, pos)))
-        if pos - start != size or pos > len(buf):
-            raise MalformedRecord(f"Invalid record size: expected to read {size} bytes, but instead read {pos - start}")
-        times.append(base_timestamp + delta)
-    return pos, times
-
-
-def _skip_bytes(buf: bytes, pos: int) -> int:
-    size, pos = read_varint(buf, pos)
-    return pos + size if size > 0 else pos
-
-
-def _skip_headers(buf: bytes, pos: int) -> int:
-    if not buf[pos]:
-        return pos + 1
-    return _read_headers(buf, pos)[1]
-
-
-def _measure(buf: bytes, pos: int, count: int) -> tuple[int, int, int]:
-    """Follow `count` lengths from `pos`: (a lower bound of the timestamp deltas, the highest, the position after).
-
-    Zig-zag numbers stay as they are (odd is negative) and varints of one and two bytes are unrolled: this loop is
-    the price of a produced record.
-    """
-    negative = positive = -1
-    for _ in range(count):
-        size = buf[pos]
-        if size < 0x80:
-            pos += 1
-        elif (more := buf[pos + 1]) < 0x80:
-            size = size & 0x7F | more << 7
-            pos += 2
-        else:
-            size, pos = read_varint(buf, pos)
-            size <<= 1
-        if size & 1 or size < 2 * SMALLEST:
-            raise MalformedRecord("Found invalid record structure")
-        delta = buf[pos + 1]
-        if delta > 0x7F:
-            if (more := buf[pos + 2]) < 0x80:
-                delta = delta & 0x7F | more << 7
-            else:
-                delta = read_varint(buf, pos + 1, VARLONG)[0]
-                delta = (delta << 1) ^ (delta >> 63)
-        if delta & 1:
-            if delta > negative:
-                negative = delta
-        elif delta > positive:
-            positive = delta
-        pos += size >> 1
-    highest = positive >> 1 if positive >= 0 else -1
-    return (-(negative >> 1) - 1 if negative >= 0 else 0), highest, pos

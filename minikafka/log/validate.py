@@ -5,12 +5,14 @@ Owns: the order of the checks. It matters: the first that fails decides the erro
     header    base offset 0, size, checksum, codec      INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE
     counts    offsets, count, no control batch          INVALID_RECORD
     records   lengths, timestamps, keys if compacted    INVALID_RECORD, INVALID_TIMESTAMP
+What passes is stored as it is if it reads the same to every client (survey.py), else written anew.
 Invariants: I-VALID-1 a refusal is raised before any state is touched.
             I-VALID-2 the maximum timestamp in the log's header is that of the records, whatever the client claimed.
+            I-VALID-3 what passes can be read by every client: n ordinary records with the offsets 0 to n-1.
 Only RecordValidationError carries a text to the client; all others are a code alone on the wire, as in Kafka.
 Source: org.apache.kafka.common.requests.ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords,
-LogValidator. What Kafka does differently: it takes more than a million records in a batch, and names every one of them
-that it refuses.
+LogValidator. What Kafka does differently: it takes more than a million records in a batch, names every one of them that it
+refuses, and stores batches that some of its clients cannot read.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from minikafka.log.batch import (
     Header,
 )  # fmt: skip
 from minikafka.log.config import LogConfig
-from minikafka.log.records import MalformedRecord, Record, Survey, iter_records, survey
+from minikafka.log.records import MalformedRecord, Record, iter_records
+from minikafka.log.survey import Survey, survey
 from minikafka.protocol.errors import Err, KafkaError
 
 Buffer = bytes | bytearray | memoryview
@@ -65,10 +68,10 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
     _check_header(batch, header, config, partition)
     _check_counts(header, partition)
     try:
-        times = _check_records(batch, header, config, partition, now_ms)
+        seen = _check_records(batch, header, config, partition, now_ms)
         wanted = compression.NAMES.get(config.compression_type, header.codec)
-        if wanted != header.codec:
-            batch = _recompress(batch, header, config, wanted)
+        if wanted != header.codec or not seen.ordinary:
+            batch = _write_anew(batch, header, config, wanted)
             header = Header.parse(batch)
     except MalformedRecord as error:
         raise KafkaError(Err.INVALID_RECORD, str(error)) from None
@@ -76,7 +79,7 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR, str(error)) from None
     except compression.TooLarge as error:
         raise KafkaError(Err.MESSAGE_TOO_LARGE, str(error)) from None
-    _fix_times(batch, header, config, now_ms if config.log_append_time else max(times.max_timestamp, -1))
+    _fix_times(batch, header, config, now_ms if config.log_append_time else max(seen.latest, -1))
     return batch
 
 
@@ -182,20 +185,22 @@ def _check_counts(header: Header, partition: str) -> None:
 
 
 def _check_records(batch: bytearray, header: Header, config: LogConfig, partition: str, now_ms: int) -> Survey:
-    """Measure the records; look at each one only where a rule about single records may be broken."""
-    body = record_batch.payload(batch, header)
-    times = survey(body, header.count, header.base_timestamp)
+    """Look at all records; build each one only where a rule about single records is broken, or may be."""
+    body, ordinary = memoryview(batch)[HEADER_SIZE:], True
+    if header.codec:
+        body, ordinary = compression.unpack(header.codec, body)
+    seen = survey(body, header.count, header.base_timestamp)
     if header.is_log_append_time:
-        times = Survey(header.max_timestamp, header.max_timestamp)
+        seen = seen._replace(latest=header.max_timestamp, earliest=header.max_timestamp)
     suspicious = not config.log_append_time and (
-        times.max_timestamp - now_ms > config.message_timestamp_after_max_ms
-        or now_ms - times.min_timestamp > config.message_timestamp_before_max_ms
+        seen.latest - now_ms > config.message_timestamp_after_max_ms
+        or now_ms - seen.earliest > config.message_timestamp_before_max_ms
     )
-    if suspicious or config.compact or header.is_log_append_time:
+    if suspicious or config.compact and seen.keyless or header.is_log_append_time:
         append_time = header.max_timestamp if header.is_log_append_time else None
         _check_each(iter_records(body, header.count, 0, header.base_timestamp, append_time),
                     header, config, partition, now_ms)  # fmt: skip
-    return times
+    return seen._replace(ordinary=ordinary and seen.ordinary)
 
 
 def _check_each(records: Iterable[Record], header: Header, config: LogConfig, partition: str, now_ms: int) -> None:
@@ -245,18 +250,27 @@ def _fix_times(batch: bytearray, header: Header, config: LogConfig, max_timestam
     record_batch.restamp_time(batch, attributes, max_timestamp)
 
 
-def _recompress(batch: bytearray, header: Header, config: LogConfig, codec: int) -> bytearray:
-    """The batch in the topic's own compression.type."""
-    rows = [(r.key, r.value, r.headers, r.timestamp) for r in record_batch.records(batch)]
-    epochless = header.producer_id >= 0 and header.producer_epoch == record_batch.NO_PRODUCER_EPOCH
-    if epochless or any(timestamp < record_batch.NO_TIMESTAMP for *_, timestamp in rows):
-        raise KafkaError(Err.UNKNOWN_SERVER_ERROR, "Kafka's builder of batches refuses to build this one again")
+def _write_anew(batch: bytearray, header: Header, config: LogConfig, codec: int) -> bytearray:
+    """The same records as ordinary ones, in the topic's own compression.type."""
+    found = record_batch.records(batch)
+    _check_builder(found, header, codec)
     result = record_batch.build(
-        rows, timestamp_ms=record_batch.NO_TIMESTAMP, codec=codec, level=config.compression_level(codec),
-        producer_id=header.producer_id, producer_epoch=header.producer_epoch, base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
+        [(r.key, r.value, r.headers, r.timestamp) for r in found], timestamp_ms=record_batch.NO_TIMESTAMP, codec=codec,
+        level=config.compression_level(codec), producer_id=header.producer_id, producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence, transactional=header.is_transactional,
     )  # fmt: skip
     if len(result) > config.max_message_bytes:
         raise KafkaError(Err.MESSAGE_TOO_LARGE, f"Message batch size is {len(result)} bytes in append topartition "
                          f"which exceeds the maximum configured size of {config.max_message_bytes}.")  # fmt: skip
     return bytearray(result)
+
+
+def _check_builder(found: list[Record], header: Header, codec: int) -> None:
+    """Refuse what Kafka cannot build anew where it has to."""
+    if codec == header.codec:
+        fails = codec and any(record.offset != index for index, record in enumerate(found))
+    else:
+        epochless = header.producer_id >= 0 and header.producer_epoch == record_batch.NO_PRODUCER_EPOCH
+        fails = epochless or any(record.timestamp < record_batch.NO_TIMESTAMP for record in found)
+    if fails:
+        raise KafkaError(Err.UNKNOWN_SERVER_ERROR, "Kafka's builder of batches refuses to build this one again")

@@ -183,7 +183,7 @@ def test_timestamps_out_of_range_name_their_records() -> None:
     assert open_log(MemFs(), old).append_leader(build([(b"k", b"v")], timestamp_ms=NOW - day), 0, NOW)
 
 
-def test_far_timestamp_behind_the_inspected_records_is_found() -> None:
+def test_far_timestamp_far_into_a_batch_is_found() -> None:
     """Fails if only the first records' timestamps are looked at."""
     rows = [(b"k", b"v", [], NOW + (i == 90) * 86_400_000) for i in range(100)]
     with pytest.raises(RecordValidationError) as refusal:

@@ -1,0 +1,148 @@
+"""A look at every record of a client's batch: is each whole, and does it read the same to every client?
+
+A leader stores a client's bytes as they are, so whoever reads them later finds what it let in. Java's reader, the measure of
+what Kafka takes, is lenient: lost bits of varints, any negative length for null, record attributes, offsets out of order,
+header names that are no text, several streams in a codec. Other clients fail over some of these, or lose records. So there
+are three kinds of batches: broken ones are refused (MalformedRecord), ordinary ones are stored as they are, and odd ones are
+readable, but have to be written anew in the ordinary way.
+
+    length varint | attributes 0 | timestamp delta varlong | offset delta varint | key | value | headers
+
+Owns: which records are ordinary: attributes 0, the offset delta is the index, lengths are -1 or more, no varint has its full
+width (its last byte can hold bits that get lost), timestamps do not overflow, names of headers are UTF-8.
+Invariants: I-SURVEY-1 `survey` accepts what `decode_records` reads, and nothing else.
+            I-SURVEY-2 an ordinary batch has the records 0, 1, 2, ..., and encoding what was decoded gives what can be decoded
+              to the same records.
+What Kafka does differently: it leaves an odd batch as it is, or refuses it only when it has to compress it anew.
+Source: org.apache.kafka.common.record.DefaultRecord, LogValidator.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from minikafka.log.records import LONG_MAX, LONG_MIN, VARINT, VARLONG, MalformedRecord, iter_records
+
+
+class Survey(NamedTuple):
+    """What a leader needs to know of a batch's records. Times are in ms; `earliest` is a lower bound."""
+
+    latest: int
+    earliest: int
+    ordinary: bool
+    keyless: bool                           # there is a record without a key
+
+
+def survey(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int) -> Survey:
+    """Look at `count` records that have to fill `buf` exactly. Raises MalformedRecord.
+
+    Ordinary records cost 0.7 us each; an odd one makes its batch cost 4 us for each.
+    """
+    buf = bytes(buf)
+    try:
+        seen = _ordinary(buf, count)
+    except (IndexError, UnicodeDecodeError, MalformedRecord):
+        seen = None
+    if seen is None:
+        return _decoded(buf, count, base_timestamp, False)
+    lowest, highest, keyless = seen
+    earliest, latest = base_timestamp + lowest, base_timestamp + highest
+    if highest < 0 or earliest < LONG_MIN or latest > LONG_MAX:
+        return _decoded(buf, count, base_timestamp, highest < 0 and earliest >= LONG_MIN)
+    return Survey(latest, earliest, True, keyless)
+
+
+def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Survey:
+    """The survey of records that have to be decoded one by one."""
+    latest, earliest, keyless = LONG_MIN, LONG_MAX, False
+    for record in iter_records(buf, count, 0, base_timestamp, None):
+        latest, earliest = max(latest, record.timestamp), min(earliest, record.timestamp)
+        keyless |= record.key is None
+    return Survey(latest, earliest, ordinary, keyless)
+
+
+def _ordinary(buf: bytes, count: int) -> tuple[int, int, bool] | None:
+    """Follow the lengths through `count` ordinary records: (a lower bound of the timestamp deltas, the highest, whether a key
+    is null), the highest -1 if all are negative. None, or an error of a reader, if a record is not ordinary.
+
+    Numbers stay zig-zag (odd is negative, 1 is -1), and varints of one and two bytes are read in place: this loop is the
+    price of a produced record.
+    """
+    negative = positive = -1
+    keyless = False
+    end = 0                                                 # of the present record
+    for offset in range(0, 2 * count, 2):
+        size, at = buf[end], end + 1
+        if size > 0x7F:
+            size, at = (size + (more << 7) - 0x80, at + 1) if (more := buf[at]) < 0x80 else _number(buf, end)
+        end = at + (size >> 1)
+        if size & 1 or buf[at]:
+            return None
+        delta, at = buf[at + 1], at + 2
+        if delta > 0x7F:
+            delta, at = (delta + (more << 7) - 0x80, at + 1) if (more := buf[at]) < 0x80 else _number(buf, at - 1, VARLONG)
+        if delta & 1:
+            if delta > negative:
+                negative = delta
+        elif delta > positive:
+            positive = delta
+        if offset < 0x80:
+            if buf[at] != offset:
+                return None
+            at += 1
+        elif offset < 0x4000:
+            if buf[at] != offset & 0x7F | 0x80 or buf[at + 1] != offset >> 7:
+                return None
+            at += 2
+        else:
+            found, at = _number(buf, at)
+            if found != offset:
+                return None
+        size, at = buf[at], at + 1
+        if size > 0x7F:
+            size, at = _number(buf, at - 1)
+        if size & 1:
+            if size != 1:
+                return None
+            keyless = True
+        at += size >> 1
+        size, at = buf[at], at + 1
+        if size > 0x7F:
+            size, at = (size + (more << 7) - 0x80, at + 1) if (more := buf[at]) < 0x80 else _number(buf, at - 1)
+        if size & 1 and size != 1:
+            return None
+        at += size >> 1
+        if end != (_after_headers(buf, at) if buf[at] else at + 1):
+            return None
+    lowest = -(negative + 1 >> 1) if negative > 0 else 0
+    return (lowest, positive >> 1, keyless) if end == len(buf) else None
+
+
+def _number(buf: bytes, at: int, last: int = VARINT) -> tuple[int, int]:
+    """A varint as it stands, zig-zag, and the position after it; MalformedRecord if it has its full width (`last`, as for
+    read_varint)."""
+    result = shift = 0
+    while (byte := buf[at]) > 0x7F:
+        result |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if shift >= last:
+            raise MalformedRecord("Varint is too long")
+    return result | byte << shift, at + 1
+
+
+def _after_headers(buf: bytes, at: int) -> int:
+    """The position after a record's headers, 0 if one is not ordinary. IndexError, UnicodeDecodeError."""
+    count, at = _number(buf, at)
+    if count & 1 or count > 2 * len(buf):
+        return 0
+    for _ in range(count >> 1):
+        size, at = _number(buf, at)
+        name = buf[at : at + (size >> 1)]
+        name.isascii() or name.decode()
+        at += size >> 1
+        value, at = _number(buf, at)
+        if size & 1 or value & 1 and value != 1:
+            return 0
+        at += value >> 1
+    return at
