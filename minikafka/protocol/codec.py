@@ -22,11 +22,12 @@ import kafka.protocol.metadata
 import kafka.protocol.producer
 import kafka.protocol.sasl  # noqa: F401  (imported for the classes they define)
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.data_container import DataContainer
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 import minikafka.protocol.apis  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
-from minikafka.protocol.reader import read_message, read_text, skip_tags
+from minikafka.protocol.reader import MAX_ELEMENTS, read_message, read_text, skip_tags
 
 API_VERSIONS = 18
 
@@ -75,9 +76,26 @@ def parse_header(frame: memoryview) -> Header:
     return Header(key, version, correlation_id, client_id, pos)
 
 
-def decode_request(header: Header, frame: memoryview) -> ApiMessage:
-    """Return the body of a request. The caller has checked that it serves the version of the header."""
-    return read_message(REQUESTS[header.api_key], header.version, frame, header.body)
+def decode_request(header: Header, frame: memoryview, most: int = MAX_ELEMENTS) -> ApiMessage:
+    """Return the body of a request; LongMessage if it has more than `most` elements. The caller has checked that it serves the
+    version of the header."""
+    return read_message(REQUESTS[header.api_key], header.version, frame, header.body, most)
+
+
+def is_long(message: ApiMessage, most: int) -> bool:
+    """Whether the lists of a message, and those in their items, have more than `most` elements in all."""
+    items: list[Any] = [message]
+    while items:
+        item = items.pop()
+        for name in item.__slots__:
+            value = getattr(item, name, None)
+            if type(value) is list and value:
+                most -= len(value)
+                if most < 0:
+                    return True
+                if isinstance(value[0], DataContainer):
+                    items += value
+    return False
 
 
 def decode_response(cls: type[ApiMessage], version: int, frame: memoryview) -> ApiMessage:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
@@ -37,13 +38,18 @@ MAX_ELEMENTS = 100_000
 MAX_TEXT = MAX_STRING - 64  # bytes of UTF-8, with replacement characters
 
 
-def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int = 0) -> ApiMessage:
-    """Read one request or response body of `cls` at `version`; raises ProtocolError for anything malformed."""
+class LongMessage(Exception):
+    """The message has more elements than the reader was to read at once."""
+
+
+def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int = 0, most: int = MAX_ELEMENTS) -> ApiMessage:
+    """Read one request or response body of `cls` at `version`; raises ProtocolError for anything malformed, LongMessage if it
+    has more than `most` elements."""
     key = (cls, version)
     reader = _READERS.get(key)
     if reader is None:
         reader = _READERS[key] = _struct_reader(cls._struct, version, cls.flexible_version_q(version), cls)
-    _left[0] = MAX_ELEMENTS
+    _budget.set([most, most])
     try:
         message, end = reader(data, pos)
     except (struct.error, IndexError) as short:
@@ -55,12 +61,16 @@ def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int
 
 
 _READERS: dict[tuple[type, int], Reader] = {}
-_left = [MAX_ELEMENTS]  # for the message that is being read; a reader never awaits, so there is only one at a time
+# [elements left, elements at first] of the message that is being read; a reader never awaits, so each thread reads only one
+_budget: ContextVar[list[int]] = ContextVar("budget")
 
 
 def _spend(elements: int) -> None:
-    _left[0] -= max(0, elements)
-    if _left[0] < 0:
+    budget = _budget.get()
+    budget[0] -= max(0, elements)
+    if budget[0] < 0:
+        if budget[1] < MAX_ELEMENTS:
+            raise LongMessage
         raise ProtocolError(f"a message has more than {MAX_ELEMENTS} elements")
 
 
@@ -80,6 +90,7 @@ def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
 
 def skip_tags(data: memoryview, pos: int) -> int:
     """Return the position after a section of tags, all of which are unknown to us (KIP-482)."""
+    _budget.set([MAX_ELEMENTS, MAX_ELEMENTS])
     return _read_tags(data, pos, {}, None)
 
 

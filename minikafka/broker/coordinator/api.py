@@ -12,6 +12,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorRespo
 
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.protocol.errors import TEXTS, Err
 
@@ -31,19 +32,21 @@ class Found(NamedTuple):
 
 @handles(FindCoordinatorRequest, versions=(0, 6), needs=(GroupCoordinator, TransactionCoordinator))
 def find_coordinator(ctx: Context, request: FindCoordinatorRequest, groups: GroupCoordinator,
-                     transactions: TransactionCoordinator) -> FindCoordinatorResponse:
+                     transactions: TransactionCoordinator) -> Steps[FindCoordinatorResponse]:
     """Find the coordinator of each key; a missing coordinator topic is created."""
     coordinators: dict[int, Coordinator] = {GROUP: groups, TRANSACTION: transactions}
     if ctx.version >= 4:
-        found = [(key, _find(ctx, coordinators, request.key_type, key)) for key in request.coordinator_keys]
-        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=[
-            FindCoordinatorResponse.Coordinator(key=key, node_id=one.node_id, host=one.host, port=one.port,
-                                                error_code=int(one.error), error_message=one.text)
-            for key, one in found])
+        rows = yield from each(lambda key: _row(key, _find(ctx, coordinators, request.key_type, key)), request.coordinator_keys)
+        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=rows)
     one = _find(ctx, coordinators, request.key_type, request.key)
     text = "NONE" if one.error is Err.NONE else TEXTS[one.error]      # versions 1 to 3 of Kafka say "NONE" here
     return FindCoordinatorResponse(throttle_time_ms=0, error_code=int(one.error), error_message=text,
                                    node_id=one.node_id, host=one.host, port=one.port)
+
+
+def _row(key: str, found: Found) -> FindCoordinatorResponse.Coordinator:
+    return FindCoordinatorResponse.Coordinator(key=key, node_id=found.node_id, host=found.host, port=found.port,
+                                               error_code=int(found.error), error_message=found.text)
 
 
 def _find(ctx: Context, coordinators: dict[int, Coordinator], key_type: int, key: str) -> Found:

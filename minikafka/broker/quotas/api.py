@@ -26,6 +26,7 @@ from minikafka.broker.quotas.limits import (
     describe_quotas,
 )
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 AlteredRow, DescribedRow = AlterClientQuotasResponse.EntryData, DescribeClientQuotasResponse.EntryData
@@ -62,7 +63,7 @@ forwarded(AlterClientQuotasRequest, _alter, refuse_quotas)
 
 
 @handles(DescribeClientQuotasRequest)
-def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -> Steps[DescribeClientQuotasResponse]:
     """Describe the quotas that this broker has replayed; if the filter is refused, the entries are null."""
     components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
     try:
@@ -70,7 +71,11 @@ def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -
     except KafkaError as refusal:
         return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=int(refusal.code),
                                             error_message=refusal.message, entries=None)
-    return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=0, error_message="", entries=[
-        DescribedRow(entity=_parts(DescribedRow, entity),
-                     values=[DescribedRow.ValueData(key=key, value=value) for key, value in quotas.items()])
-        for entity, quotas in found])
+    rows = yield from each(_described, found)
+    return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=0, error_message="", entries=rows)
+
+
+def _described(found: tuple[QuotaEntity, dict[str, float]]) -> DescribedRow:
+    entity, quotas = found
+    return DescribedRow(entity=_parts(DescribedRow, entity),
+                        values=[DescribedRow.ValueData(key=key, value=value) for key, value in quotas.items()])

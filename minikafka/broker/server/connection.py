@@ -9,6 +9,8 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
             I-CONN-2 memory grows with the bytes received, never with a length that a frame claims; a client that sends
               requests and reads no answers is not read from either.
             I-CONN-3 no request, however bad, takes the broker down or stops another connection.
+            I-CONN-5 reading a request, serving it and writing its answer each hold up the others no longer than a slice
+              (turns.py), however many elements they have.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
             A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1).
 What Kafka does differently: network threads and a request queue; it knows the last of the three deadlines only.
@@ -21,15 +23,26 @@ import asyncio
 import inspect
 import logging
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
 from minikafka.broker.server.registry import CloseConnection, Context, Served
-from minikafka.protocol.codec import API_VERSIONS, RESPONSES, Header, decode_request, encode_response, parse_header
+from minikafka.broker.server.turns import SLICE_S
+from minikafka.protocol.codec import (
+    API_VERSIONS,
+    RESPONSES,
+    Header,
+    decode_request,
+    encode_response,
+    is_long,
+    parse_header,
+)
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 from minikafka.protocol.failure import failed_response
+from minikafka.protocol.reader import LongMessage
 
 if TYPE_CHECKING:
     from minikafka.broker.server.server import Server
@@ -41,6 +54,7 @@ HALF_FRAME_S = 30.0  # from a frame's first byte to its last
 UNREAD_S = 60.0  # in which the client reads not one byte of its answers
 READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
 TURN = 16  # frames served in a row before other connections have their turn
+LONG = 1000  # elements of a message that are read or written at once; a longer one is read or written in a thread
 
 
 class Connection(asyncio.Protocol):
@@ -153,10 +167,13 @@ class Connection(asyncio.Protocol):
     def _pump(self) -> None:
         """Serve whole frames until one has to wait, the turn is over, the buffer is empty, or the connection closes."""
         try:
+            end = self.env.now() + SLICE_S
             for _ in range(TURN):
                 if self._must_wait or (frame := self._next_frame()) is None:
                     break
                 self._serve(frame)
+                if self.env.now() >= end and not self._must_wait:
+                    self._mute()
             else:
                 if not self.muted:
                     self._mute()
@@ -234,8 +251,22 @@ class Connection(asyncio.Protocol):
                 raise ProtocolError(text)
             request = None  # the handler answers it as version 0, so that the client can try again (KIP-511)
         else:
-            request = decode_request(header, frame)
+            try:
+                request = decode_request(header, frame, LONG)
+            except LongMessage:
+                self.busy = self.env.spawn(self._serve_long(header, served, frame), f"{self.host}:{header.api_key}")
+                return
         self._call(header, served, request, len(frame))
+
+    async def _serve_long(self, header: Header, served: Served, frame: memoryview) -> None:
+        try:
+            request = await self.env.aside(partial(decode_request, header, frame))
+            self.busy = None
+            self._call(header, served, request, len(frame))
+        except Exception as error:
+            self.busy = None
+            self._failed(error)
+        self._pump()
 
     def _prove(self, header: Header, frame: memoryview) -> None:
         """Take one step of the proof that the other end belongs to the cluster; hang up if it does not (I-PROOF-1)."""
@@ -266,6 +297,8 @@ class Connection(asyncio.Protocol):
         )
         try:
             answer = served.handler(context, request, *served.parts)
+            if inspect.isgenerator(answer):
+                answer = self.env.turns.begin(answer)
             if not inspect.isawaitable(answer):
                 self._answer(header, context, answer)
                 return
@@ -278,9 +311,13 @@ class Connection(asyncio.Protocol):
     async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
         try:
             answer = await pending
+            frame = None
+            if answer is not None and is_long(answer, LONG):
+                frame = await self.env.aside(partial(self._encoded, header, answer))
             self.busy = None
-            self._answer(header, context, answer)
+            self._answer(header, context, answer, frame)
         except Exception as error:
+            self.busy = None
             self._request_failed(header, context, request, error)
         finally:
             self.busy = None
@@ -302,11 +339,15 @@ class Connection(asyncio.Protocol):
         else:
             self._answer(header, context, response)
 
-    def _answer(self, header: Header, context: Context, answer: Any) -> None:
+    def _answer(self, header: Header, context: Context, answer: Any, frame: bytes | None = None) -> None:
+        """Send an answer; `frame` is its bytes where they are written already."""
         if context.throttle_ms:
             self._mute(context.throttle_ms / 1000)
         if answer is None or self.closed:
             return
-        version = header.version if answer._version is None else answer._version
         self.active_at = self.env.now()
-        self.transport.write(encode_response(answer, version, header.correlation_id))
+        self.transport.write(self._encoded(header, answer) if frame is None else frame)
+
+    @staticmethod
+    def _encoded(header: Header, answer: Any) -> bytes:
+        return encode_response(answer, header.version if answer._version is None else answer._version, header.correlation_id)

@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+from minikafka.broker.server.turns import Turns
 from minikafka.log.disk import File, Fs
 
 __all__ = ["Env", "Faults", "File", "Fs", "Timer"]
@@ -53,6 +54,7 @@ class Env:
         self.crashed: asyncio.Future[None] = loop.create_future()
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._rngs: dict[str, random.Random] = {}
+        self.turns = Turns(self)
 
     # --- time ---------------------------------------------------------------------------------------------------
 
@@ -138,6 +140,11 @@ class Env:
     async def blocking(self, fn: Callable[..., T], *args: object) -> T:
         """Run a call that may block for long (fsync) without holding up the loop."""
         raise NotImplementedError
+
+    async def aside(self, fn: Callable[[], T]) -> T:
+        """Call a function that computes for long and touches nothing that is shared. Here it holds up the loop, because nothing
+        runs in parallel unless a subclass has threads."""
+        return fn()
 
     async def listen(
         self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str

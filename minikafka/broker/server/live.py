@@ -214,6 +214,7 @@ class LiveEnv(Env):
         self.trace = _no_trace
         self.faults = LiveFaults(self)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="blocking")
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="aside")  # what computes shall hold up no fsync
 
     def now(self) -> float:
         return time.monotonic()  # uvloop's loop.time() is a cached millisecond
@@ -230,6 +231,9 @@ class LiveEnv(Env):
 
     async def blocking(self, fn: Callable[..., T], *args: object) -> T:
         return await self.loop.run_in_executor(self._threads, fn, *args)
+
+    async def aside(self, fn: Callable[[], T]) -> T:
+        return await self.loop.run_in_executor(self._aside, fn)
 
     async def listen(
         self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str

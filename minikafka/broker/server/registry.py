@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.broker.server.node import Node
+from minikafka.broker.server.turns import Steps
 
 CLIENTS, INTERNAL = "clients", "internal"
 
@@ -39,7 +40,7 @@ class Context:
 
 
 Answer = ApiMessage | None  # None: the protocol gives no answer (acks=0)
-Handler = Callable[..., Answer | Awaitable[Answer]]  # (context, request, one instance of each class in `needs`)
+Handler = Callable[..., Answer | Awaitable[Answer] | Steps[Answer]]  # (context, request, one instance of each class in `needs`)
 
 
 class Served(NamedTuple):

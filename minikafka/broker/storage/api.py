@@ -21,6 +21,7 @@ from kafka.protocol.admin import (
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps
 from minikafka.protocol.errors import Err, KafkaError
 
 Folder = DescribeLogDirsResponse.DescribeLogDirsResult
@@ -30,7 +31,7 @@ Moved = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
 
 
 @handles(DescribeLogDirsRequest, needs=(ReplicaManager,))
-def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> DescribeLogDirsResponse:
+def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[DescribeLogDirsResponse]:
     """The one folder, with the partitions asked for that are in it; null asks for all."""
     path = ctx.node.config.log_dir
     hosted = list(replicas.partitions.values())
@@ -43,6 +44,7 @@ def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> D
     topics: dict[str, list[Any]] = {}
     for partition in hosted:
         topics.setdefault(partition.topic, []).append(_row(partition))
+        yield None
     total, usable = ctx.node.env.disk_space(path)
     folder = Folder(error_code=0, log_dir=path, total_bytes=total, usable_bytes=usable, is_cordoned=False,
                     topics=[Topic(name=name, partitions=rows) for name, rows in topics.items()])
@@ -56,14 +58,16 @@ def _row(partition: Partition) -> Any:
 
 
 @handles(AlterReplicaLogDirsRequest, needs=(ReplicaManager,))
-def alter_replica_log_dirs(_ctx: Context, request: Any, replicas: ReplicaManager) -> AlterReplicaLogDirsResponse:
+def alter_replica_log_dirs(_ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[AlterReplicaLogDirsResponse]:
     """A partition that is named twice is answered for the folder that was named last."""
-    errors = {(topic.name, index): _move(replicas, folder.path, topic.name, index)
-              for folder in request.dirs for topic in folder.topics for index in topic.partitions}
+    asked = {(topic.name, index): folder.path
+             for folder in request.dirs for topic in folder.topics for index in topic.partitions}
     topics: dict[str, list[Any]] = {}
-    for (name, index), error in errors.items():
+    for (name, index), path in asked.items():
+        error = _move(replicas, path, name, index)
         row = Moved.AlterReplicaLogDirPartitionResult(partition_index=index, error_code=int(error))
         topics.setdefault(name, []).append(row)
+        yield None
     return AlterReplicaLogDirsResponse(throttle_time_ms=0, results=[
         Moved(topic_name=name, partitions=rows) for name, rows in topics.items()])
 

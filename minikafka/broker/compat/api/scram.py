@@ -18,6 +18,7 @@ from minikafka.broker.controller.api.forwarding import forwarded
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.metadata.records import UserScramCredentialRecord
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 AlteredRow = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
@@ -50,11 +51,11 @@ forwarded(AlterUserScramCredentialsRequest, _alter, refuse_scram)
 
 @handles(DescribeUserScramCredentialsRequest)
 def describe_user_scram_credentials(
-        ctx: Context, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
+        ctx: Context, request: DescribeUserScramCredentialsRequest) -> Steps[DescribeUserScramCredentialsResponse]:
     """Describe the credentials that this broker has replayed: mechanisms and iterations only (I-SCRAM-2)."""
     users = describe_scram(ctx.node.image, [user.name for user in request.users or []])
-    return DescribeUserScramCredentialsResponse(throttle_time_ms=0, error_code=0, error_message="", results=[
-        _described(name, credentials) for name, credentials in users])
+    rows = yield from each(lambda user: _described(*user), users)
+    return DescribeUserScramCredentialsResponse(throttle_time_ms=0, error_code=0, error_message="", results=rows)
 
 
 def _described(name: str, credentials: list[UserScramCredentialRecord] | KafkaError) -> DescribedRow:

@@ -28,6 +28,7 @@ from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 from minikafka.broker.server.registry import INTERNAL, Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 Request: TypeAlias = AlterConfigsRequest | IncrementalAlterConfigsRequest
@@ -91,16 +92,17 @@ def _row(request: Request, resource: AlterConfigsRequest.AlterConfigsResource, r
 
 
 @handles(ListConfigResourcesRequest)
-def list_config_resources(ctx: Context, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+def list_config_resources(ctx: Context, request: ListConfigResourcesRequest) -> Steps[ListConfigResourcesResponse]:
     """List the resources that have a configuration, by type. Version 0 knows client metrics only."""
     image = ctx.node.image
     brokers = [str(broker.id) for broker in image.alive_brokers()]
     names = {kind: [name for one, name in image.configs if one == kind] for kind in (GROUP, CLIENT_METRICS)}
     names |= {BROKER_LOGGER: brokers, BROKER_RESOURCE: brokers, TOPIC_RESOURCE: list(image.topics)}
-    wanted = [CLIENT_METRICS] if ctx.version == 0 else list(request.resource_types) or list(names)
+    wanted = {CLIENT_METRICS} if ctx.version == 0 else set(request.resource_types) or set(names)
     if any(kind not in names for kind in wanted):
         return ListConfigResourcesResponse(throttle_time_ms=0, error_code=int(Err.UNSUPPORTED_VERSION),
                                            config_resources=[])
     row = ListConfigResourcesResponse.ConfigResource
-    rows = [row(resource_name=name, resource_type=kind) for kind in names if kind in wanted for name in names[kind]]
+    found = [(name, kind) for kind in names if kind in wanted for name in names[kind]]
+    rows = yield from each(lambda one: row(resource_name=one[0], resource_type=one[1]), found)
     return ListConfigResourcesResponse(throttle_time_ms=0, error_code=0, config_resources=rows)

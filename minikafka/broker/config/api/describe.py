@@ -30,6 +30,7 @@ from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 
 Result = DescribeConfigsResponse.DescribeConfigsResult
@@ -38,15 +39,18 @@ Synonym = Row.DescribeConfigsSynonym
 
 
 @handles(DescribeConfigsRequest)
-def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
     """Return the configurations or the error of each resource; one resource of an unknown type fails the whole request."""
     if any(resource.resource_type not in _RESOURCES for resource in request.resources):
-        results = [Result(error_code=int(Err.INVALID_REQUEST), error_message=TEXTS[Err.INVALID_REQUEST], configs=[],
-                          resource_type=r.resource_type, resource_name=r.resource_name)
-                   for r in request.resources]
+        results = yield from each(_unknown_type, request.resources)
     else:
-        results = [_describe(ctx, resource, request) for resource in request.resources]
+        results = yield from each(lambda resource: _describe(ctx, resource, request), request.resources)
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
+
+
+def _unknown_type(resource: DescribeConfigsRequest.DescribeConfigsResource) -> Result:
+    return Result(error_code=int(Err.INVALID_REQUEST), error_message=TEXTS[Err.INVALID_REQUEST], configs=[],
+                  resource_type=resource.resource_type, resource_name=resource.resource_name)
 
 
 def _describe(ctx: Context, resource: DescribeConfigsRequest.DescribeConfigsResource,
@@ -58,9 +62,9 @@ def _describe(ctx: Context, resource: DescribeConfigsRequest.DescribeConfigsReso
         # An unknown topic is the one refusal that comes without a text.
         code, text = error.code, "" if error.code == Err.UNKNOWN_TOPIC_OR_PARTITION else error.message
     else:
-        names = resource.configuration_keys or None
+        names = set(resource.configuration_keys or ())
         rows = [_row(config, value, entries, request, read_only) for config, value, entries, read_only in found
-                if names is None or config.name in names]
+                if not names or config.name in names]
     return Result(error_code=int(code), error_message=text, resource_type=resource.resource_type,
                   resource_name=resource.resource_name, configs=rows)
 

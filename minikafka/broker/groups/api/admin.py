@@ -17,8 +17,10 @@ from kafka.protocol.admin.groups import (
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.group import Group
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 GROUP_OPERATIONS = {3, 6, 8, 10, 11}        # read, delete, describe, describe configs, alter configs: all, without ACLs
@@ -27,9 +29,11 @@ Described = DescribeGroupsResponse.DescribedGroup
 
 
 @handles(DescribeGroupsRequest, versions=(0, 6), needs=(GroupCoordinator,))
-def describe_groups(ctx: Context, request: DescribeGroupsRequest, groups: GroupCoordinator) -> DescribeGroupsResponse:
+def describe_groups(ctx: Context, request: DescribeGroupsRequest,
+                    groups: GroupCoordinator) -> Steps[DescribeGroupsResponse]:
     """Describe classic groups. A group that is not classic is Dead; from version 6 on with GROUP_ID_NOT_FOUND."""
-    described = [_describe(ctx, groups, group_id, request.include_authorized_operations) for group_id in request.groups]
+    operations = request.include_authorized_operations
+    described = yield from each(lambda group_id: _describe(ctx, groups, group_id, operations), request.groups)
     return DescribeGroupsResponse(throttle_time_ms=0, groups=described)
 
 
@@ -63,29 +67,32 @@ def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | Non
 
 
 @handles(ListGroupsRequest, versions=(0, 5), needs=(GroupCoordinator,))
-def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinator) -> ListGroupsResponse:
+def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinator) -> Steps[ListGroupsResponse]:
     """List the groups that this broker coordinates; clients ask every broker. Filters ignore case."""
     states = {state.lower().strip() for state in request.states_filter or ()}
     types = {kind.lower() for kind in request.types_filter or ()}
     partitions = list(groups.partitions.values())
     if any(partition.loading for partition in partitions):
         return ListGroupsResponse(throttle_time_ms=0, error_code=int(Err.COORDINATOR_LOAD_IN_PROGRESS), groups=[])
-    listed = [
-        ListGroupsResponse.ListedGroup(group_id=group.group_id, protocol_type=group.protocol_type or "",
-                                       group_state=group.state_name, group_type=group.kind)
-        for partition in partitions for group in partition.groups.values()]
+    listed = yield from each(_listed, [group for partition in partitions for group in partition.groups.values()])
     listed = [one for one in listed if (not states or one.group_state.lower() in states)
               and (not types or one.group_type in types)]
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=listed)
 
 
+def _listed(group: Group) -> ListGroupsResponse.ListedGroup:
+    return ListGroupsResponse.ListedGroup(group_id=group.group_id, protocol_type=group.protocol_type or "",
+                                          group_state=group.state_name, group_type=group.kind)
+
+
 @handles(DeleteGroupsRequest, versions=(0, 2), needs=(GroupCoordinator,))
 async def delete_groups(ctx: Context, request: DeleteGroupsRequest, groups: GroupCoordinator) -> DeleteGroupsResponse:
     """Delete groups that have no members, each with its offsets."""
-    results = []
+    results, pace = [], ctx.node.env.turns.pace()
     for group_id in dict.fromkeys(request.groups_names):
         error = await _delete(groups, group_id)
         results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=int(error)))
+        await pace()
     return DeleteGroupsResponse(throttle_time_ms=0, results=results)
 
 

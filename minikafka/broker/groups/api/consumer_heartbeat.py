@@ -79,7 +79,10 @@ async def consumer_group_describe(ctx: Context, request: ConsumerGroupDescribeRe
                                   groups: GroupCoordinator) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups: epochs, members, and each member's present and target assignment."""
     ids = sorted(request.group_ids, key=bool)               # Kafka answers empty ids first
-    described = [await _describe(ctx, groups, group_id, request.include_authorized_operations) for group_id in ids]
+    described, pace = [], ctx.node.env.turns.pace()
+    for group_id in ids:
+        described.append(await _describe(ctx, groups, group_id, request.include_authorized_operations))
+        await pace()
     return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=described)
 
 

@@ -8,6 +8,7 @@ Source: KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest, Offset
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kafka.protocol.consumer.group import (
@@ -26,6 +27,7 @@ from minikafka.broker.groups.records import offset_value
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.groups.shell.shard import GroupPartition
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
@@ -104,18 +106,19 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
     """Return committed offsets: of one group up to version 7, of many groups from version 8 on (KIP-709)."""
     if ctx.version >= 8:
         response = OffsetFetchResponse.OffsetFetchResponseGroup
-        found = []
+        found, pace = [], ctx.node.env.turns.pace()
         for group in request.groups:
+            await pace()
             member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NO_MEMBER
             error, topics = await _fetch(ctx, groups, group.group_id, group.topics, request.require_stable, member)
-            found.append(response(group_id=group.group_id, error_code=int(error),
-                                  topics=[_fetched(response.OffsetFetchResponseTopics, *one) for one in topics]))
+            rows = await ctx.node.env.turns.take(_rows(response.OffsetFetchResponseTopics, topics))
+            found.append(response(group_id=group.group_id, error_code=int(error), topics=rows))
         return OffsetFetchResponse(throttle_time_ms=0, groups=found)
     error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable)
     if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
         topics = [(t, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
-    return OffsetFetchResponse(throttle_time_ms=0, error_code=int(error),
-                               topics=[_fetched(OffsetFetchResponse.OffsetFetchResponseTopic, *one) for one in topics])
+    rows = await ctx.node.env.turns.take(_rows(OffsetFetchResponse.OffsetFetchResponseTopic, topics))
+    return OffsetFetchResponse(throttle_time_ms=0, error_code=int(error), topics=rows)
 
 
 Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
@@ -135,34 +138,48 @@ async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: 
     except KafkaError as refused:
         return refused.code, []
     if topics is None:
-        return Err.NONE, _all_offsets(ctx, store, group_id, require_stable)
+        return Err.NONE, await ctx.node.env.turns.take(_all_offsets(ctx, store, group_id, require_stable))
+    return Err.NONE, await ctx.node.env.turns.take(_some_offsets(ctx, store, group_id, topics, require_stable))
+
+
+def _some_offsets(ctx: Context, store: GroupPartition, group_id: str, topics: Any,
+                  require_stable: bool) -> Steps[list[Found]]:
     found: list[Found] = []
     by_id = ctx.version >= 10
     for topic in topics:
         name, unknown = _topic_name(ctx, topic) if by_id else (topic.name, Err.NONE)
-        offsets = [(index, unknown, NO_OFFSET) if name is None else
-                   _look_up(store, group_id, (name, index), require_stable) for index in topic.partition_indexes]
+        if name is None:
+            offsets = [(index, unknown, NO_OFFSET) for index in topic.partition_indexes]
+        else:
+            offsets = yield from each(partial(_look_up, store, group_id, require_stable, name), topic.partition_indexes)
         found.append((topic.topic_id if by_id else None, topic.name, offsets))
-    return Err.NONE, found
+        yield None
+    return found
 
 
-def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_stable: bool) -> list[Found]:
+def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_stable: bool) -> Steps[list[Found]]:
     by_topic: dict[str, list[int]] = {}
-    for (name, index), _ in store.offsets.of_group(group_id):
+    for (name, index), _ in list(store.offsets.of_group(group_id)):
+        yield None
         if store.committed_offset(group_id, (name, index)) is not None:
             by_topic.setdefault(name, []).append(index)
     found: list[Found] = []
     for name, indexes in by_topic.items():
-        found.append((ctx.node.image.topic_id(name), name,
-                      [_look_up(store, group_id, (name, index), require_stable) for index in indexes]))
+        offsets = yield from each(partial(_look_up, store, group_id, require_stable, name), indexes)
+        found.append((ctx.node.image.topic_id(name), name, offsets))
     return found
 
 
-def _look_up(store: GroupPartition, group_id: str, key: Key,
-             require_stable: bool) -> tuple[int, Err, CommittedOffset]:
+def _look_up(store: GroupPartition, group_id: str, require_stable: bool, name: str,
+             index: int) -> tuple[int, Err, CommittedOffset]:
+    key = (name, index)
     if require_stable and store.offsets.is_unstable(group_id, key):
-        return key[1], Err.UNSTABLE_OFFSET_COMMIT, NO_OFFSET
-    return key[1], Err.NONE, store.committed_offset(group_id, key) or NO_OFFSET
+        return index, Err.UNSTABLE_OFFSET_COMMIT, NO_OFFSET
+    return index, Err.NONE, store.committed_offset(group_id, key) or NO_OFFSET
+
+
+def _rows(kind: Any, topics: list[Found]) -> Steps[list[Any]]:
+    return (yield from each(lambda one: _fetched(kind, *one), topics))
 
 
 def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, CommittedOffset]]) -> Any:

@@ -18,6 +18,7 @@ from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS
 from minikafka.broker.metadata.image import MetadataImage, Partition
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 TopicRow = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
@@ -27,13 +28,14 @@ OPERATIONS, NO_OPERATIONS = sum(1 << operation for operation in TOPIC_OPERATIONS
 
 
 @handles(DescribeTopicPartitionsRequest)
-def describe_topic_partitions(ctx: Context, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+def describe_topic_partitions(ctx: Context,
+                              request: DescribeTopicPartitionsRequest) -> Steps[DescribeTopicPartitionsResponse]:
     """Answer with one page of the topics that the request names, or of all topics if it names none."""
     names = sorted({topic.name for topic in request.topics} or ctx.node.image.topics)
     if (error := _malformed(request, names)) is not Err.NONE:
-        return _answer([_failure(topic.name, error, NO_OPERATIONS) for topic in request.topics])
+        return _answer((yield from each(lambda topic: _failure(topic.name, error, NO_OPERATIONS), request.topics)))
     limit = max(1, min(ctx.node.config["max.request.partition.size.limit"], request.response_partition_limit))
-    return _page(ctx.node.image, names, request.cursor, limit)
+    return (yield from _page(ctx.node.image, names, request.cursor, limit))
 
 
 def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err:
@@ -46,9 +48,10 @@ def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err
 
 def _page(
     image: MetadataImage, names: list[str], cursor: DescribeTopicPartitionsRequest.Cursor | None, limit: int
-) -> DescribeTopicPartitionsResponse:
+) -> Steps[DescribeTopicPartitionsResponse]:
     rows: list[Any] = []
     for name in names:
+        yield None
         if cursor is not None and name < cursor.topic_name:
             continue
         if limit == 0:
@@ -59,8 +62,9 @@ def _page(
             continue
         first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         indexes = sorted(topic.partitions)[first:first + limit]
+        found = [topic.partitions[index] for index in indexes]
         rows.append(TopicRow(error_code=0, name=name, topic_id=topic.id, is_internal=name in INTERNAL_TOPICS,
-                             partitions=[_partition(image, topic.partitions[index]) for index in indexes],
+                             partitions=(yield from each(lambda p: _partition(image, p), found)),
                              topic_authorized_operations=OPERATIONS))
         if first + limit < len(topic.partitions):
             return _answer(rows, name, first + limit)

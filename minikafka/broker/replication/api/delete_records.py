@@ -18,9 +18,12 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedDeletio
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import Steps
 from minikafka.protocol.errors import Err, KafkaError
 
 INVALID_LOW_WATERMARK = -1
+Key = tuple[str, int]
+Begun = tuple[dict[Key, Any], dict[Key, Partition], dict[Partition, int]]
 Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
 Row = Topic.DeleteRecordsPartitionResult
 
@@ -29,9 +32,20 @@ Row = Topic.DeleteRecordsPartitionResult
 async def delete_records(ctx: Context, request: Any, replicas: ReplicaManager) -> DeleteRecordsResponse:
     """Delete what stands before the offsets asked for; -1 means the high watermark."""
     asked = {(t.name, p.partition_index): p.offset for t in request.topics for p in t.partitions}
-    rows: dict[tuple[str, int], Any] = {}
+    rows, keys, begun = await ctx.node.env.turns.take(_begin(replicas, asked))
+    outcome = await DelayedDeletion(ctx.node.env, begun).outcome(request.timeout_ms / 1000)
+    rows |= {key: _outcome(partition, outcome[partition]) for key, partition in keys.items()}
+    topics: dict[str, list[Any]] = {}
+    for key in asked:
+        topics.setdefault(key[0], []).append(rows[key])
+    return DeleteRecordsResponse(throttle_time_ms=0, topics=[Topic(name=n, partitions=p) for n, p in topics.items()])
+
+
+def _begin(replicas: ReplicaManager, asked: dict[Key, int]) -> Steps[Begun]:
+    """Begin to delete: return the rows of what is refused, the partitions of the others, and for what each of them waits."""
+    rows: dict[Key, Any] = {}
+    keys: dict[Key, Partition] = {}
     begun: dict[Partition, int] = {}
-    keys: dict[tuple[str, int], Partition] = {}
     for (name, index), offset in asked.items():
         try:
             partition = _leader(replicas, name, index)
@@ -40,11 +54,8 @@ async def delete_records(ctx: Context, request: Any, replicas: ReplicaManager) -
             rows[name, index] = _row(index, refused.code, INVALID_LOW_WATERMARK)
         else:
             keys[name, index] = partition
-    outcome = await DelayedDeletion(ctx.node.env, begun).outcome(request.timeout_ms / 1000)
-    rows |= {key: _outcome(partition, outcome[partition]) for key, partition in keys.items()}
-    topics = [Topic(name=name, partitions=[rows[key] for key in asked if key[0] == name])
-              for name in dict.fromkeys(name for name, _ in asked)]
-    return DeleteRecordsResponse(throttle_time_ms=0, topics=topics)
+        yield None
+    return rows, keys, begun
 
 
 def _leader(replicas: ReplicaManager, name: str, index: int) -> Partition:

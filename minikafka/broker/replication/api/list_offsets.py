@@ -15,6 +15,7 @@ Partition.lastOffsetForLeaderEpoch; KIP-79, KIP-207, KIP-320, KIP-734, KIP-1005,
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import (
@@ -27,6 +28,7 @@ from kafka.protocol.consumer import (
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -50,7 +52,7 @@ class Found(NamedTuple):
 
 
 @handles(ListOffsetsRequest, on=(CLIENTS, INTERNAL), versions=(1, 11), needs=(ReplicaManager,))
-def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> ListOffsetsResponse:
+def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[ListOffsetsResponse]:
     """Every partition of the request; one that is named twice is refused."""
     if ctx.version >= 2 and request.isolation_level not in ISOLATION_LEVELS:
         return _refuse_all(request)
@@ -63,6 +65,7 @@ def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> ListOf
             answer = _failure(p, Err.INVALID_REQUEST) if repeated else _list_offset(
                 ctx, request, replicas, topic.name, p)
             topics.setdefault(topic.name, {})[p.partition_index] = answer
+            yield None
     return ListOffsetsResponse(
         throttle_time_ms=0, topics=[Topic(name=n, partitions=list(answers.values())) for n, answers in topics.items()])
 
@@ -118,10 +121,12 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
 
 
 @handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))
-def offset_for_leader_epoch(ctx: Context, request: Any, replicas: ReplicaManager) -> OffsetForLeaderEpochResponse:
+def offset_for_leader_epoch(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[OffsetForLeaderEpochResponse]:
     """For each epoch that is asked for: the largest known epoch not above it, and where that ended (rule 20)."""
-    topics = [EpochTopic(topic=topic.topic, partitions=[_epoch_end(replicas, topic.topic, p) for p in topic.partitions])
-              for topic in request.topics]
+    topics = []
+    for topic in request.topics:
+        ends = yield from each(partial(_epoch_end, replicas, topic.topic), topic.partitions)
+        topics.append(EpochTopic(topic=topic.topic, partitions=ends))
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)
 
 
