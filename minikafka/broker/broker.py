@@ -5,7 +5,8 @@ the quorum as committed records and is replayed into the image; the changes go t
 
 Owns: the parts and their order. The parts own everything else.
 Invariants: I-BRK-1 the clients' listener opens only when this broker is unfenced and has replayed its registration.
-            I-BRK-2 every part sees metadata in the order of the log, one batch of records at a time.
+            I-BRK-2 every part sees metadata in the order of the log, one batch of records at a time. The image is ahead of
+              the partitions while thousands of them are made or deleted: these are others' turns, too (turns.py).
 What Kafka does differently: publishers on threads of their own; one listener may serve clients and brokers alike.
 Source: kafka.server.BrokerServer, SharedServer; KIP-500, KIP-631.
 """
@@ -32,6 +33,7 @@ from minikafka.broker.server.node import Node
 from minikafka.broker.server.peer import Peers
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, bound
 from minikafka.broker.server.server import Server
+from minikafka.broker.server.turns import Steps
 from minikafka.broker.storage.shell.log_dir import LogDir
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.broker.transactions.shell.producer_ids import ProducerIds
@@ -131,17 +133,17 @@ class Broker:
 
     # --- metadata ----------------------------------------------------------------------------------------------------
 
-    def on_metadata(self, records: list[Any], offset: int, epoch: int) -> None:
+    def on_metadata(self, records: list[Any], offset: int, epoch: int) -> Steps[None]:
         """Replay committed records, in order, and publish what changed; `offset` is that of the last record."""
         self.image.replay(records, offset, epoch, self.env.contained)
-        self._publish(records, offset, epoch)
+        return self._publish(records, offset, epoch)
 
-    def on_snapshot(self, records: list[Any], offset: int, epoch: int) -> None:
+    def on_snapshot(self, records: list[Any], offset: int, epoch: int) -> Steps[None]:
         """Load a snapshot in place of the records up to `offset`: at the start, or when the leader has deleted them."""
         self.image.load(records, offset, epoch)
-        self._publish([], offset, epoch)
+        return self._publish([], offset, epoch)
 
-    def _publish(self, records: list[Any], offset: int, epoch: int) -> None:
+    def _publish(self, records: list[Any], offset: int, epoch: int) -> Steps[None]:
         changes, contained = self.image.take_changes(), self.env.contained
         if changes.quotas:
             with contained("new quotas"):
@@ -151,7 +153,7 @@ class Broker:
                 self.controller.answer_committed(records, offset, epoch)
         if self.is_broker:
             self.lifecycle.on_metadata(self.image)
-            self.replicas.apply_metadata(self.image, changes)
+            yield from self.replicas.apply_metadata(self.image, changes)
             with contained("new metadata in the groups"):
                 self.groups.apply_metadata(self.image, changes)
 

@@ -326,6 +326,10 @@ class Log(SegmentedLog):
         finally:
             self._close_files()
 
+    def abandon(self) -> None:
+        """Close the files of a log that will be deleted: nothing of it need be durable."""
+        self._close_files()
+
 
 def _claim(fs: Fs, path: str, topic_id: Any) -> Any:
     """The topic id of the folder: the one on disk, or `topic_id`, which is then written (rule 68)."""

@@ -41,7 +41,7 @@ class Lifecycle:
                  clean_epoch: Callable[[], int | None]) -> None:
         """`advertised`: host and port by the name of each listener. `clean_epoch` returns this broker's epoch before its
         last shutdown if that was clean, else None."""
-        self.node, self.env = node, node.env
+        self.node, self.env, self.quorum = node, node.env, quorum
         self._advertised, self._clean_epoch = advertised, clean_epoch
         self.incarnation = self.env.uuid()
         self.broker_epoch = -1
@@ -120,7 +120,7 @@ class Lifecycle:
         """Send one heartbeat; return the seconds to wait before the next message."""
         message = BrokerHeartbeatRequest(
             broker_id=self.node.node_id, broker_epoch=self.broker_epoch,
-            current_metadata_offset=self.node.image.offset, want_fence=False,
+            current_metadata_offset=self.quorum.applied - 1, want_fence=False,
             want_shut_down=self.state == "shutdown", offline_log_dirs=[])
         try:
             answer = await self.channel.request(message, BrokerHeartbeatRequest.max_version, self._session)

@@ -10,6 +10,7 @@ Invariants: I-QRM-1 one event at a time: no event sees the log or the election s
             I-QRM-2 `apply_committed` gets every committed batch once, in order; `committed(offset)` is done after it.
             I-QRM-3 `on_leadership(True, epoch)` is called when everything below the epoch's start was given to `apply_committed`
               and the epoch's first record is committed: no controller of an older epoch can commit anything any more.
+            I-QRM-5 a commit of many records holds up neither votes nor fetches: it is applied in slices, beside the events.
             I-QRM-4 `apply_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
               records that we lack.
 Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMetadataLog.
@@ -17,9 +18,9 @@ Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMeta
 
 from __future__ import annotations
 
-from asyncio import Future
+from asyncio import Future, Task
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from minikafka.broker.config.effective import BrokerConfig
@@ -49,12 +50,13 @@ from minikafka.broker.raft.shell.snapshotter import Snapshotter
 from minikafka.broker.server.env import Timer
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.registry import CloseConnection
+from minikafka.broker.server.turns import Steps
 from minikafka.protocol.errors import Err, KafkaError
 
 HAND_OVER_S = 1.0  # a stopping leader waits this long until the other voters have acknowledged its resignation
 
-# (records, offset of the last record, quorum epoch)
-Apply = Callable[[list[MetadataRecord], int, int], None]
+# (records, offset of the last record, quorum epoch); may return what is left to do
+Apply = Callable[[list[MetadataRecord], int, int], Steps[None] | None]
 
 
 class Quorum:
@@ -66,6 +68,8 @@ class Quorum:
         self.apply_snapshot: Apply = _ignore
         self.on_leadership: Callable[[bool, int], None] = _ignore
         self.applied = 0  # everything below was given to apply_committed
+        self._to_apply: deque[Steps[None]] = deque()  # what is committed, in order; the first is being applied
+        self._applying: Task[None] | None = None  # what applies the rest, while events go on
         self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
         self._wakeup: Future[None] | None = None
         self._timer: Timer | None = None
@@ -118,6 +122,8 @@ class Quorum:
         for timer in (self._timer, self._lingering):
             if timer is not None:
                 timer.cancel()
+        if self._applying is not None:
+            self._applying.cancel()
         self.network.close()
         self.log.close()
 
@@ -272,30 +278,52 @@ class Quorum:
     def _commit(self, effect: HighWatermark) -> None:
         """Effect HighWatermark: give the newly committed records to the broker, batch by batch (I-QRM-2)."""
         self.env.trace("hw", tp=FOLDER, hw=effect.offset)
-        for decision in self.log.decisions(self.applied, effect.offset):
+        self._apply(self._apply_up_to(effect.offset))
+
+    def _apply_up_to(self, end: int) -> Steps[None]:
+        for decision in self.log.decisions(self.applied, end):
             if decision.records:
-                self.apply_committed(decision.records, decision.last_offset, decision.epoch)
+                yield from self.apply_committed(decision.records, decision.last_offset, decision.epoch) or ()
             self.applied = decision.last_offset + 1
             self.snapshotter.note(decision)
+            yield None
         self.snapshotter.make_if_due(self.node.image)
         while self._waiting and self._waiting[0][0] < self.applied:
             _resolve(self._waiting.popleft()[1])
         self._tell_watchers()
 
+    def _apply(self, steps: Steps[None]) -> None:
+        """Apply `steps` now if they are few and nothing is being applied, else in slices, while events go on (I-QRM-5)."""
+        self._to_apply.append(steps)
+        if len(self._to_apply) == 1 and (rest := self.env.turns.begin(self._apply_all())) is not None:
+            self._applying = self.env.spawn(self._apply_rest(rest), "apply metadata")
+
+    def _apply_all(self) -> Steps[None]:
+        while self._to_apply:
+            yield from self._to_apply[0]
+            self._to_apply.popleft()
+
+    async def _apply_rest(self, rest: Awaitable[None]) -> None:
+        await rest
+        self._applying = None
+        self.post(lambda now: [])  # whether we lead may depend on what has been applied
+
     def _load_latest(self, now: float) -> list[Effect]:
         """The first event of all: load the latest snapshot, which stands for the log below it."""
         latest = self.log.latest_snapshot
         if latest is not None:
-            self._loaded(latest, self.log.snapshots.read(latest)[1])
+            self._apply(self._load(latest, self.log.snapshots.read(latest)[1]))
         return []
 
     async def _load_received(self, snapshot: SnapshotId) -> None:
         records = await self.env.blocking(self.log.snapshots.finish_pieces, snapshot)
+        if self._applying is not None:
+            await self._applying
         self.log.begin_at(snapshot)
-        self._loaded(snapshot, records)
+        self._apply(self._load(snapshot, records))
 
-    def _loaded(self, snapshot: SnapshotId, records: list[MetadataRecord]) -> None:
-        self.apply_snapshot(records, snapshot.end_offset - 1, snapshot.epoch)
+    def _load(self, snapshot: SnapshotId, records: list[MetadataRecord]) -> Steps[None]:
+        yield from self.apply_snapshot(records, snapshot.end_offset - 1, snapshot.epoch) or ()
         self.applied = snapshot.end_offset
         self.snapshotter.restart()
         self._tell_watchers()

@@ -16,6 +16,7 @@ Source: kafka.server.ReplicaManager, kafka.log.LogManager, BrokerMetadataPublish
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from minikafka.broker.config.effective import log_config, topic_value
+from minikafka.broker.metadata.records import TOPIC_RESOURCE
 from minikafka.broker.replication.fetch_session import FetchSessions
 from minikafka.broker.replication.isr import Proposal
 from minikafka.broker.replication.replica import Replica
@@ -31,6 +33,7 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_fetcher import Fetchers
 from minikafka.broker.server.node import Node
+from minikafka.broker.server.turns import Steps
 from minikafka.broker.storage.shell.checkpoints import Checkpoints
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.broker.storage.shell.log_dir import LogDir
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("minikafka.replicas")
 
 SESSION_EVICTION_S = 120.0
+Key = tuple[str, int]                          # (topic, partition)
 OnRole = Callable[[int, int | None], None]     # (partition, leader epoch, or None when the leadership ends)
 
 
@@ -63,6 +67,7 @@ class ReplicaManager:
             self.config["max.incremental.fetch.session.cache.slots"], SESSION_EVICTION_S,
             lambda: ids.randrange(1, 1 << 31))
         self._opened: dict[tuple[str, int], Log] = {}              # found on disk, not claimed by the metadata yet
+        self._doomed: deque[str] = deque()                         # folders to delete; the first is being deleted
         self._listeners: dict[str, list[OnRole]] = {}
         self._leading: dict[Partition, int] = {}
         self._configs: dict[str, LogConfig] = {}                   # by topic, as of the image: many partitions, one answer
@@ -170,10 +175,9 @@ class ReplicaManager:
 
     # --- metadata -------------------------------------------------------------------------------------------------
 
-    def apply_metadata(self, image: MetadataImage, changes: Changes) -> None:
+    def apply_metadata(self, image: MetadataImage, changes: Changes) -> Steps[None]:
         """Follow the image after a batch of committed records."""
-        if changes.configs or changes.deleted or not self.caught_up:
-            self._configs.clear()
+        self._forget_configs(changes)
         if not self.caught_up:
             if not self._registered(image):
                 return
@@ -181,19 +185,19 @@ class ReplicaManager:
             for state in list(image.partitions()):
                 with self._contained(state.topic, state.index):
                     self._apply(state)
-            self._discard_strays()
+                yield None
+            yield from self._discard_strays()
             return
         for topic in changes.deleted.values():
-            for index in topic.partitions:
-                with self._contained(topic.name, index):
-                    self._delete(topic.name, index, topic.id)
+            yield from self._delete([(topic.name, index) for index in topic.partitions], topic.id)
         for topic_name, index in changes.partitions:
             state = image.partition(topic_name, index)
             if state is not None:
                 with self._contained(topic_name, index):
                     self._apply(state)
+                yield None
         if changes.configs:
-            self._reconfigure()
+            yield from self._reconfigure(changes)
         if changes.brokers:
             self._tick()                               # who is eligible for the ISR has changed
 
@@ -224,11 +228,11 @@ class ReplicaManager:
         key = (state.topic, state.index)
         hosted = self.partitions.get(key)
         if hosted is not None and hosted.topic_id != state.topic_id:
-            self._delete(*key, hosted.topic_id)
+            self._delete_one(hosted)
             hosted = None
         if self.node.node_id not in state.replicas:
             if hosted is not None:
-                self._delete(*key, hosted.topic_id)
+                self._delete_one(hosted)
             return
         partition = hosted or self._host(state.topic, state.topic_id, state.index)
         try:
@@ -242,8 +246,8 @@ class ReplicaManager:
         found = self._opened.pop(key, None)
         if found is not None and found.topic_id not in (None, topic_id):
             log.warning("%s-%d: the folder holds topic id %s, not %s: discarded", topic, index, found.topic_id, topic_id)
-            found.close()
-            self._remove_folder(topic, index)
+            found.abandon()
+            self._remove_folders([key])
             found = None
         opened = found or self._open_log(topic, index, topic_id)
         opened.config = self._log_config(topic)
@@ -252,44 +256,80 @@ class ReplicaManager:
         partition = self.partitions[key] = Partition(self, topic, topic_id, index, opened, core)
         return partition
 
-    def _delete(self, topic: str, index: int, topic_id: UUID) -> None:
-        partition = self.partitions.get((topic, index))
-        if partition is None or partition.topic_id != topic_id:
-            return
-        del self.partitions[topic, index]
+    def _delete(self, keys: list[Key], topic_id: UUID) -> Steps[None]:
+        """Give up partitions of a topic that is gone. The checkpoints forget all of them at once."""
+        gone = []
+        for key in keys:
+            partition = self.partitions.get(key)
+            if partition is not None and partition.topic_id == topic_id:
+                with self._contained(*key):
+                    self._give_up(partition)
+                    gone.append(key)
+                yield None
+        self.checkpoints.removed(gone)
+        for key in gone:
+            with self._contained(*key):
+                self._set_aside(key)
+            yield None
+
+    def _delete_one(self, partition: Partition) -> None:
+        """This broker is no replica of the partition any more."""
+        self._give_up(partition)
+        self._remove_folders([(partition.topic, partition.index)])
+
+    def _give_up(self, partition: Partition) -> None:
+        del self.partitions[partition.topic, partition.index]
         self.env.trace("removed", tp=partition.name)
         self.fetchers.drop(partition)
         self.cleaner.deleted(partition)
         partition.retire()
         self._tell_role(partition)
-        partition.log.close()
-        self._remove_folder(topic, index)
+        partition.log.abandon()
 
-    def _discard_strays(self) -> None:
+    def _discard_strays(self) -> Steps[None]:
         """Logs that the metadata does not know: their topics were deleted while this broker was away."""
         for (topic, index), stray in list(self._opened.items()):
             log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
             self.env.trace("removed", tp=f"{topic}-{index}")
             with self._contained(topic, index):
-                stray.close()
-                self._remove_folder(topic, index)
+                stray.abandon()
+                self._remove_folders([(topic, index)])
+            yield None
         self._opened.clear()
 
-    def _remove_folder(self, topic: str, index: int) -> None:
-        self._opened.pop((topic, index), None)
-        self.checkpoints.removed(topic, index)
-        aside = self.dir.set_aside(topic, index, self.env.uuid())
-        self.env.spawn(self._delete_folder(aside), f"delete {topic}-{index}")
+    def _remove_folders(self, keys: list[Key]) -> None:
+        self.checkpoints.removed(keys)
+        for key in keys:
+            self._set_aside(key)
 
-    async def _delete_folder(self, path: str) -> None:
-        """Delete a folder that was set aside. What cannot be deleted now is deleted at the next start."""
-        with self.env.contained(f"deleting {path}"):
-            await self.env.blocking(self.env.fs.rmtree, path)
+    def _set_aside(self, key: Key) -> None:
+        self._opened.pop(key, None)
+        self._doomed.append(self.dir.set_aside(*key, self.env.uuid()))
+        if len(self._doomed) == 1:
+            self.env.spawn(self._delete_folders(), "delete folders")
 
-    def _reconfigure(self) -> None:
+    async def _delete_folders(self) -> None:
+        """Delete the folders that were set aside, one at a time: whoever waits for the disk shall not wait for all of them.
+        What cannot be deleted now is deleted at the next start."""
+        while self._doomed:
+            with self.env.contained(f"deleting {self._doomed[0]}"):
+                await self.env.blocking(self.env.fs.rmtree, self._doomed[0])
+            self._doomed.popleft()
+
+    def _forget_configs(self, changes: Changes) -> None:
+        """What has changed in the settings is resolved again: of a topic its own, of a broker those of all topics."""
+        if not self.caught_up or any(kind != TOPIC_RESOURCE for kind, _ in changes.configs):
+            self._configs.clear()
+        for name in [*(topic.name for topic in changes.deleted.values()), *(name for _, name in changes.configs)]:
+            self._configs.pop(name, None)
+
+    def _reconfigure(self, changes: Changes) -> Steps[None]:
+        everything = any(kind != TOPIC_RESOURCE for kind, _ in changes.configs)
         for partition in self.hosted():
-            with self._contained(partition.topic, partition.index):
-                self._set_configuration(partition)
+            if everything or (TOPIC_RESOURCE, partition.topic) in changes.configs:
+                with self._contained(partition.topic, partition.index):
+                    self._set_configuration(partition)
+                yield None
 
     def _set_configuration(self, partition: Partition) -> None:
         partition.log.config = self._log_config(partition.topic)

@@ -101,14 +101,14 @@ class Checkpoints:
             self.dir.write(RECOVERY_POINTS, self.dir.recovery_points)
             self.dir.write(LOG_STARTS, self.dir.log_starts)
 
-    def removed(self, topic: str, index: int) -> None:
+    def removed(self, keys: Iterable[tuple[str, int]]) -> None:
         """I-POINTS-3. What counts is what the files say, not the log that is gone: that may have been cut since."""
         with self.lock:
-            watermark, point, start = (noted.pop((topic, index), 0) for noted in (
+            watermarks, points, starts = ([noted.pop(key, 0) for key in keys] for noted in (
                 self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts))
-        if point or start:
+        if any(points) or any(starts):
             self.note_points()
-        if watermark:
+        if any(watermarks):
             self.note_watermarks()
 
     def close(self) -> None:
