@@ -97,17 +97,19 @@ class Log(SegmentedLog):
 
     def append_leader(
         self, data: Buffer, leader_epoch: int, now_ms: int, origin: str = "client", request_version: int = 13,
-        guard: object = UNGUARDED,
+        guard: object = UNGUARDED, checked: bytearray | None = None,
     ) -> AppendInfo:  # fmt: skip
         """Give one batch its offsets and epoch and write it. Raises KafkaError before a byte is written.
 
         origin: "client" is checked in full; "coordinator" and "raft" are batches of this broker's own making, of
         which only the producer's epoch is checked. `now_ms` is the wall clock. `guard`: what shows that a transactional
-        batch was verified (producers.guard).
+        batch was verified (producers.guard). `checked`: what `check` has returned for `data`.
         """
         self._check_online()
         client = origin == "client"
-        if client:
+        if checked is not None:
+            batch = checked
+        elif client:
             batch = validate.client_batch(data, self._config, self.name, now_ms, request_version)
         else:
             batch = validate.own_batch(data)
@@ -121,6 +123,10 @@ class Log(SegmentedLog):
             raise KafkaError(Err.RECORD_LIST_TOO_LARGE)
         stamp(batch, self.end_offset, leader_epoch)
         return self._write(batch, [(0, Header.parse(batch))], now_ms)
+
+    def check(self, data: Buffer, now_ms: int, request_version: int) -> bytearray:
+        """Check a client's batch as `append_leader` does; return what is to be appended. This may run in a thread."""
+        return validate.client_batch(data, self._config, self.name, now_ms, request_version)
 
     def append_follower(self, data: Buffer, now_ms: int = 0) -> AppendInfo | None:
         """Append what a leader sent, byte for byte; a batch cut short at the end is left out (rule 19).

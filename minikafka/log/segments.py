@@ -121,6 +121,16 @@ class SegmentedLog:
                 return data
         return b""
 
+    def size_between(self, offset: int, end: int) -> int:
+        """Bytes of the batches from the one that holds `offset` up to `end` (exclusive), found without reading them."""
+        size = 0
+        for segment in self.segments[self._slot(offset) :]:
+            if segment.base_offset >= end:
+                break
+            begin = segment.locate(offset)[0] if offset > segment.base_offset else 0
+            size += (segment.size if end >= segment.next_offset else segment.locate(end)[0]) - begin
+        return size
+
     def _slot(self, offset: int) -> int:
         """Index of the segment that holds `offset`; most reads are near the end."""
         for slot in range(len(self.segments) - 1, 0, -1):

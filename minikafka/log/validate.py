@@ -46,6 +46,7 @@ MINIMUM_LENGTH = 14  # of the oldest message format: what Kafka's reader of fram
 MAX_INT = 0x7FFFFFFF
 ZSTD_SINCE_VERSION = 7  # of Produce
 MOST_RECORDS = 1_000_000  # of a batch: each costs time that the whole broker waits
+MANY_RECORDS, MANY_BYTES = 2000, 1 << 16  # from here on a batch is heavy: it is checked in a thread
 MOST_ERRORS = 1000  # told to the client one by one
 KNOWN_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
 
@@ -56,6 +57,12 @@ class RecordValidationError(KafkaError):
     def __init__(self, code: Err, message: str, record_errors: list[tuple[int, str]]) -> None:
         super().__init__(code, message)
         self.record_errors = record_errors
+
+
+def is_heavy(data: Buffer) -> bool:
+    """Will the check of this one whole batch take long?"""
+    header = Header.parse(data)
+    return header.count > MANY_RECORDS or (header.codec != compression.NONE and header.size > MANY_BYTES)
 
 
 def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, version: int) -> bytearray:

@@ -310,8 +310,9 @@ class Connection(asyncio.Protocol):
 
     async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
         try:
-            answer = await pending
-            frame = None
+            answer, frame = await pending, None
+            if inspect.isawaitable(answer):  # long work has come to where it waits
+                answer = await answer
             if answer is not None and is_long(answer, LONG):
                 frame = await self.env.aside(partial(self._encoded, header, answer))
             self.busy = None

@@ -19,6 +19,7 @@ Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -32,10 +33,12 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, 
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition, Read
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.codec import encoded_size
 from minikafka.protocol.errors import Err, KafkaError
 
 METADATA_TOPIC_ID = UUID(int=1)
+MANY = 1000                    # partitions whose answer is measured in a thread
 NO_REPLICA = NO_EPOCH = -1
 BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6      # since these versions
 
@@ -80,29 +83,37 @@ class Fetch:
         self.names: dict[Key, str] = {}              # of its topics, as they were when the request came
         self.refused: Answers = {}                   # what cannot even be looked for
 
-    def serve(self) -> FetchResponse | Awaitable[FetchResponse]:
+    def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
         """The answer, or an awaitable of it."""
-        context = self._open_session()
-        self._sort_out(context)
+        context = yield from self._open_session()
+        yield from self._sort_out(context)
         if self.wanted and self.request.isolation_level not in (0, 1):
             return self._refuse_all(Err.UNKNOWN_SERVER_ERROR)
-        results = self._read_all(count=self.ctx.listener == INTERNAL)
+        results, paused = yield from self._read_all(count=self.ctx.listener == INTERNAL)
         if context.error or self._enough(results):
-            return self._answer(context, results)
-        waiting = {self._partition(key): wanted for key, wanted in self.wanted.items()}
-        delayed = DelayedFetch(self.ctx.node.env, waiting, self.isolation, self.min_bytes, self.only_leader)
+            return (yield from self._answer(context, results))
+        try:
+            waiting = {self._partition(key): wanted for key, wanted in self.wanted.items()}
+        except KafkaError:                           # others had a turn, and it is not here any more
+            return (yield from self._answer(context, (yield from self._read_all(count=False))[0]))
+        found = {self._partition(key): len(read.records) for key, read in results.items() if isinstance(read, Read)}
+        delayed = DelayedFetch(self.ctx.node.env, waiting, found, self.isolation, self.min_bytes, self.only_leader)
         delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
+        if paused:                                   # what moved since it was read was not seen (I-DELAY-2)
+            yield from each(delayed.moved, list(waiting))
         return self._wait(context, delayed)
 
     # --- request --------------------------------------------------------------------------------------------------
 
-    def _open_session(self) -> FetchContext[Wanted]:
+    def _open_session(self) -> Steps[FetchContext[Wanted]]:
         r = self.request
-        wanted = {
-            self._key(topic, p.partition): Wanted(
-                max(p.current_leader_epoch, NO_EPOCH), p.fetch_offset, max(p.last_fetched_epoch, NO_EPOCH),
-                p.log_start_offset, p.partition_max_bytes)
-            for topic in r.topics for p in topic.partitions}
+        wanted = {}
+        for topic in r.topics:
+            for p in topic.partitions:
+                wanted[self._key(topic, p.partition)] = Wanted(
+                    max(p.current_leader_epoch, NO_EPOCH), p.fetch_offset, max(p.last_fetched_epoch, NO_EPOCH),
+                    p.log_start_offset, p.partition_max_bytes)
+                yield None
         forgotten = [self._key(topic, index) for topic in r.forgotten_topics_data or () for index in topic.partitions]
         return self.replicas.sessions.open(r.session_id, r.session_epoch, self.by_id, wanted, forgotten,
                                            self.ctx.node.env.now())
@@ -110,9 +121,10 @@ class Fetch:
     def _key(self, topic: Any, index: int) -> Key:
         return (topic.topic_id if self.by_id else topic.topic, index)
 
-    def _sort_out(self, context: FetchContext[Wanted]) -> None:
+    def _sort_out(self, context: FetchContext[Wanted]) -> Steps[None]:
         image = self.ctx.node.image
         for key, wanted in context.wanted.items():
+            yield None
             name = self._name(key)
             if name is None:
                 self.refused[key] = _error(key[1], Err.UNKNOWN_TOPIC_ID, [])
@@ -129,11 +141,13 @@ class Fetch:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def _read_all(self, count: bool) -> dict[Key, Read | Err]:
-        """Every partition within the limits of the request; `count` only at the first time (I-FET-2)."""
+    def _read_all(self, count: bool) -> Steps[tuple[dict[Key, Read | Err], bool]]:
+        """Every partition within the limits of the request; `count` only at the first time (I-FET-2). Return what was read, and
+        whether others had a turn meanwhile."""
         results: dict[Key, Read | Err] = {}
-        left, min_one = self.max_bytes, True
+        left, min_one, paused = self.max_bytes, True, False
         for key, wanted in self.wanted.items():
+            paused = (yield None) or paused
             try:
                 results[key] = read = self._read(key, wanted, min(wanted.max_bytes, left), min_one, count)
             except KafkaError as refused:
@@ -141,7 +155,7 @@ class Fetch:
                 left = max(0, left)
                 continue
             left, min_one = max(0, left - len(read.records)), min_one and not read.records
-        return results
+        return results, paused
 
     def _partition(self, key: Key) -> Partition:
         partition = self.replicas.get(self.names[key], key[1])
@@ -173,18 +187,22 @@ class Fetch:
 
     async def _wait(self, context: FetchContext[Wanted], delayed: DelayedFetch) -> FetchResponse:
         await delayed.done()
-        return self._answer(context, self._read_all(count=False))
+        return await self.ctx.node.env.turns.take(self._read_again(context))
+
+    def _read_again(self, context: FetchContext[Wanted]) -> Steps[FetchResponse]:
+        results, _ = yield from self._read_all(count=False)
+        return (yield from self._answer(context, results))
 
     # --- answer ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, context: FetchContext[Wanted], results: dict[Key, Read | Err]) -> FetchResponse:
+    def _answer(self, context: FetchContext[Wanted], results: dict[Key, Read | Err]) -> Steps[FetchResponse]:
         found = {key: result if isinstance(result, Read) else self._error_data(key, result)
                  for key, result in results.items()} | self.refused
-        if self._has_quota and (wait_ms := self._over_quota(context, found)):
+        if self._has_quota and (wait_ms := (yield from self._over_quota(context, found))):
             return self._throttled(context, wait_ms)
         error, session_id, told = self.replicas.sessions.answer(
             context, found, self.by_id, self.from_follower, self.ctx.node.env.now())
-        news = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in told.items()}
+        news = yield from self._all_data(told)
         response = FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))
         if self.ctx.version >= TELLS_LEADER and not self.from_follower:
@@ -198,21 +216,29 @@ class Fetch:
     def _has_quota(self) -> bool:
         return not self.from_follower and self.ctx.listener == CLIENTS
 
-    def _over_quota(self, context: FetchContext[Wanted], found: Answers) -> int:
+    def _over_quota(self, context: FetchContext[Wanted], found: Answers) -> Steps[int]:
         """How long this client must wait before it can be told what was found; 0 if it need not."""
         quotas = self.ctx.node.quotas
         if quotas.most_fetched(self.ctx.client_id) is None:
             return 0
-        told = {key: self._data(key, each) if isinstance(each, Read) else each for key, each in found.items()
-                if context.session is None or each.records or not isinstance(each, Read)}
+        told = yield from self._all_data({key: one for key, one in found.items() if context.session is None
+                                          or one.records or not isinstance(one, Read)})
         answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=self._topics(told))
-        size = encoded_size(answer, self.ctx.version)
+        size = (yield partial(encoded_size, answer, self.ctx.version)) if len(told) > MANY else encoded_size(
+            answer, self.ctx.version)
         return quotas.fetched(self.ctx.client_id, size, self.ctx.node.env.now())
 
     def _throttled(self, context: FetchContext[Wanted], wait_ms: int) -> FetchResponse:
         self.ctx.throttle_ms = wait_ms
         error, session_id = self.replicas.sessions.head(context)
         return FetchResponse(throttle_time_ms=wait_ms, error_code=int(error), session_id=session_id, responses=[])
+
+    def _all_data(self, told: Answers) -> Steps[Answers]:
+        data = {}
+        for key, one in told.items():
+            data[key] = self._data(key, one) if isinstance(one, Read) else one
+            yield None
+        return data
 
     def _data(self, key: Key, read: Read) -> Any:
         diverging = {}

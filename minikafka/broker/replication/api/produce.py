@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
@@ -27,10 +28,11 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, handles
+from minikafka.broker.server.turns import Steps
 from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.transaction import Identity, TopicPartition
 from minikafka.log import AppendInfo
-from minikafka.log.validate import is_transactional, one_batch
+from minikafka.log.validate import is_heavy, is_transactional, one_batch
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 
 log = logging.getLogger("minikafka.produce")
@@ -62,35 +64,40 @@ class Appended(NamedTuple):
 
 
 @handles(ProduceRequest, on=(CLIENTS,), versions=(3, 13), advertised_min=0, needs=(ReplicaManager, Verification))
-def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, verification: Verification) -> Any:
+def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, verification: Verification) -> Steps[Any]:
     """Append, and answer now (acks 0 and 1, or nothing to wait for) or when committed."""
     parts = Parts(replicas, verification)
     batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
                for topic in request.topic_data for p in topic.partition_data}
     if any(records is None for records in batches.values()):
         return ctx.node.env.future()              # Kafka never answers, nor anything after it on this connection
-    refused = _refuse_all(request, batches) or _refuse_some(ctx, batches)
+    refused = _refuse_all(request, batches) or (yield from _refuse_some(ctx, batches))
     if request.transactional_id is not None and len(refused) < len(batches):
         return _produce_verified(ctx, parts, request, batches, refused)
-    results = {key: refused.get(key) or _append(ctx, parts, request, key, batch) for key, batch in batches.items()}
-    return _finish(ctx, parts, request, results)
+    return (yield from _append_all(ctx, parts, request, batches, refused, {}))
 
 
-def _finish(ctx: Context, parts: Parts, request: ProduceRequest, results: dict[Key, Any]) -> Any:
+def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
+                refused: dict[Key, KafkaError], guards: dict[Key, object]) -> Steps[Any]:
+    """Append what is not refused, and return the answer, or an awaitable of it."""
+    results: dict[Key, Appended | KafkaError] = {}
+    for key, records in batches.items():
+        results[key] = refused.get(key) or (yield from _append(ctx, parts, request, key, records, guards.get(key)))
+        yield None
     if request.acks == 0:
         return _no_answer(ctx, results)
     waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
     if request.acks == 1 or not waiting:
-        return _answer(ctx, parts, results, {})
+        return (yield from _answer(ctx, parts, results, {}))
     delayed = DelayedProduce(ctx.node.env, waiting)
     if delayed.ready():
-        return _answer(ctx, parts, results, delayed.errors)
+        return (yield from _answer(ctx, parts, results, delayed.errors))
     return _answer_later(ctx, parts, results, delayed, request.timeout_ms / 1000)
 
 
 async def _answer_later(ctx: Context, parts: Parts, results: dict[Key, Any], delayed: DelayedProduce,
                         timeout: float) -> Any:
-    return _answer(ctx, parts, results, await delayed.outcome(timeout))
+    return await ctx.node.env.turns.take(_answer(ctx, parts, results, await delayed.outcome(timeout)))
 
 
 async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
@@ -104,9 +111,7 @@ async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest,
         refused = dict.fromkeys(batches, RejectedBeforeAppend(Err.INVALID_PRODUCER_ID_MAPPING, text))
     elif asked:
         guards = await _verify(ctx, parts, request, asked, refused)
-    answer = _finish(ctx, parts, request, {
-        key: refused.get(key) or _append(ctx, parts, request, key, records, guards.get(key))
-        for key, records in batches.items()})
+    answer = await ctx.node.env.turns.take(_append_all(ctx, parts, request, batches, refused, guards))
     return await answer if isinstance(answer, Awaitable) else answer
 
 
@@ -154,7 +159,7 @@ def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, K
     return dict.fromkeys(batches, refusal) if refusal is not None else {}
 
 
-def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
+def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> Steps[dict[Key, KafkaError]]:
     """Partitions that do not exist, and records that are not one whole batch."""
     refused: dict[Key, KafkaError] = {}
     for key, records in batches.items():
@@ -164,6 +169,7 @@ def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> dict[Key, KafkaError]
             one_batch(records, ctx.version)
         except KafkaError as bad:
             refused[key] = RejectedBeforeAppend(bad.code)
+        yield None
     return refused
 
 
@@ -176,12 +182,16 @@ def _unknown(ctx: Context, key: Key) -> Err:
 
 
 def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key, records: memoryview,
-            guard: object = None) -> Appended | KafkaError:
+            guard: object = None) -> Steps[Appended | KafkaError]:
     if request.acks not in (-1, 0, 1):
         return RejectedBeforeAppend(Err.INVALID_REQUIRED_ACKS)
     try:
         partition = _find(ctx, parts, key)
-        return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard))
+        checked = None
+        if is_heavy(records):
+            checked = yield partial(partition.log.check, records, ctx.node.env.wall_ms(), ctx.version)
+            partition = _find(ctx, parts, key)          # it may be another's by now
+        return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard, checked))
     except KafkaError as refused:
         if refused.code not in (Err.NOT_LEADER_OR_FOLLOWER, Err.NOT_ENOUGH_REPLICAS):
             log.info("%s-%d: produce by %r refused with %s: %s", *key, ctx.client_id, refused.code.name, refused.message)
@@ -214,7 +224,7 @@ def _no_answer(ctx: Context, results: dict[Key, Appended | KafkaError]) -> None:
 
 
 def _answer(ctx: Context, parts: Parts, results: dict[Key, Appended | KafkaError],
-            errors: dict[Partition, Err]) -> ProduceResponse:
+            errors: dict[Partition, Err]) -> Steps[ProduceResponse]:
     topics: dict[Any, list[Any]] = {}
     for key, result in results.items():
         answer = _refusal(ctx, parts, key, result) if isinstance(result, KafkaError) else _success(result, errors)
@@ -223,6 +233,7 @@ def _answer(ctx: Context, parts: Parts, results: dict[Key, Appended | KafkaError
             answer.current_leader = Answer.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
             answer.tags = {"current_leader"}
         topics.setdefault(key[0], []).append(answer)
+        yield None
     field = "topic_id" if ctx.version >= BY_TOPIC_ID else "name"
     response = ProduceResponse(throttle_time_ms=_throttle(ctx),
                                responses=[Topic(partition_responses=p, **{field: t}) for t, p in topics.items()])

@@ -87,11 +87,12 @@ class Wanted(NamedTuple):
 class DelayedFetch(Delayed[Partition]):
     """A long poll: ready when a partition has something new, has to be refused, or has diverged."""
 
-    def __init__(self, env: Env, waiting: dict[Partition, Wanted], isolation: str, min_bytes: int,
-                 only_leader: bool) -> None:
+    def __init__(self, env: Env, waiting: dict[Partition, Wanted], found: dict[Partition, int], isolation: str,
+                 min_bytes: int, only_leader: bool) -> None:
+        """`found`: how many bytes the first look found in each partition."""
         super().__init__(env)
         self.waiting, self.isolation, self.min_bytes, self.only_leader = waiting, isolation, min_bytes, only_leader
-        self._sizes: dict[Partition, int] = {}
+        self._sizes, self._gathered = found, sum(found.values())
 
     def check(self, moved: Partition) -> bool:
         wanted = self.waiting[moved]
@@ -105,14 +106,8 @@ class DelayedFetch(Delayed[Partition]):
             return True
         if wanted.offset >= moved.bound(self.isolation):
             return False
-        return self.min_bytes <= 1 or self._gathered(moved, wanted) >= self.min_bytes
-
-    def _gathered(self, moved: Partition, wanted: Wanted) -> int:
-        """Return how many bytes can be read by now, from all partitions of the fetch."""
-        if not self._sizes:
-            self._sizes = {p: self._available(p, w) for p, w in self.waiting.items()}
-        self._sizes[moved] = self._available(moved, wanted)
-        return sum(self._sizes.values())
-
-    def _available(self, partition: Partition, wanted: Wanted) -> int:
-        return len(partition.read(wanted.offset, wanted.max_bytes, self.isolation).records)
+        if self.min_bytes > 1:
+            size = min(moved.log.size_between(wanted.offset, moved.bound(self.isolation)), wanted.max_bytes)
+            self._gathered += size - self._sizes[moved]
+            self._sizes[moved] = size
+        return self._gathered >= self.min_bytes or self.min_bytes <= 1

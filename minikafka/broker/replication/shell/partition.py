@@ -137,16 +137,17 @@ class Partition:
     # --- leader ---------------------------------------------------------------------------------------------------
 
     def append(self, records: bytes | memoryview, acks: int, origin: str = "client",
-               request_version: int = 13, guard: object = UNGUARDED) -> AppendInfo:
+               request_version: int = 13, guard: object = UNGUARDED, checked: bytearray | None = None) -> AppendInfo:
         """Append one batch as the leader; raises KafkaError before a byte is written.
 
-        `guard`: what `log.producers.guard` gave before a transactional batch was verified (rule 52).
+        `guard`: what `log.producers.guard` gave before a transactional batch was verified (rule 52). `checked`: what
+        `log.check` returned for `records`.
         """
         self.check()
         self.replica.check_append(acks)
         with self.storage():
             info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
-                                          request_version=request_version, guard=guard)
+                                          request_version=request_version, guard=guard, checked=checked)
         if not info.duplicate:
             self._trace_append(info, **_transaction(info, records))
             now = self._env.now()
