@@ -12,7 +12,8 @@ Read the folders in this order; the page of each names its files:
     raft/        the quorum's state machine alone: hundreds of schedules in the time of one whole cluster's
     stories/     the anomalies, one story each, told as transcripts
     ablations/   the rules that prevent them, switched off one at a time: each must make a judge speak
-    command.py   `python -m minikafka sim run | replay | shrink | tell | ablate`
+    mutation/    the same by chance: one line changed at a time, and who notices
+    command.py   `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`
 
 What is used from elsewhere: the brokers (broker/), the clients (client/), the history and its checker (history/).
 Nothing in broker/, log/, protocol/ or client/ knows this folder: they are given an Env (broker/server/env.py) and cannot

@@ -1,4 +1,4 @@
-"""`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, tell stories, switch rules off.
+"""`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, tell stories, switch rules off, break them.
 
 Owns: the commands and their options. The exit status is 0 if nothing was found, 1 if something was, or if too little
 happened to find it, 2 for a command that asks for something that does not exist, 130 after Ctrl-C.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.sim.ablations.command import add_arguments as add_ablate
+from minikafka.sim.mutation.command import add_arguments as add_mutate
 from minikafka.sim.raft.campaign import RaftRun
 from minikafka.sim.stories.telling.command import add_arguments as add_tell
 from minikafka.sim.swarm import campaign as campaigns
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--faults", type=_words, metavar="A,B,...", help="only faults of these kinds")
     add_tell(commands.add_parser("tell", help="a story of what goes wrong, and what it is like without its rule"))
     add_ablate(commands.add_parser("ablate", help="rules switched off, and the seed that shows each"))
+    add_mutate(commands.add_parser("mutate", help="rules broken by chance, and who notices"))
     return parser
 
 
