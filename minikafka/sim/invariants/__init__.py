@@ -1,4 +1,4 @@
-"""What must hold in every run, checked from outside on the real brokers: the invariants I1 to I17.
+"""What must hold in every run, checked from outside on the real brokers: the invariants I1 to I20.
 
     I1   offsets in order                offsets.py       I10  the epoch cache is the log's       offsets.py
     I2   the true HW stays               commitment.py    I11  sequences follow each other        producers.py
@@ -8,7 +8,9 @@
     I6   the maximal ISR is one          leadership.py    I15  all comes to rest after healing    liveness.py
     I7   one leader per epoch            leadership.py    I16  logs whole, recovery idempotent    logs.py
     I8   the quorum is safe              quorum.py        I17  the clients' history is valid      history.py
-    I9   metadata matches                quorum.py
+    I9   metadata matches                quorum.py           I18  reassignments end whole         moves.py
+                                                             I19  the LSO is the log's            stable.py
+                                                             I20  brokers come knowing            moves.py
 
 I14 (in part), I15, I16 and I17 are judged after healing, the others after every step in which something changed.
 

@@ -1,9 +1,9 @@
 """I15: after healing, the cluster comes to rest in the right state, within a bound of virtual time.
 
 Every partition has a leader, its ISR is its replicas (except those on nodes that are gone for good), no reassignment is
-in progress; followers have all that their leader has, high watermarks have reached the ends of the logs; every operation
-of a client has ended; and each condition in `watch.goals` (name, condition) has come true. As in TigerBeetle's "liveness
-mode", the nodes that are dead when the end begins are gone for good.
+in progress; followers have all that their leader has and nothing that it has deleted, high watermarks have reached the
+ends of the logs; every operation of a client has ended; and each condition in `watch.goals` (name, condition) has come
+true. As in TigerBeetle's "liveness mode", the nodes that are dead when the end begins are gone for good.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ class EverythingComesToRest(Invariant):
         ends = {n: (r.log.end_offset, r.high_watermark) for n, r in replicas.items()}
         if len(set(ends.values())) > 1 or any(end != high for end, high in ends.values()):
             yield f"{name} has (LEO, HW) {ends}"
+        starts = {n: r.log.start_offset for n, r in replicas.items()}
+        if min(starts.values()) < starts[state.leader]:
+            yield f"{name} begins at {starts}, its leader is {state.leader}"
         epochs = {n: r.leader_epoch for n, r in replicas.items()}
         if set(epochs.values()) != {state.leader_epoch} or not replicas[state.leader].is_leader:
             yield f"{name} is in leader epoch {state.leader_epoch}, its replicas in {epochs}"

@@ -1,6 +1,7 @@
 """I1 and I10: the offsets and epochs of a single replica.
 
-I1   logStart <= LSO <= HW <= LEO; the log end is where the bytes end, and no offset is missing in between.
+I1   logStart <= LSO <= HW <= LEO, and what is flushed ends at or before LEO; the log end is where the bytes end, and no
+     offset is missing in between.
 I10  the leader epoch cache is strictly increasing and gives for every batch the epoch that stands in the batch.
 """
 
@@ -22,6 +23,10 @@ class OffsetsInOrder(Invariant):
         stable = seen.partition.last_stable_offset
         if not start <= stable <= high <= end:
             self.fail(f"{seen}: log start {start} <= LSO {stable} <= HW {high} <= LEO {end} does not hold")
+        if not seen.log.recovery_point <= end:
+            self.fail(f"{seen}: flushed up to {seen.log.recovery_point}, but LEO is {end}")
+        if seen.log.active.size > len(seen.log.active.log.inode.content):
+            self.fail(f"{seen}: the last segment has {seen.log.active.size} bytes, its file fewer")
         if seen.log.active.next_offset != end:
             self.fail(f"{seen}: LEO is {end}, but the last segment ends at {seen.log.active.next_offset}")
         if why & (CUT | ROLE):

@@ -9,13 +9,15 @@ from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.leadership import MaximalIsr, OneLeader
 from minikafka.sim.invariants.liveness import EverythingComesToRest
 from minikafka.sim.invariants.logs import LogsAreWhole
+from minikafka.sim.invariants.moves import BrokersComeKnowing, MovesAreWhole
 from minikafka.sim.invariants.offsets import EpochsOfTheLog, OffsetsInOrder
 from minikafka.sim.invariants.producers import SequencesFollow
 from minikafka.sim.invariants.quorum import MetadataMatches, QuorumIsSafe
+from minikafka.sim.invariants.stable import StableOffset
 from minikafka.sim.invariants.tasks import NothingIsForgotten
 from minikafka.sim.invariants.transactions import TransactionsAreSound
 
 ALL: list[type[Invariant]] = [
     LogsMatch, OffsetsInOrder, HighWatermarkStays, CandidatesAreComplete, LeadersAreComplete, MaximalIsr, OneLeader,
     QuorumIsSafe, MetadataMatches, EpochsOfTheLog, SequencesFollow, GroupsAreSound, TransactionsAreSound,
-    NothingIsForgotten, EverythingComesToRest, LogsAreWhole, HistoryIsValid]
+    MovesAreWhole, StableOffset, BrokersComeKnowing, NothingIsForgotten, EverythingComesToRest, LogsAreWhole, HistoryIsValid]

@@ -5,6 +5,8 @@ KIP-890 gives to one transaction has one outcome; no partition has a marker that
 this partition and with this outcome; and some time after healing no transaction is open beyond its timeout, and none is
 half done.
 
+A transaction is complete only when each of its partitions has the marker below its high watermark (rule 51).
+
 In each partition at most as many transactions of a producer and epoch end with an outcome as were prepared with it. A
 marker may be written twice, if its coordinator did not get the answer; but the second must find nothing to end: not the
 producer's next transaction, which in the classic protocol has the same epoch.
@@ -49,6 +51,7 @@ class TransactionsAreSound(Invariant):
         self._prepared: dict[tuple[int, int, bool], Counter[Key]] = {}  # (id, epoch, commit) -> how often, by partition
         self._open: dict[tuple[Any, int, int], None] = {}  # (topic id, partition, producer id) with records since a marker
         self._ended: Counter[tuple[Any, int, int, int, bool]] = Counter()  # (..., epoch, commit): transactions ended so
+        self._markers: Counter[tuple[int, int, bool, Key]] = Counter()  # (id, epoch, commit, partition), below the watermark
         self._ahead: set[int] = set()  # producer ids whose transactions cannot have run out of time yet
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
@@ -77,6 +80,8 @@ class TransactionsAreSound(Invariant):
         self.ids[name] = data
         if data.state in PREPARED:
             self._decided(name, data)
+        elif before is not None and before.state in PREPARED:
+            self._complete(name, before)
 
     def _decided(self, name: str, data: TransactionData) -> None:
         who = data.producer_id, data.epoch
@@ -89,8 +94,20 @@ class TransactionsAreSound(Invariant):
             self.fail(f"transactional id {name}, producer {who[0]}, epoch {who[1]}: {other.value}, then "
                       f"{data.state.value}")
 
+    def _complete(self, name: str, decided: TransactionData) -> None:
+        """Check that every partition of the decision has its markers; a topic that was deleted meanwhile has none."""
+        who = decided.producer_id, decided.epoch, decided.state is State.PREPARE_COMMIT
+        for key in decided.partitions if decided.producer_id not in self._forgotten else ():
+            truth = self.watch.truths.get(key)
+            if truth is None or truth.was_lost or key in self.watch.deleted or key not in self.cluster.states:
+                continue
+            if not self._markers[*who, key]:
+                self.fail(f"transactional id {name}: complete, but {truth.name} has no marker of producer {who[0]}, epoch "
+                          f"{who[1]} below its high watermark")
+
     def _marker(self, truth: Truth, header: Header, raw: bytes) -> None:
         commit = is_commit(raw)
+        self._markers[header.producer_id, header.producer_epoch, commit, truth.key] += 1
         known = self._prepared.get((header.producer_id, header.producer_epoch, commit))
         ended, prepared = self._note(truth, header, raw), (known or {}).get(truth.key, 0)
         if header.producer_id in self._forgotten:

@@ -33,6 +33,7 @@ from minikafka.sim.world.world import World
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
 BROKERS = 3
+MORE_BROKERS = 70_000  # the first seed with more of them, see Shape
 OWN_QUORUM = 5000  # the first seed that may have one, see Shape
 CLIENTS_END_S, READ_S = 60.0, 40.0
 
@@ -67,13 +68,13 @@ class Run:
             self.config["unclean.leader.election.enable"] = True
         if shape.brokers_assign:
             self.config |= draw_group_config(Random(f"swarm {seed}:groups"))
-        self.world = World(seed, brokers=BROKERS, controllers=shape.controllers, config=self.config)
+        self.world = World(seed, brokers=shape.brokers, controllers=shape.controllers, config=self.config)
         self.history = History(self.world.now)
         self.watch = Watch(self.world, unclean=shape.unclean, history=self.history)
         chosen = workload.draw(rng)
         self.work = [kind(self.world, 1 / len(chosen)) for kind in chosen]
         for work in self.work:
-            work.trims_inside = shape.trims_inside
+            work.trims_inside, work.more = shape.trims_inside, seed >= MORE_BROKERS
             if shape.brokers_assign:
                 work.protocols = work.rng.choice((("consumer",), ("classic", "consumer")))
         self.clients: list[ClientProcess] = []
@@ -85,7 +86,7 @@ class Run:
     @staticmethod
     def plan_of(seed: int) -> list[faults.Fault]:
         """All faults of a seed."""
-        return faults.draw(Random(f"swarm {seed}:faults"), range(1, BROKERS + 1), faults.kinds(seed))
+        return faults.draw(Random(f"swarm {seed}:faults"), range(1, Shape.of(seed).brokers + 1), faults.kinds(seed))
 
     def execute(self) -> Result:
         """Run the seed to its end."""
@@ -188,6 +189,7 @@ class Shape:
     METADATA_FLIPPED    bits flip in metadata, indexes, checkpoints; records are deleted from within a batch on
     CAUGHT_WRITING      nodes die between two changes to their disks, at work or in their recovery
     BROKERS_ASSIGN      members of groups speak the consumer protocol (KIP-848), all or some of them
+    MORE_BROKERS        four or five brokers, so that partitions move to others; acks=0; a group on topics that come and go
 
     faults.KINDS has the faults that came with each.
     """
@@ -197,6 +199,7 @@ class Shape:
     clients_alone: bool = False
     trims_inside: bool = False
     brokers_assign: bool = False
+    brokers: int = BROKERS
 
     @classmethod
     def of(cls, seed: int) -> Shape:
@@ -204,8 +207,9 @@ class Shape:
             return cls()
         rng = Random(f"swarm {seed}:shape")
         controllers, unclean = 3 if rng.random() < 0.2 else None, rng.random() < 0.1
+        brokers = rng.choice((4, 5)) if seed >= MORE_BROKERS else BROKERS
         return cls(controllers, unclean, seed >= faults.CLIENTS_STRUCK, seed >= faults.METADATA_FLIPPED,
-                   seed >= faults.BROKERS_ASSIGN)
+                   seed >= faults.BROKERS_ASSIGN, brokers)
 
 
 def draw_config(rng: Random) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """The work of the clients in a swarm: six kinds, of which each seed has some; about 40 records a second in all.
 
-    plain    acks=all without idempotence, one request at a time; read by a consumer on its own
+    plain    acks=all without idempotence, one request at a time; read by a consumer on its own; with `more`, acks=0 too
     idem     idempotent, several requests under way; read by a consumer on its own
     copy     a consumer's records copied in transactions, with its offsets (classic and KIP-890); some are aborted
     group    members that come, go, crash and return, static ones too, committing by hand and by the clock
     compact  few keys written over and over, in a compacted topic
-    admin    topics made, filled, grown, moved, deleted and made again under the same name
+    admin    topics made, filled, grown, moved, deleted and made again under the same name; with `more`, read by a group too
 
 Every client may give up at any time and be replaced by a new one: that is part of the work. Faults strike the processes
 in which the clients live (client_process.py).
@@ -46,7 +46,7 @@ class Workload:
         self.world, self.rate, self.rng = world, RATE * share, Random(f"{world.seed}:work {self.name}")
         self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
         self.stopped = False
-        self.trims_inside = False
+        self.trims_inside = self.more = False
         self.protocols: tuple[str, ...] = ("classic",)  # a member of a group chooses one of them, each time it joins
         self._numbers: dict[str, int] = {}
 
@@ -144,7 +144,8 @@ class Plain(Workload):
     name, topics = "plain", {"plain": (2, {})}
 
     def clients(self) -> list[Client]:
-        return [lambda at: self.produce(at, "plain", idempotent=False, max_in_flight=1),
+        careless = [lambda at: self.produce(at, "plain", idempotent=False, acks=0)] if self.more else []
+        return [lambda at: self.produce(at, "plain", idempotent=False, max_in_flight=1), *careless,
                 lambda at: self.consume(at, topics=["plain"])]
 
 
@@ -264,7 +265,8 @@ class Administration(Workload):
 
     def clients(self) -> list[Client]:
         return [self.administer, lambda at: self.produce(at, "churn", delivery_timeout=5.0),
-                lambda at: self.produce(at, "moving"), lambda at: self.consume(at, topics=["moving"])]
+                lambda at: self.produce(at, "moving"), lambda at: self.consume(at, topics=["moving"]),
+                *[lambda at: self.consume(at, group="churners", topics=["churn"])] * self.more]
 
     async def administer(self, at: ClientProcess) -> None:
         admin = Admin(at.env, self.world.bootstrap, timeout=15.0, history=at.history)

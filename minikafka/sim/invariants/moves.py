@@ -1,0 +1,72 @@
+"""I18 and I20: what the metadata may say of replicas that move, and of brokers that come.
+
+I18  a reassignment ends in one of two ways: all its targets are in the ISR, and the others are gone; or it is taken back,
+     to the replicas from before. Until then nobody leaves (KIP-455, rule 31).
+I20  a broker is unfenced only when it has replayed its own registration: it knows by then what it leads (KIP-631, rule 30).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from minikafka.sim.invariants.invariant import Invariant
+from minikafka.sim.invariants.known import Known
+from minikafka.sim.invariants.replica import Key
+
+
+class MovesAreWhole(Invariant):
+    """I18."""
+
+    id = "I18"
+
+    def __init__(self, watch: Known) -> None:
+        super().__init__(watch)
+        self._known: dict[Any, Any] = {}  # (topic id, partition) -> its newest state
+
+    def on_metadata(self, changed: Iterable[Key]) -> None:
+        for key in changed:
+            now = self.cluster.states.get(key)
+            if now is None:
+                continue
+            before = self._known.get((now.topic_id, now.index))
+            self._known[now.topic_id, now.index] = now
+            # Several changes may be replayed in one step; what lay between them is not seen.
+            if before is not None and now.partition_epoch == before.partition_epoch + 1:
+                self._follows(before, now)
+
+    def _follows(self, before: Any, now: Any) -> None:
+        if not (before.adding or before.removing):
+            return
+        name, replicas = f"{now.topic}-{now.index}", {*now.replicas}
+        targets, old = {*before.replicas} - {*before.removing}, {*before.replicas} - {*before.adding}
+        if now.adding or now.removing:
+            if gone := old - replicas:
+                self.fail(f"{name}: replicas {sorted(gone)} left before the reassignment had ended: {before} -> {now}")
+        elif replicas == targets:
+            if missing := targets - {*now.isr}:
+                self.fail(f"{name}: the reassignment to {sorted(targets)} ended without {sorted(missing)} in the ISR "
+                          f"{list(now.isr)}")
+        elif replicas != old:
+            self.fail(f"{name}: a reassignment from {sorted(old)} to {sorted(targets)} ended with {sorted(replicas)}")
+
+
+class BrokersComeKnowing(Invariant):
+    """I20."""
+
+    id = "I20"
+
+    def __init__(self, watch: Known) -> None:
+        super().__init__(watch)
+        self._serving: dict[int, int] = {}  # broker -> the epoch in which it was unfenced
+
+    def on_metadata(self, changed: Iterable[Key]) -> None:
+        image = self.cluster.image
+        for node, known in image.brokers.items() if image is not None else ():
+            if known.fenced or self._serving.get(node) == known.epoch:
+                continue
+            self._serving[node] = known.epoch
+            broker = self.cluster.registered(node)
+            if broker is not None and broker.image.offset < known.registration_offset:
+                self.fail(f"broker {node} is unfenced in epoch {known.epoch}, but has replayed the metadata up to "
+                          f"{broker.image.offset} only")
