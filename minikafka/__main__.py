@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
@@ -105,5 +106,16 @@ def _jars(options: argparse.Namespace) -> int:
     return 0
 
 
+def until_nobody_reads(run: Callable[[], int]) -> int:
+    """Return what `run` returns; where its output goes to a program that has ended (`... | head`), end like any other tool."""
+    try:
+        status = run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
+        return 128 + signal.SIGPIPE
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_nobody_reads(main))

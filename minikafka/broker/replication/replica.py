@@ -226,9 +226,7 @@ class Replica:
 
     def _eligible(self, replica: int, follower: Follower) -> bool:
         broker = self.cluster.brokers.get(replica)
-        if broker is None or not broker.active or follower.broker_epoch is None:
-            return False
-        return follower.broker_epoch in (-1, broker.epoch)
+        return broker is not None and broker.active and follower.broker_epoch in (-1, broker.epoch)
 
     def _maybe_expand(self, replica: int) -> list[Effect]:
         follower = self.followers[replica]
