@@ -28,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["picture"]:
         from .lab.picture.command import main as picture
         return picture(given[1:])
+    if given[:1] == ["class"]:
+        from .lab.classroom import main as classroom
+        return classroom(given[1:])
     options = _parser().parse_args(given)
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
@@ -51,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.set_defaults(run=_jars)
     commands.add_parser("demo", help="the whole pipeline on real flights (`demo --help` for its options)")
     commands.add_parser("demos", help="failure demos for a class, on a projector (`demos --help`)")
+    commands.add_parser("class", help="one page over what students handed in (`class --help`)")
     commands.add_parser("chaos", help="a live campaign: brokers killed under real clients (`chaos --help`)")
     commands.add_parser("picture", help="a recorded run at a moment, as SVG or text (`picture --help`)")
     commands.add_parser("sim", help="the simulator's campaigns: run, replay, shrink, ablate (`sim --help`)")

@@ -19,6 +19,7 @@ The files, in reading order:
                          prediction.py  `predict` and `reveal`
     what is kept         record.py      the student's own file
                          report.py      `progress()`, one page made from that file and the notebooks
+                         classroom.py   what students hand in, and one page over a class
                          beliefs.py     the misconceptions of beliefs.tsv, and which cells refute them
     what starts it       __main__.py    opens JupyterLab on a lab (its settings: jupyter/)
     the folders          labs/          of each lab its checks, experiments and wrong solutions

@@ -87,12 +87,13 @@ def _read(path: Path) -> Record:
         return _set_aside(path, str(error))
     if not isinstance(record, dict) or record.get("version") != VERSION:
         return _set_aside(path, f"not a record of version {VERSION}")
-    if not all(_entries(record.get(part)) for part in PARTS):
+    if not all(entries(record.get(part)) for part in PARTS):
         return _set_aside(path, f"{', '.join(PARTS)} are expected in it")
     return record
 
 
-def _entries(part: Any) -> bool:
+def entries(part: Any) -> bool:
+    """Whether this is a part of a record: a dictionary of dictionaries."""
     return isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values())
 
 

@@ -1,0 +1,147 @@
+"""A class: what students hand in, and one page over all of it.
+
+    progress().hand_in("Ada")                      in a notebook: writes minikafka-Ada.json beside it
+    python -m minikafka class FOLDER               reads all of them, prints the tables, writes FOLDER/class.html
+
+A hand-in has the exercises, predictions and minutes of the student's file (record.py), and the name that the student typed; no
+times of day, no paths, nothing of the machine.
+
+Owns: the file that is handed in, and the three tables: who is where, which exercise falls most, which prediction surprised most.
+"""
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minikafka.files import write_atomic
+from minikafka.lab import record
+from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
+from minikafka.lab.report import Lab, Table, found
+
+KIND = "minikafka hand-in"
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """What one student handed in."""
+
+    name: str
+    kept: record.Record
+
+
+def hand_in(name: str, folder: Path | None = None) -> Path:
+    """Write what this student has done to `minikafka-NAME.json` and return its path. The name is the student's own choice."""
+    if not name.strip():
+        raise ValueError('give a name: progress().hand_in("Ada")')
+    kept = record.read()
+    labs = {number: {"seconds": lab.get("seconds", 0.0)} for number, lab in kept["labs"].items()}
+    called = re.sub(r"[^\w-]+", "-", name.strip())
+    path = (folder or Path.cwd()) / f"minikafka-{called}.json"
+    whole = {"kind": KIND, "name": name.strip(), **kept, "labs": labs}
+    write_atomic(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+    return path
+
+
+def read(path: Path) -> HandIn:
+    """Read one file. Raises ValueError, with the remedy, if it is none that `hand_in` wrote."""
+    remedy = f'{path.name} is no hand-in: ask for the file that progress().hand_in("NAME") writes'
+    try:
+        found = json.loads(path.read_text())
+    except (ValueError, OSError) as error:
+        raise ValueError(remedy) from error
+    whole = isinstance(found, dict) and found.get("kind") == KIND and found.get("version") == record.VERSION
+    if not whole or not all(record.entries(found.get(part)) for part in record.PARTS):
+        raise ValueError(remedy)
+    return HandIn(str(found.get("name", path.stem)), found)
+
+
+# --- the tables -----------------------------------------------------------------------------------------------------------
+
+def who(class_: Iterable[HandIn], labs: list[Lab]) -> Table:
+    """A row for each student: exercises passed in each lab, minutes in all."""
+    rows = [(one.name, *(_passed(one, lab) for lab in labs), f"{_minutes(one):.0f}") for one in class_]
+    return Table(("student", *(f"lab {lab.number}" for lab in labs), "minutes"), tuple(rows))
+
+
+def _passed(one: HandIn, lab: Lab) -> str:
+    done = [e for e in lab.exercises if one.kept["exercises"].get(e, {}).get("passed")]
+    seen = any(e in one.kept["exercises"] for e in lab.exercises) or any(p in one.kept["predictions"] for p in lab.predictions)
+    return f"{len(done)} of {len(lab.exercises)}" if seen else ""
+
+
+def _minutes(one: HandIn) -> float:
+    return sum(float(lab.get("seconds", 0.0)) for lab in one.kept["labs"].values()) / 60
+
+
+def falls(class_: list[HandIn], labs: list[Lab]) -> Table:
+    """A row for each exercise that somebody tried, the one that fewest have passed first."""
+    rows = []
+    for exercise in (e for lab in labs for e in lab.exercises):
+        tried = [one.kept["exercises"][exercise] for one in class_ if exercise in one.kept["exercises"]]
+        if tried:
+            passed = sum(bool(each.get("passed")) for each in tried)
+            tries = sum(int(each.get("tried", 0)) for each in tried) / len(tried)
+            hints = sum(exercise in one.kept["hints"] for one in class_)
+            rows.append((passed / len(tried), (exercise, f"{passed} of {len(tried)}", f"{tries:.1f}", str(hints))))
+    head = ("exercise", "passed, of those who tried", "tries each", "asked for a hint")
+    return Table(head, tuple(row for _, row in sorted(rows)))
+
+
+def surprises(class_: list[HandIn], labs: list[Lab]) -> Table:
+    """A row for each prediction that somebody made, the one that surprised most first; with the commonest guesses."""
+    rows = []
+    for question in (p for lab in labs for p in lab.predictions):
+        said = [one.kept["predictions"][question] for one in class_ if "word" in one.kept["predictions"].get(question, {})]
+        if said:
+            words = [each["word"] for each in said]
+            guesses = [guess for guess, _ in Counter(str(each.get("guess")) for each in said).most_common(3)]
+            rows.append((-words.count(SURPRISE) / len(said), (
+                question, f"{words.count(SURPRISE)} of {len(said)}", str(words.count(RIGHT) + words.count(NEAR)),
+                ", ".join(guesses), str(said[0].get("measured")))))
+    head = ("prediction", "surprised", "right or near", "commonest guesses", "measured")
+    return Table(head, tuple(row for _, row in sorted(rows)))
+
+
+# --- the command ------------------------------------------------------------------------------------------------------------
+
+def main(arguments: list[str]) -> int:
+    """Run `python -m minikafka class FOLDER`; return 1 if there is nothing to read."""
+    parser = argparse.ArgumentParser(prog="python -m minikafka class", description="One page over what a class handed in.")
+    parser.add_argument("folder", type=Path, help="with the files that progress().hand_in(NAME) wrote")
+    folder: Path = parser.parse_args(arguments).folder
+    class_ = sorted(_all(folder), key=lambda one: one.name.lower())
+    if not class_:
+        print(f'no hand-ins in {folder}: students write one with progress().hand_in("NAME")', file=sys.stderr)
+        return 1
+    labs = list(found(record.ROOT / "labs"))
+    tables = {f"{len(class_)} students": who(class_, labs), "exercises": falls(class_, labs),
+              "predictions": surprises(class_, labs)}
+    for title, table in tables.items():
+        print(f"{title}\n\n{table}\n")
+    write_atomic(folder / "class.html", page(tables))
+    print(f"the same as a page: {folder / 'class.html'}")
+    return 0
+
+
+def _all(folder: Path) -> Iterator[HandIn]:
+    for path in sorted(folder.glob("*.json")):
+        try:
+            yield read(path)
+        except ValueError as error:
+            print(error, file=sys.stderr)
+
+
+def page(tables: dict[str, Any]) -> str:
+    """Return the tables as one HTML page that needs nothing else."""
+    style = "body{font:16px sans-serif;margin:2em}td,th{padding:.3em .8em;border-bottom:1px solid #ccc;white-space:nowrap}"
+    parts = "".join(f"<h2>{html.escape(title)}</h2><div style='overflow-x:auto'>{table._repr_html_()}</div>"
+                    for title, table in tables.items())
+    return f"<!doctype html><meta charset=utf-8><title>minikafka: a class</title><style>{style}</style>{parts}\n"

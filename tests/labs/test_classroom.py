@@ -1,0 +1,73 @@
+"""Handing in, and the page over a class."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minikafka.__main__ import main
+from minikafka.lab import classroom, record
+from minikafka.lab.report import found, progress
+
+
+def kept(passed: bool, guess: str, word: str, seconds: float) -> record.Record:
+    return {**record.empty(), "exercises": {"4.3": {"tried": 3, "passed": passed}}, "hints": {"4.3": {"level": 2}},
+            "predictions": {"4.4": {"guess": guess, "measured": "800", "word": word}},
+            "labs": {"4": {"seconds": seconds, "last": 1.7e9}}}
+
+
+@pytest.fixture()
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three students who handed in, each from a progress file of her own."""
+    monkeypatch.chdir(tmp_path)
+    for name, mine in {"Ada L.": kept(True, "400", "surprise", 600), "Grace": kept(False, "400", "surprise", 1200),
+                       "Alan": kept(True, "800", "as you said", 60)}.items():
+        file = tmp_path / "progress"
+        file.write_text(json.dumps(mine))
+        monkeypatch.setenv("MINIKAFKA_PROGRESS", str(file))
+        assert "written: minikafka-" in progress().hand_in(name)
+    return tmp_path
+
+
+def test_what_is_handed_in_is_what_was_done_and_nothing_else(folder: Path) -> None:
+    """Fails if a time of day, a path, or anything else of the machine is handed in."""
+    text = (folder / "minikafka-Ada-L-.json").read_text()
+    assert json.loads(text) == {**kept(True, "400", "surprise", 600), "labs": {"4": {"seconds": 600}}, "name": "Ada L.",
+                                "kind": classroom.KIND}
+    assert str(folder) not in text and "last" not in text
+
+
+def test_a_class_at_one_glance(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a student is missing, an exercise or a prediction is counted wrong, or the page lacks a table."""
+    assert main(["class", str(folder)]) == 0
+    class_ = [classroom.read(path) for path in sorted(folder.glob("minikafka-*.json"))]
+    labs = list(found(record.ROOT / "labs"))
+    place = 1 + [lab.number for lab in labs].index(4)
+    rows = {row[0]: row for row in classroom.who(class_, labs).rows}
+    assert {name: (row[place], row[-1]) for name, row in rows.items()} == {
+        "Ada L.": ("1 of 3", "10"), "Grace": ("0 of 3", "20"), "Alan": ("1 of 3", "1")}
+    assert classroom.falls(class_, labs).rows == (("4.3", "2 of 3", "3.0", "3"),)
+    assert classroom.surprises(class_, labs).rows == (("4.4", "2 of 3", "1", "400, 800", "800"),)
+    printed, page = capsys.readouterr().out, (folder / "class.html").read_text()
+    assert "3 students" in printed and page.count("<table>") == 3 and "Grace" in page
+
+
+def test_what_is_no_hand_in_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if one bad file ends the command, or is passed over in silence; or if an empty folder makes an empty page."""
+    (folder / "other.json").write_text("{}")
+    (folder / "broken.json").write_text("{")
+    (folder / "minikafka-Alan.json").write_text(json.dumps({"kind": classroom.KIND, "version": 1, "exercises": [1]}))
+    assert main(["class", str(folder)]) == 0
+    told = capsys.readouterr()
+    assert "2 students" in told.out
+    for name in ("other.json", "broken.json", "minikafka-Alan.json"):
+        assert f"{name} is no hand-in: ask for the file that progress().hand_in" in told.err
+    empty = folder / "empty"
+    empty.mkdir()
+    assert main(["class", str(empty)]) == 1 and "no hand-ins" in capsys.readouterr().err
+
+
+def test_a_name_is_needed(folder: Path) -> None:
+    with pytest.raises(ValueError, match="give a name"):
+        progress().hand_in("  ")
