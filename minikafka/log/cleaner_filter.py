@@ -39,7 +39,7 @@ from minikafka.log.batch import (
     TRANSACTIONAL,
     Header,
 )  # fmt: skip
-from minikafka.log.records import Record, encode_in_place
+from minikafka.log.records import LONG_MAX, Record, encode_in_place
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 
 Buffer = bytes | bytearray | memoryview
@@ -136,7 +136,7 @@ class Retention(NamedTuple):
             return empty(header) if last or self._tells_of_producer(header) else b""
         doomed = settled or any(record.value is None for record in kept)
         if doomed and header.delete_horizon is None:
-            return rebuilt(header, kept, self.now_ms + self.delete_retention_ms)
+            return rebuilt(header, kept, min(self.now_ms + self.delete_retention_ms, LONG_MAX))
         return batch if len(kept) == header.count else rebuilt(header, kept, header.delete_horizon)
 
     def _stays(self, record: Record, header: Header) -> bool:

@@ -34,6 +34,11 @@ class Record(NamedTuple):
     headers: list[tuple[str, bytes | None]]
 
 
+def as_long(number: int) -> int:
+    """The number that Java makes of a sum: of one too large for 64 bits it keeps those 64."""
+    return number if LONG_MIN <= number <= LONG_MAX else (number - LONG_MIN) % (1 << 64) + LONG_MIN
+
+
 VARINT, VARLONG = 28, 63  # shift of the last byte: five bytes, and ten
 
 
@@ -84,7 +89,7 @@ def encode_in_place(records: Sequence[Record], base_offset: int, base_timestamp:
 def _write_record(out: bytearray, offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None,
                   headers: Sequence[tuple[str, bytes | None]] | None = ()) -> None:  # fmt: skip
     body = bytearray(b"\0")
-    write_varint(body, timestamp_delta)
+    write_varint(body, as_long(timestamp_delta))
     write_varint(body, offset_delta)
     _write_bytes(body, key)
     _write_bytes(body, value)
@@ -145,9 +150,7 @@ def _read_record(
             f"Invalid record size: expected to read {size} bytes in record payload, but instead read {pos - start}"
         )
     timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
-    if not LONG_MIN <= timestamp <= LONG_MAX:
-        timestamp = (timestamp - LONG_MIN) % (1 << 64) + LONG_MIN
-    return Record(base_offset + offset_delta, timestamp, key, value, headers), pos
+    return Record(base_offset + offset_delta, as_long(timestamp), key, value, headers), pos
 
 
 def _read_bytes(buf: bytes, pos: int) -> tuple[bytes | None, int]:

@@ -18,13 +18,12 @@ KIP-339.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minikafka.broker.config.definition import ConfigError
+from minikafka.broker.config.definition import ConfigError, integer
 from minikafka.broker.config.effective import (
     BrokerConfig,
     broker_value,
@@ -109,9 +108,10 @@ def _check_form(one: Alteration, node_id: int) -> None:
 
 
 def _check_node(node_id: int, name: str, unexpected: str) -> None:
-    if not re.fullmatch(r"[+-]?\d+", name):
+    named = integer(name)
+    if named is None:
         raise KafkaError(Err.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != node_id:
+    if named != node_id:
         raise KafkaError(Err.INVALID_REQUEST, unexpected.format(node_id, name))
 
 
@@ -128,7 +128,7 @@ def _check_broker(image: MetadataImage, config: BrokerConfig, one: Alteration) -
                              f"Config value {NAMES[op.kind]} is not allowed for config key: {op.name}")
     after = _after(_present(image, one), one)
     try:
-        validate_broker_configs(after, lambda name: broker_value(image, config, name))
+        validate_broker_configs(after, not one.name, lambda name: broker_value(image, config, name))
     except ConfigError as error:
         raise KafkaError(Err.INVALID_REQUEST, str(error)) from error
 

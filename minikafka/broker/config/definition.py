@@ -8,6 +8,7 @@ Source: org.apache.kafka.common.config.ConfigDef, ConfigException; KIP-1161 (lis
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,8 +20,8 @@ TYPE_IDS = {"UNKNOWN": 0, "BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG
             "CLASS": 8, "PASSWORD": 9}                                  # ConfigEntry.ConfigType on the wire
 LONG_MAX = (1 << 63) - 1
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
-_INTEGER = re.compile(r"[+-]?\d+\Z")                 # with the digits of any script, as in Java
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\Z")
+_INTEGER = re.compile(r"[+-]?0*(\d{1,19})\Z")        # with the digits of any script, as in Java
+_FLOAT = re.compile(r"[+-]?(Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)\Z")
 
 
 class ConfigError(Exception):
@@ -86,9 +87,20 @@ class ResetStrategy:
     """Where to begin to read (KIP-1106)."""
 
     def check(self, name: str, value: Value) -> None:
-        if not re.match(r"(earliest|latest|by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?)\Z", str(value)):
+        word = str(value)
+        if word not in ("earliest", "latest") and not (word.startswith("by_duration:") and _is_duration(word[12:])):
             raise ConfigError(name, value, f"Invalid value `{value}` for configuration {name}. The value must be either "
                               "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.")
+
+
+_DURATION = re.compile(r"P(?=.)(?:([0-9]{1,18})D)?(?:T(?=.)(?:([0-9]{1,18})H)?(?:([0-9]{1,18})M)?(?:([0-9]{1,18})(?:\.[0-9]{0,9})?S)?)?\Z")
+
+
+def _is_duration(text: str) -> bool:
+    """Return whether Java reads a time that is not negative from this text, and its seconds fit into 64 bits."""
+    found = _DURATION.match(text)
+    return found is not None and sum(int(number or 0) * unit for number, unit in
+                                     zip(found.groups(), (86400, 3600, 60, 1))) <= LONG_MAX
 
 
 Validator = Range | OneOf | Throttled | ResetStrategy
@@ -139,8 +151,8 @@ def parsed(name: str, kind: Type, text: str) -> Value:
             raise ConfigError(name, text, "Expected value to be either true or false")
         return trimmed.lower() == "true"
     if kind in _BITS:
-        number = int(trimmed) if _INTEGER.match(trimmed) else None
-        if number is None or not -(1 << _BITS[kind] - 1) <= number < 1 << _BITS[kind] - 1:
+        number = integer(trimmed, _BITS[kind])
+        if number is None:
             raise ConfigError(name, text, f"Not a number of type {kind}")
         return number
     if kind == "DOUBLE":
@@ -155,6 +167,15 @@ def parsed(name: str, kind: Type, text: str) -> Value:
     return trimmed
 
 
+def integer(text: str, bits: int = 32) -> int | None:
+    """Return the whole number that a client wrote, as Java reads it; None if it is none, or needs more than `bits` bits."""
+    found = _INTEGER.match(text)                      # Python refuses to read thousands of digits with an error of its own
+    if found is None:
+        return None
+    number = -int(found[1]) if text.startswith("-") else int(found[1])
+    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
+
+
 def to_text(value: Value) -> str | None:
     """Return a typed value as Kafka prints it."""
     if isinstance(value, bool):
@@ -167,7 +188,9 @@ def to_text(value: Value) -> str | None:
 
 
 def _double(value: float) -> str:
-    """Return a number as Java writes it: 0.5, 1.0E-4, 2.147483647E9."""
+    """Return a number as Java writes it: 0.5, 1.0E-4, 2.147483647E9, Infinity."""
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     digits, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")

@@ -7,6 +7,8 @@ Owns: BrokerConfig (the broker's own file), the resolution above, the presets.
 Invariants
   I-CFG-3  every refusal is in Kafka's words; an unknown broker name is refused with the nearest known one.
   I-CFG-4  topic_config() and describe() resolve by the same function, so what is shown is what is used.
+  I-CFG-8  a value that is set but means nothing here (written by another version, under another name) counts as not set:
+           no setting of a client keeps a topic or a broker from having a configuration.
 
 Source: KafkaConfigSchema.resolveEffectiveTopicConfig, LogConfig.validate, DynamicBrokerConfig; KIP-226.
 """
@@ -169,13 +171,21 @@ def _defaults_of(names: list[str]) -> list[Entry]:
 
 
 def effective(config: Config, entries: list[Entry]) -> Value:
-    """Return the typed value of the first entry, in the unit of `config`; its default if there is no entry."""
-    if not entries or entries[0].source == DEFAULT:
-        return config.default
-    factor = dict(config.synonyms).get(entries[0].name, 1)
-    if factor == 1 or entries[0].source == DYNAMIC_TOPIC:
-        return config.parse(entries[0].value)
-    return int(entries[0].value) * factor
+    """Return the typed value of the first entry that has a meaning, in the unit of `config`; else its default (I-CFG-8)."""
+    for entry in entries:
+        if entry.source == DEFAULT:
+            break
+        factor = 1 if entry.source == DYNAMIC_TOPIC else dict(config.synonyms).get(entry.name, 1)
+        try:
+            return config.parse(str(int(entry.value) * factor) if factor > 1 else unlimited(entry.name, entry.value))
+        except (ConfigError, ValueError):
+            continue
+    return config.default
+
+
+def unlimited(name: str, text: str) -> str:
+    """Return the text of a value, -1 for any negative log.retention.ms: so it is read by a broker, not by a topic."""
+    return "-1" if name == "log.retention.ms" and text.strip().startswith("-") else text
 
 
 # --- brokers ---------------------------------------------------------------------------------------------------
@@ -193,8 +203,12 @@ def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -
 def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:
     """Return the present typed value of a broker's own configuration: from its file, or as altered since."""
     config = BROKER_CONFIGS[name]
-    own = _set_on_brokers(image, broker, [name])        # spellings in other units are configurations of their own
-    return config.parse(own[0].value) if own else config.default
+    for entry in _set_on_brokers(image, broker, [name]):        # spellings in other units are configurations of their own
+        try:
+            return config.parse(entry.value)
+        except ConfigError:                                      # I-CFG-8
+            continue
+    return config.default
 
 
 def _spellings(name: str) -> list[str]:
@@ -208,29 +222,67 @@ def _spellings(name: str) -> list[str]:
 
 _THREADS = ("background.threads", "num.io.threads", "num.network.threads", "num.recovery.threads.per.data.dir",
             "num.replica.fetchers")
+_ONE_BROKERS = ("listeners", "listener.security.protocol.map", "cordoned.log.dirs")     # and a listener's own encryption
+_INTERVALS = tuple(f"group.{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams"))
+MEBIBYTE = 1 << 20
 _REQUIRED: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "log.retention.ms": (lambda ms: ms == -1 or ms >= 1, "must be unlimited (-1) or, greater than or equal to 1"),
+    "log.retention.ms": (lambda ms: ms != 0, "must be unlimited (-1) or, greater than or equal to 1"),
     "log.roll.ms": (lambda ms: ms >= 1, "must be greater than or equal to 1"),
+    "log.roll.jitter.ms": (lambda ms: ms >= 0, "must be greater than or equal to 0"),
+    "log.cleaner.dedupe.buffer.size": (lambda size: size >= MEBIBYTE, "must be at least 1MB per cleaner thread."),
     "max.connections.per.ip": (lambda n: n > 0, "can be set to zero only if max.connections.per.ip.overrides property is "
                                "set."),
 }
 
 
-def validate_broker_configs(configs: Mapping[str, str], present: Callable[[str], Any]) -> None:
+def validate_broker_configs(configs: Mapping[str, str], everywhere: bool, present: Callable[[str], Any]) -> None:
     """Raise ConfigError if broker configurations are read-only at run time or wrong; `present` returns a present value.
 
-    Unknown names are allowed, as in Kafka: they may be a plug-in's.
+    `everywhere`: they are to be the default of all brokers. Unknown names are allowed, as in Kafka: they may be a plug-in's.
     """
-    fixed = sorted(name for name in configs if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic)
+    known = {name: config for name in configs if (config := BROKER_CONFIGS.get(_without_listener(name))) is not None}
+    single = sorted(name for name, config in known.items()
+                    if everywhere and (name in _ONE_BROKERS or name.startswith(LISTENER_PREFIX) and config.only_default))
+    fixed = sorted(name for name, config in known.items() if not config.dynamic)
+    if single:
+        raise plain("Cannot update these configs at default cluster level, broker id must be specified: "
+                    f"[{', '.join(single)}]")
     if fixed:
         raise plain(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
-    values = {name: BROKER_CONFIGS[name].parse(text) for name, text in configs.items() if name in BROKER_CONFIGS}
+    values = {name: config.parse(configs[name]) for name, config in known.items()}
     for name, value in values.items():
         holds, text = _REQUIRED.get(name, (lambda _: True, ""))
         if not holds(value):
             raise plain(f"requirement failed: {name} {text}")
+        if value == 0 and _without_listener(name) in ("max.connections", "max.connection.creation.rate"):
+            raise _invalid(f"Invalid {_without_listener(name)} 0")
+        if name in _INTERVALS and value > present(longest := name.replace(".assignment", ".max.assignment")):
+            raise plain(f"{name} must be less than or equal to {longest}")
     for name in (name for name in _THREADS if name in values):
         _check_step(name, values[name], present(name))
+    if "log.cleaner.threads" in values:
+        _check_cleaners(values["log.cleaner.threads"], present("log.cleaner.threads"))
+
+
+LISTENER_PREFIX = "listener.name."
+
+
+def _without_listener(name: str) -> str:
+    """Return the configuration that `listener.name.NAME.` makes one of this listener."""
+    return name.split(".", 3)[-1] if name.startswith(LISTENER_PREFIX) else name
+
+
+def _check_cleaners(value: int, present: int) -> None:
+    """Raise ConfigError if the number of cleaners, of which there is always one here, would leap; 0 divides Kafka's memory."""
+    if value == 0:
+        raise plain("/ by zero")
+    if value > 2 * present:
+        raise _invalid(f"Log cleaner threads cannot be increased to more than double the current value {present}")
+
+
+def _invalid(text: str) -> ConfigError:
+    return plain(f"Invalid value org.apache.kafka.common.config.ConfigException: {text} for configuration Invalid dynamic "
+                 "configuration")
 
 
 def _check_step(name: str, value: int, present: int) -> None:
@@ -239,6 +291,5 @@ def _check_step(name: str, value: int, present: int) -> None:
     if present // 2 <= value <= 2 * present:
         return
     limit = "be at least half" if value < present else "not be greater than double"
-    raise plain("Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation "
-                f"failed for {name}={value}, value should {limit} the current value {present} for configuration "
-                "Invalid dynamic configuration")
+    raise _invalid(f"Dynamic thread count update validation failed for {name}={value}, value should {limit} the current value "
+                   f"{present}")

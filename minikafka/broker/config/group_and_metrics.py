@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from minikafka.broker.config.definition import Config, OneOf, Range, ResetStrategy, plain
+from minikafka.broker.config.definition import Config, ConfigError, OneOf, Range, ResetStrategy, plain
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.config.table import BROKER_CONFIGS
 from minikafka.protocol.errors import Err, KafkaError
@@ -63,6 +63,14 @@ def validate_group_configs(configs: Mapping[str, str], broker: BrokerConfig) -> 
             raise plain(f"{name} must be less than or equal to {high}")
 
 
+def group_value(own: Mapping[str, str], name: str, otherwise: Any) -> Any:
+    """Return the typed value that a group sets, or `otherwise`, which is the brokers' (I-CFG-8)."""
+    try:
+        return GROUP_CONFIGS[name].parse(own[name]) if name in own else otherwise
+    except ConfigError:
+        return otherwise
+
+
 def validate_metrics_configs(configs: Mapping[str, str]) -> None:
     """Raise ConfigError if Kafka refuses a subscription's whole configuration; KafkaError where Kafka answers
     INVALID_REQUEST."""
@@ -82,6 +90,6 @@ def _matches_clients(pattern: str) -> bool:
     key, _, value = pattern.partition("=")
     try:
         re.compile(value.strip())
-    except re.error:
+    except (re.error, OverflowError, RecursionError):      # the latter: huge repetitions, thousands of open parentheses
         return False
     return key.strip() in _MATCHED and value != "" and "=" not in value

@@ -124,7 +124,8 @@ class Bucket:
 
 
 def _rounded(ms: float) -> int:
-    return min(INT_MAX, floor(ms + 0.5))
+    """Return a wait as it is told to a client; a limit may be so small that it is infinite."""
+    return floor(min(INT_MAX, ms + 0.5))
 
 
 Meter = TypeVar("Meter", Rate, Bucket)

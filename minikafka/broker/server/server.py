@@ -52,11 +52,12 @@ class Server:
 
     @property
     def max_connections(self) -> int:
-        return min(self.node.setting("max.connections"), MOST_CONNECTIONS, self.node.env.open_files // 2)
+        most = min(MOST_CONNECTIONS, self.node.env.open_files // 2)
+        return most if self.listener == INTERNAL else min(self.node.setting("max.connections"), most)
 
     @property
     def max_per_ip(self) -> int:
-        return int(self.node.setting("max.connections.per.ip"))
+        return MOST_CONNECTIONS if self.listener == INTERNAL else int(self.node.setting("max.connections.per.ip"))
 
     def guest(self) -> Acceptor | None:
         """Return what a new connection must answer before it is served; None if it is served at once."""

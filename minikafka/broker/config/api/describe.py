@@ -6,12 +6,11 @@ What Kafka does differently: it also describes loggers. Source: ConfigHelper; KI
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 
-from minikafka.broker.config.definition import TYPE_IDS, Config, Value, to_text
+from minikafka.broker.config.definition import TYPE_IDS, Config, Value, integer, to_text
 from minikafka.broker.config.effective import (
     DEFAULT,
     DYNAMIC_BROKER,
@@ -122,9 +121,9 @@ def _broker(ctx: Context, name: str) -> list[Found]:
         entries = resolve_broker(image, broker, config)
         if not config.internal or (entries and entries[0].source != DEFAULT):
             found.append((config, broker_value(image, broker, config.name), entries, not config.dynamic))
-    foreign = image.broker_configs(None) | image.broker_configs(int(name))
-    return found + [_known(key, value, DYNAMIC_BROKER if key in image.broker_configs(int(name)) else
-                           DYNAMIC_DEFAULT_BROKER) for key, value in foreign.items() if key not in BROKER_CONFIGS]
+    own = image.broker_configs(ctx.node.node_id)
+    foreign = image.broker_configs(None) | own
+    return found + [_known(key, value, DYNAMIC_BROKER if key in own else DYNAMIC_DEFAULT_BROKER) for key, value in foreign.items() if key not in BROKER_CONFIGS]
 
 
 def _known(name: str, value: str, source: int) -> Found:
@@ -134,9 +133,10 @@ def _known(name: str, value: str, source: int) -> Found:
 
 
 def _check_broker(ctx: Context, name: str, alternative: str = "") -> None:
-    if not re.fullmatch(r"[+-]?\d+", name):
+    named = integer(name)
+    if named is None:
         raise KafkaError(Err.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != ctx.node.node_id:
+    if named != ctx.node.node_id:
         raise KafkaError(Err.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node.node_id}{alternative} but "
                          f"received {name}")
 

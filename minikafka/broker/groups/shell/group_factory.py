@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 
+from minikafka.broker.config.group_and_metrics import group_value
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup
 from minikafka.broker.groups.consumer.group import ConsumerGroup
@@ -41,7 +42,7 @@ class GroupFactory:
         own = node.image.configs.get((GROUP, group_id), {})
 
         def interval(name: str) -> int:
-            return int(own.get(f"consumer.{name}", node.setting(f"group.consumer.{name}")))
+            return int(group_value(own, f"consumer.{name}", node.setting(f"group.consumer.{name}")))
 
         settings = Settings(interval("session.timeout.ms"), interval("heartbeat.interval.ms"),
                             interval("assignment.interval.ms"), node.config["group.consumer.max.size"],

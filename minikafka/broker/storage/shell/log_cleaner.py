@@ -10,6 +10,7 @@ Invariants
   I-CLEANER-2  a truncation below the clean point lowers it, so that what is appended there is looked at.
   I-CLEANER-3  a log that cannot be cleaned, whatever the error, is left as it is, and the others are cleaned; a failed
                disk ends the broker (rule 67).
+  I-CLEANER-4  a setting under which nothing would be cleaned for ever can be taken back while the broker runs.
 What Kafka does differently: several threads, each with a fixed buffer for keys; a truncation pauses a running cleaning,
 here it finds out when it is done, and starts again. Source: kafka.log.LogCleaner, LogCleanerManager, LogManager.
 """
@@ -17,6 +18,8 @@ here it finds out when it is done, and starts again. Source: kafka.log.LogCleane
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.storage.shell.log_dir import Offsets
@@ -36,6 +39,9 @@ log = logging.getLogger("minikafka.cleaner")
 
 CLEAN_POINTS = "cleaner-offset-checkpoint"
 SHORTEST_S = 0.001                                    # a rest that is worth a timer
+LEAST_PAUSE_S = 0.1                                   # even if log.cleaner.backoff.ms is 0: it takes the time of everybody
+PATIENCE_S = 15.0                                     # after which a setting is read again
+MOST_MEMORY = (1 << 31) - 1                           # bytes, whatever log.cleaner.dedupe.buffer.size says, as in Kafka
 
 
 class LogCleaner:
@@ -93,7 +99,22 @@ class LogCleaner:
             except KafkaError:
                 progress = False                       # the disk failed, or the partition went: it was told
             if not progress:
-                await self.env.sleep(self._config("backoff.ms") / 1000)
+                await self._pause(lambda: max(self._config("backoff.ms") / 1000, LEAST_PAUSE_S))
+
+    @property
+    def _room(self) -> int:
+        """How many keys one cleaning may keep in memory."""
+        memory = min(self._config("dedupe.buffer.size"), MOST_MEMORY)
+        return int(max(0.0, min(memory * self._config("io.buffer.load.factor"), MOST_MEMORY)) / ENTRY_BYTES)
+
+    async def _pause(self, seconds: Callable[[], float]) -> None:
+        """Sleep for as long as a setting says, which may be for ever, until it says otherwise (I-CLEANER-4)."""
+        left = seconds()
+        while left > PATIENCE_S:
+            await self.env.sleep(PATIENCE_S)
+            left = min(left - PATIENCE_S, seconds())
+        if left > SHORTEST_S:
+            await self.env.sleep(left)
 
     def _filthiest(self) -> tuple[Partition, Cleanable] | None:
         """The partition with the largest share of dirty bytes, of those where it is large enough."""
@@ -121,8 +142,7 @@ class LogCleaner:
         if not usable or again.end > partition.log.recovery_point or not again.dirty_bytes:
             return False
         with partition.storage():
-            room = self._config("dedupe.buffer.size") * self._config("io.buffer.load.factor") / ENTRY_BYTES
-            cleaning = Cleaning(partition.log, again, self.env.wall_ms(), int(room))
+            cleaning = Cleaning(partition.log, again, self.env.wall_ms(), self._room)
             try:
                 done = await self._work(partition, cleaning)
             except Exception as error:                 # not when cancelled: a thread may be at work on the files
@@ -180,6 +200,9 @@ class LogCleaner:
     async def _slices(self, slices: Slices) -> None:
         """Run them one by one in a thread, no faster than log.cleaner.io.max.bytes.per.second."""
         while (size := await self.env.blocking(next, slices, None)) is not None:
-            seconds = size / self._config("io.max.bytes.per.second")
-            if seconds > SHORTEST_S:
-                await self.env.sleep(seconds)
+            await self._pause(partial(self._seconds, size))
+
+    def _seconds(self, size: int) -> float:
+        """How long so many bytes take at log.cleaner.io.max.bytes.per.second."""
+        rate = self._config("io.max.bytes.per.second")
+        return size / rate if rate > 0 else float("inf")
