@@ -93,7 +93,8 @@ class ResetStrategy:
                               "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.")
 
 
-_DURATION = re.compile(r"P(?=.)(?:([0-9]{1,18})D)?(?:T(?=.)(?:([0-9]{1,18})H)?(?:([0-9]{1,18})M)?(?:([0-9]{1,18})(?:\.[0-9]{0,9})?S)?)?\Z")
+_DURATION = re.compile(r"P(?=.)(?:([0-9]{1,18})D)?"
+                       r"(?:T(?=.)(?:([0-9]{1,18})H)?(?:([0-9]{1,18})M)?(?:([0-9]{1,18})(?:\.[0-9]{0,9})?S)?)?\Z")
 
 
 def _is_duration(text: str) -> bool:

@@ -122,8 +122,9 @@ def _broker(ctx: Context, name: str) -> list[Found]:
         if not config.internal or (entries and entries[0].source != DEFAULT):
             found.append((config, broker_value(image, broker, config.name), entries, not config.dynamic))
     own = image.broker_configs(ctx.node.node_id)
-    foreign = image.broker_configs(None) | own
-    return found + [_known(key, value, DYNAMIC_BROKER if key in own else DYNAMIC_DEFAULT_BROKER) for key, value in foreign.items() if key not in BROKER_CONFIGS]
+    others = {key: value for key, value in (image.broker_configs(None) | own).items() if key not in BROKER_CONFIGS}
+    return found + [_known(key, value, DYNAMIC_BROKER if key in own else DYNAMIC_DEFAULT_BROKER)
+                    for key, value in others.items()]
 
 
 def _known(name: str, value: str, source: int) -> Found:
