@@ -79,6 +79,7 @@ class Broker:
         self.clients: Server | None = None
         self.quorum.apply_committed, self.quorum.apply_snapshot = self.on_metadata, self.on_snapshot
         self.quorum.on_leadership = self.controller.on_leadership
+        self.quorum.on_late_commit = self.controller.committed
 
     def _server(self, listener: str, name: str) -> Server:
         return Server(self.node, listener, bound(listener, self.parts), *self.listeners[name])

@@ -27,7 +27,7 @@ from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 import minikafka.protocol.apis  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
-from minikafka.protocol.reader import MAX_ELEMENTS, read_message, read_text, skip_tags
+from minikafka.protocol.reader import MAX_ELEMENTS, UNLIMITED, read_message, read_text, skip_tags
 
 API_VERSIONS = 18
 
@@ -98,12 +98,13 @@ def is_long(message: ApiMessage, most: int) -> bool:
     return False
 
 
-def decode_response(cls: type[ApiMessage], version: int, frame: memoryview) -> ApiMessage:
-    """Return the body of a response frame (without its size), for our own requests to other nodes."""
+def decode_response(cls: type[ApiMessage], version: int, frame: memoryview, most: int = UNLIMITED) -> ApiMessage:
+    """Return the body of a response frame (without its size), for our own requests to other nodes; LongMessage if it has more
+    than `most` elements."""
     pos = _CORRELATION.size
     if cls.flexible_version_q(version) and cls.API_KEY != API_VERSIONS:
         pos = skip_tags(frame, pos)
-    return read_message(cls, version, frame, pos)
+    return read_message(cls, version, frame, pos, most)
 
 
 def correlation_id(frame: memoryview) -> int:
@@ -117,6 +118,12 @@ def encode_request(request: ApiMessage, version: int, correlation: int, client_i
     length = -1 if client_id is None else len(name)
     tags = b"\0" if request.flexible_version_q(version) else b""
     return _frame(_START.pack(request.API_KEY, version, correlation, length) + name + tags, request, version)
+
+
+def with_correlation(frame: bytes, correlation: int) -> bytes:
+    """Return the frame of a request with another correlation id."""
+    at = _SIZE.size + 4  # after the API key and the version
+    return frame[:at] + _CORRELATION.pack(correlation) + frame[at + _CORRELATION.size :]
 
 
 def encode_response(response: ApiMessage, version: int, correlation: int) -> bytes:

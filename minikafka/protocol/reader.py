@@ -12,7 +12,7 @@ Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-4 every text that was read can be written again, with a short suffix: bytes that are no UTF-8 grow when
               their replacement characters are encoded, and a client id becomes part of a member id. Kafka 4.3 never answers a
               text that grows too long for a string (the connection hangs); we refuse to read it.
-            I-READ-5 a message has at most MAX_ELEMENTS list elements and tags in all: two bytes on the wire become
+            I-READ-5 a request has at most MAX_ELEMENTS list elements and tags in all: two bytes on the wire become
               hundreds in memory, and no other connection is served while they are read.
 Lenient where Kafka is (tried on 4.3): any negative length of a nullable field is null, bytes after the body and unknown
 tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
@@ -35,6 +35,7 @@ Reader = Callable[[memoryview, int], tuple[Any, int]]
 FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d"}
 MAX_STRING = 0x7FFF
 MAX_ELEMENTS = 100_000
+UNLIMITED = 1 << 62
 MAX_TEXT = MAX_STRING - 64  # bytes of UTF-8, with replacement characters
 
 
@@ -69,7 +70,7 @@ def _spend(elements: int) -> None:
     budget = _budget.get()
     budget[0] -= max(0, elements)
     if budget[0] < 0:
-        if budget[1] < MAX_ELEMENTS:
+        if budget[1] != MAX_ELEMENTS:
             raise LongMessage
         raise ProtocolError(f"a message has more than {MAX_ELEMENTS} elements")
 

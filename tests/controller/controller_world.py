@@ -13,6 +13,7 @@ from minikafka.broker.controller.controller import Controller, Registration
 from minikafka.broker.controller.heartbeats import Heartbeat, HeartbeatVerdict
 from minikafka.broker.metadata.image import MetadataImage, Partition
 from minikafka.broker.metadata.records import BrokerEndpoint, BrokerFeature
+from minikafka.broker.server.turns import at_once
 from minikafka.protocol.errors import Err, KafkaError
 
 FEATURES = (BrokerFeature("metadata.version", 7, 30), BrokerFeature("eligible.leader.replicas.version", 0, 1),
@@ -40,9 +41,10 @@ class World:
             self.core.apply(records, len(self.log) - 1, 1)
         return records
 
-    def decide(self, decision: tuple[list[Any], Any]) -> Any:
-        self.append(decision[0])
-        return decision[1]
+    def decide(self, decision: Any) -> Any:
+        records, answer = decision if isinstance(decision, tuple) else at_once(decision)
+        self.append(records)
+        return answer
 
     # --- brokers
 

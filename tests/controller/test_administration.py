@@ -19,6 +19,7 @@ from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.controller.reassignment_steps import Assignment, completed, reverted, towards
 from minikafka.broker.metadata.image import Partition
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from minikafka.broker.server.turns import at_once
 from minikafka.protocol.errors import Err, KafkaError
 from tests.controller.controller_world import World
 
@@ -42,7 +43,7 @@ def move(w: World, replicas: list[int] | None, other_factor: bool = True) -> Err
 
 def configure(w: World, kind: int, name: str, **values: str) -> None:
     ops = tuple(Op(key.replace("_", "."), SET, value) for key, value in values.items())
-    records, refusals = w.core.alter_configs([Alteration(kind, name, ops, whole=False)])
+    records, refusals = at_once(w.core.alter_configs([Alteration(kind, name, ops, whole=False)]))
     assert refusals == [None]
     w.append(records)
 
@@ -85,7 +86,7 @@ def test_a_value_may_not_grow_without_bound():
     w.create()
     w.append([ConfigRecord(BROKER_RESOURCE, "", "log.cleanup.policy", "x" * 32760)])
     ops = (Op("log.cleanup.policy", APPEND, "y" * 20),)
-    records, refusals = w.core.alter_configs([Alteration(BROKER_RESOURCE, "", ops, whole=False)])
+    records, refusals = at_once(w.core.alter_configs([Alteration(BROKER_RESOURCE, "", ops, whole=False)]))
     assert records == [] and refusals[0].code is Err.INVALID_CONFIG
     assert refusals[0].message == ("The configuration value cannot be added because it exceeds the maximum value size "
                                    "of 32767 bytes.")

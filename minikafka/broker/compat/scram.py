@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,11 +63,12 @@ Verdicts = dict[str, KafkaError | None]     # by user; None: done
 
 
 def alter_scram(image: MetadataImage, deletions: Sequence[ScramDeletion],
-                upsertions: Sequence[ScramUpsertion]) -> tuple[list[MetadataRecord], Verdicts]:
+                upsertions: Sequence[ScramUpsertion]) -> Generator[None, None, tuple[list[MetadataRecord], Verdicts]]:
     """Return the records of the credentials that change, and a verdict for each user."""
     verdicts: Verdicts = {}
     records: dict[str, MetadataRecord] = {}
     for wanted in (*deletions, *upsertions):
+        yield None
         if verdicts.get(wanted.name) is not None:
             continue
         try:
@@ -115,10 +116,10 @@ def keys(mechanism: Mechanism, salted_password: bytes) -> tuple[bytes, bytes]:
 
 
 def describe_scram(image: MetadataImage, names: Sequence[str],
-                   ) -> list[tuple[str, list[UserScramCredentialRecord] | KafkaError]]:
-    """Return the credentials of the users `names`, or of all users if there are no names; per user they or a refusal."""
+                   ) -> Iterator[tuple[str, list[UserScramCredentialRecord] | KafkaError]]:
+    """Yield the credentials of the users `names`, or of all users if there are no names; per user they or a refusal."""
     counts = Counter(names) or dict.fromkeys((name for name, _ in image.scram), 1)
-    return [(name, _describe(image, name, count)) for name, count in counts.items()]
+    return ((name, _describe(image, name, count)) for name, count in counts.items())
 
 
 def _describe(image: MetadataImage, name: str, count: int) -> list[UserScramCredentialRecord] | KafkaError:

@@ -19,7 +19,7 @@ KIP-339.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,11 +77,12 @@ class Alteration:
 
 
 def refused_by_broker(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration],
-                      ) -> list[KafkaError | None]:
+                      ) -> Generator[None, None, list[KafkaError | None]]:
     """Return this broker's refusal for each of `wanted`, or None: then the controller decides."""
     counts = Counter((one.kind, one.name) for one in wanted)
     refusals: list[KafkaError | None] = []
     for one in wanted:
+        yield None
         try:
             if counts[one.kind, one.name] > 1:
                 raise KafkaError(Err.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -137,12 +138,13 @@ def _check_broker(image: MetadataImage, config: BrokerConfig, one: Alteration) -
 
 
 def alter_configs(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration], elr: bool,
-                  ) -> tuple[list[MetadataRecord], list[KafkaError | None]]:
+                  ) -> Generator[None, None, tuple[list[MetadataRecord], list[KafkaError | None]]]:
     """Return the records of the alterations that are allowed, and a refusal or None for each of `wanted`. `elr`: eligible
     leader replicas are in use (I-CFG-6)."""
     changes: list[ConfigRecord] = []
     refusals: list[KafkaError | None] = []
     for one in wanted:
+        yield None
         try:
             changes += _alter(image, config, one, elr)
         except KafkaError as refused:
@@ -228,12 +230,20 @@ def _operate(op: Op, present: str | None) -> str:
     if op.kind == SET:
         return op.value
     words = [word for word in (present or "").split(",") if word]
-    for word in op.value.split(","):            # not trimmed: " a" is another word than "a", as in Kafka
-        if op.kind == APPEND and word not in words:
-            words.append(word)
-        elif op.kind == SUBTRACT and word in words:
-            words.remove(word)
-    return ",".join(words)
+    operands = dict.fromkeys(op.value.split(","))       # not trimmed: " a" is another word than "a", as in Kafka
+    if op.kind == APPEND:
+        known = set(words)
+        return ",".join([*words, *(word for word in operands if word not in known)])
+    return ",".join(_without(words, Counter(op.value.split(","))))
+
+
+def _without(words: list[str], fewer: Counter[str]) -> Iterator[str]:
+    """Yield the words, but of each as many less, from the left, as `fewer` says."""
+    for word in words:
+        if fewer[word] > 0:
+            fewer[word] -= 1
+        else:
+            yield word
 
 
 def _is_list(kind: int, name: str) -> bool:

@@ -21,7 +21,7 @@ ProducerIdControlManager, ActivationRecordsGenerator; KIP-500, KIP-631, KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -243,12 +243,12 @@ class Controller:
     # --- administration ----------------------------------------------------------------------------------------
 
     def elect_leaders(self, kind: Election, requested: Sequence[tuple[str, Sequence[int]]] | None,
-                      ) -> tuple[Records, TopicPartitionVerdicts]:
+                      ) -> Generator[None, None, tuple[Records, TopicPartitionVerdicts]]:
         """Return the records of the elections requested, and a verdict for each partition (admin/elect_leaders.py)."""
         return elect_leaders(self.image, kind, requested, self.elect_leader)
 
     def reassign(self, requested: Sequence[tuple[str, Sequence[Reassignment]]], allow_replication_factor_change: bool,
-                 ) -> tuple[Records, TopicPartitionVerdicts]:
+                 ) -> Generator[None, None, tuple[Records, TopicPartitionVerdicts]]:
         """Return the records of the reassignments requested, and a verdict for each partition."""
         ctx = ReassignmentContext(self.image, self._reassigned, self._unclean)
         return alter_reassignments(ctx, requested, allow_replication_factor_change)
@@ -258,7 +258,7 @@ class Controller:
         return change(partition, self._rules(partition, self.image.is_active), self._election(partition.topic),
                       Target(isr, assignment))
 
-    def alter_configs(self, wanted: list[Alteration]) -> tuple[Records, list[KafkaError | None]]:
+    def alter_configs(self, wanted: list[Alteration]) -> Generator[None, None, tuple[Records, list[KafkaError | None]]]:
         """Return the records of the alterations that are allowed, and a refusal or None for each of `wanted`."""
         return alter_configs(self.image, self.config, wanted, self.elr)
 

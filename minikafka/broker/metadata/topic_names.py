@@ -8,6 +8,7 @@ neither '.' nor '..'. Source: org.apache.kafka.common.internals.Topic.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -33,10 +34,14 @@ def check_name(name: str) -> None:
     raise KafkaError(Err.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
-def colliding(name: str, existing: dict[str, object]) -> str | None:
-    """Return an existing topic that differs from `name` only in '.' for '_', else None: the metrics of both would have one
-    name."""
-    if "." not in name and "_" not in name:
-        return None
-    unified = name.replace(".", "_")
-    return next((other for other in existing if other != name and other.replace(".", "_") == unified), None)
+def unify(existing: Iterable[str]) -> dict[str, str]:
+    """Return the existing topics by the name that their metrics have. A new topic collides with the one of its own name here."""
+    unified: dict[str, str] = {}
+    for name in existing:
+        unified.setdefault(unify_name(name), name)
+    return unified
+
+
+def unify_name(name: str) -> str:
+    """Return the name of a topic's metrics: topics that differ only in '.' for '_' have one."""
+    return name.replace(".", "_")

@@ -33,10 +33,10 @@ AlteredRow, DescribedRow = AlterClientQuotasResponse.EntryData, DescribeClientQu
 
 
 def _alter(ctx: Context, controller: Controller,
-           request: AlterClientQuotasRequest) -> tuple[Records, AlterClientQuotasResponse]:
+           request: AlterClientQuotasRequest) -> Steps[tuple[Records, AlterClientQuotasResponse]]:
     requested = [QuotaAlteration(_entity(entry), tuple((op.key, None if op.remove else op.value) for op in entry.ops))
                  for entry in request.entries]
-    records, verdicts = alter_quotas(controller.image, requested)
+    records, verdicts = yield from alter_quotas(controller.image, requested)
     return [] if request.validate_only else records, _altered(verdicts)
 
 

@@ -14,7 +14,7 @@ Source: ClientQuotaControlManager, ClientQuotasImage, QuotaConfig; KIP-546, KIP-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -48,11 +48,13 @@ class QuotaAlteration:
 Verdicts = dict[QuotaEntity, KafkaError | None]             # None: done
 
 
-def alter_quotas(image: MetadataImage, requested: Sequence[QuotaAlteration]) -> tuple[list[MetadataRecord], Verdicts]:
+def alter_quotas(image: MetadataImage,
+                 requested: Sequence[QuotaAlteration]) -> Generator[None, None, tuple[list[MetadataRecord], Verdicts]]:
     """Return the records of the quotas that change, and a verdict for each entity."""
     verdicts: Verdicts = {}
     records: list[MetadataRecord] = []
     for wanted in requested:
+        yield None
         quotas = dict(wanted.quotas)
         if wanted.entity in verdicts or len(quotas) < len(wanted.quotas):
             verdicts[wanted.entity] = _invalid(f"Ignoring duplicate entity {_shown(wanted.entity)}")

@@ -165,6 +165,7 @@ class Charge:
 
     def __init__(self, bucket: Bucket | None, limit: float, strict: bool, now: float) -> None:
         self._bucket, self._limit, self._strict, self._now = bucket, limit, strict, now
+        self._taken = 0
         self.wait_ms = 0
 
     def __call__(self, partitions: int) -> None:
@@ -176,8 +177,15 @@ class Charge:
             self.wait_ms = wait
             raise KafkaError(Err.THROTTLING_QUOTA_EXCEEDED)
         self._bucket.take(partitions, self._limit, self._now)
+        self._taken += partitions
         if not self._strict:
             self.wait_ms = self._bucket.wait_ms(self._limit, self._now)
+
+    def refund(self) -> None:
+        """Give back what was taken: the changes were not made."""
+        if self._bucket is not None and self._taken:
+            self._bucket.take(-self._taken, self._limit, self._now)
+        self._taken = 0
 
 
 FREE = Charge(None, 0, False, 0)

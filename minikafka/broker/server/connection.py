@@ -30,7 +30,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateRespons
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
 from minikafka.broker.server.registry import CloseConnection, Context, Served
-from minikafka.broker.server.turns import SLICE_S
+from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
     RESPONSES,
@@ -54,7 +54,6 @@ HALF_FRAME_S = 30.0  # from a frame's first byte to its last
 UNREAD_S = 60.0  # in which the client reads not one byte of its answers
 READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
 TURN = 16  # frames served in a row before other connections have their turn
-LONG = 1000  # elements of a message that are read or written at once; a longer one is read or written in a thread
 
 
 class Connection(asyncio.Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
+from functools import partial
 from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
@@ -18,8 +19,17 @@ from kafka.protocol.sasl import SaslAuthenticateRequest
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server.env import Env, Timer
 from minikafka.broker.server.membership import PROVE_S, Opener
-from minikafka.protocol.codec import RESPONSES, correlation_id, decode_response, encode_request
+from minikafka.broker.server.turns import LONG
+from minikafka.protocol.codec import (
+    RESPONSES,
+    correlation_id,
+    decode_response,
+    encode_request,
+    is_long,
+    with_correlation,
+)
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.reader import LongMessage
 
 log = logging.getLogger("minikafka.peer")
 
@@ -68,10 +78,14 @@ class Peer:
     async def request(self, message: ApiMessage, version: int, timeout: float, client_id: str | None = None) -> Any:
         """Send `message`, in our name or in that of the client `client_id`, and return its answer. Raises ConnectionError, or
         TimeoutError after `timeout` seconds."""
+        name = self.client_id if client_id is None else client_id
+        frame = None
+        if is_long(message, LONG):
+            frame = await self.env.aside(partial(encode_request, message, version, 0, name))
         async with self._connecting:
             if self._session is None or self._session.lost:
                 self._session = await self._connect(timeout)
-            answer = self._session.send(message, version, self.client_id if client_id is None else client_id, timeout)
+            answer = self._session.send(message, version, name, timeout, frame)
         return await answer
 
     async def _connect(self, timeout: float) -> _Session:
@@ -122,14 +136,20 @@ class _Session(asyncio.Protocol):
         self._buffer = bytearray()
         self._correlation = 0
 
-    def send(self, message: ApiMessage, version: int, client_id: str | None, timeout: float) -> asyncio.Future[Any]:
+    def send(self, message: ApiMessage, version: int, client_id: str | None, timeout: float,
+             frame: bytes | None = None) -> asyncio.Future[Any]:
+        """Send a request; `frame` is its bytes, but for the correlation id, where they are written already."""
         if self.lost:  # since it was opened, before its first request; uvloop's write would raise RuntimeError
             raise ConnectionError(f"node {self.node_id} closed the connection")
         self._correlation += 1
         answer = self.env.future()
         timer = self.env.later(timeout, self._expire, self._correlation)
         self._owed[self._correlation] = (answer, RESPONSES[message.API_KEY], version, timer)
-        self.transport.write(encode_request(message, version, self._correlation, client_id))
+        if frame is None:
+            frame = encode_request(message, version, self._correlation, client_id)
+        else:
+            frame = with_correlation(frame, self._correlation)
+        self.transport.write(frame)
         return answer
 
     async def prove(self, opener: Opener) -> None:
@@ -199,9 +219,27 @@ class _Session(asyncio.Protocol):
         correlation = correlation_id(frame)
         if correlation not in self._owed:
             return
-        answer, cls, version, timer = self._owed[correlation]
-        message = decode_response(cls, version, frame)
-        del self._owed[correlation]  # not before: a request whose answer cannot be decoded must still end (I-PEER-1)
+        _, cls, version, _ = self._owed[correlation]
+        try:
+            message = decode_response(cls, version, frame, LONG)
+        except LongMessage:
+            self.env.spawn(self._deliver_long(correlation, cls, version, frame), f"long answer of {self.node_id}")
+        else:
+            self._answered(correlation, message)
+
+    async def _deliver_long(self, correlation: int, cls: type[ApiMessage], version: int, frame: memoryview) -> None:
+        try:
+            message = await self.env.aside(partial(decode_response, cls, version, frame))
+        except ProtocolError as error:
+            log.warning("what node %d sent is no answer: %s", self.node_id, error)
+            self.close()
+        else:
+            if correlation in self._owed:  # not too late
+                self._answered(correlation, message)
+
+    def _answered(self, correlation: int, message: ApiMessage) -> None:
+        # Not before: a request whose answer cannot be decoded must still end (I-PEER-1).
+        answer, _, _, timer = self._owed.pop(correlation)
         timer.cancel()
         if not answer.done():
             answer.set_result(message)

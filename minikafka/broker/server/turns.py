@@ -34,6 +34,7 @@ Steps: TypeAlias = Generator[Callable[[], Any] | None, Any, T]
 
 SLICE_S = 0.005
 MOST_STEPS = 1000
+LONG = 1000  # elements of a message that are read or written at once; a longer one is read or written in a thread
 
 
 def each(make: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
@@ -43,6 +44,16 @@ def each(make: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
         made.append(make(item))
         yield None
     return made
+
+
+def at_once(steps: Steps[T]) -> T:
+    """Do all steps now and return their result; nobody else has a turn."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
 
 
 class Pace:

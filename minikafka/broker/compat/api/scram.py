@@ -26,8 +26,8 @@ DescribedRow = DescribeUserScramCredentialsResponse.DescribeUserScramCredentials
 
 
 def _alter(ctx: Context, controller: Controller,
-           request: AlterUserScramCredentialsRequest) -> tuple[Records, AlterUserScramCredentialsResponse]:
-    records, verdicts = alter_scram(
+           request: AlterUserScramCredentialsRequest) -> Steps[tuple[Records, AlterUserScramCredentialsResponse]]:
+    records, verdicts = yield from alter_scram(
         controller.image, [ScramDeletion(d.name, d.mechanism) for d in request.deletions],
         [ScramUpsertion(u.name, u.mechanism, u.iterations, bytes(u.salt), bytes(u.salted_password))
          for u in request.upsertions])

@@ -44,7 +44,7 @@ Row: TypeAlias = AlterConfigsResponse.AlterConfigsResourceResponse
 async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Response:
     """Change configurations, or only check (validate_only)."""
     resources = list(request.resources)
-    refusals = refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request))
+    refusals = await ctx.node.env.turns.take(refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request)))
     left = [r for r, refusal in zip(resources, refusals, strict=True) if refusal is None]
     verdicts: dict[tuple[int, str], Row] = {}
     if left:
@@ -60,8 +60,8 @@ async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Res
 @handles(IncrementalAlterConfigsRequest, on=(INTERNAL,), needs=(ActiveController,))
 async def alter_configs_on_controller(ctx: Context, request: Request, active: ActiveController) -> Response:
     """Change configurations if this node is the active controller."""
-    def decision(controller: Controller, now: float) -> tuple[Records, list[KafkaError | None]]:
-        records, refusals = controller.alter_configs(_alterations(request))
+    def decision(controller: Controller, now: float) -> Steps[tuple[Records, list[KafkaError | None]]]:
+        records, refusals = yield from controller.alter_configs(_alterations(request))
         return [] if request.validate_only else records, refusals
 
     try:

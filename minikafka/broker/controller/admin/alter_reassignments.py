@@ -7,7 +7,7 @@ Source: ReplicationControlManager.alterPartitionReassignments, listPartitionReas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from minikafka.broker.controller.admin.create_topics import check_assignment
@@ -39,13 +39,14 @@ class Reassignment:
 
 def alter_reassignments(
         ctx: ReassignmentContext, requested: Sequence[tuple[str, Sequence[Reassignment]]],
-        allow_replication_factor_change: bool) -> tuple[list[MetadataRecord], TopicPartitionVerdicts]:
+        allow_replication_factor_change: bool) -> Generator[None, None, tuple[list[MetadataRecord], TopicPartitionVerdicts]]:
     """Return the records that begin or cancel reassignments, and a verdict for each partition requested, by topic."""
     records: list[MetadataRecord] = []
     topics = []
     for topic, reassignments in requested:
         verdicts = []
         for wanted in reassignments:
+            yield None
             try:
                 record = _alter(ctx, topic, wanted, allow_replication_factor_change)
             except KafkaError as refusal:

@@ -9,7 +9,7 @@ Source: ControllerApis.createPartitions, ReplicationControlManager.createPartiti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from minikafka.broker.controller.admin.create_topics import (
@@ -35,13 +35,14 @@ class NewPartitions:
 
 
 def create_partitions(ctx: CreateTopicsContext, requested: Sequence[NewPartitions],
-                      validate_only: bool = False) -> tuple[list[MetadataRecord], list[TopicVerdict]]:
+                      validate_only: bool = False) -> Generator[None, None, tuple[list[MetadataRecord], list[TopicVerdict]]]:
     """Return the records of the new partitions, and a verdict for each topic; no records if `validate_only`."""
     counts = Counter(wanted.topic for wanted in requested)
     twice = KafkaError(Err.INVALID_REQUEST, "Duplicate topic name.")
     verdicts = [TopicVerdict(name, twice) for name, count in counts.items() if count > 1]
     records: list[MetadataRecord] = []
     for wanted in requested:
+        yield None
         if counts[wanted.topic] > 1:
             continue
         try:

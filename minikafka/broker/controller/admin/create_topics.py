@@ -14,7 +14,7 @@ Source: ControllerApis.createTopics, ReplicationControlManager.createTopics; KIP
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from minikafka.broker.metadata.records import (
     TopicRecord,
     Uuid,
 )
-from minikafka.broker.metadata.topic_names import METADATA_TOPIC, check_name, colliding
+from minikafka.broker.metadata.topic_names import METADATA_TOPIC, check_name, unify, unify_name
 from minikafka.protocol.errors import Err, KafkaError
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
@@ -91,7 +91,7 @@ Verdicts = list[tuple[str, CreatedTopic | KafkaError]]          # by topic name
 
 
 def create_topics(ctx: CreateTopicsContext, requested: Sequence[NewTopic],
-                  validate_only: bool = False) -> tuple[list[MetadataRecord], Verdicts]:
+                  validate_only: bool = False) -> Generator[None, None, tuple[list[MetadataRecord], Verdicts]]:
     """Return the records of the new topics, and a verdict for each name; no records if `validate_only` (I-TOPIC-3)."""
     counts = Counter(topic.name for topic in requested)
     wanted = [topic for topic in requested if counts[topic.name] == 1 and topic.name != METADATA_TOPIC]
@@ -102,9 +102,11 @@ def create_topics(ctx: CreateTopicsContext, requested: Sequence[NewTopic],
         return [], _too_large(requested, "Unable to perform excessively large batch operation.")
     records: list[MetadataRecord] = []
     verdicts: Verdicts = []
+    unified = unify(ctx.image.topics)
     for topic in wanted:
+        yield None
         try:
-            made, created = _create(ctx, topic)
+            made, created = _create(ctx, topic, unified)
         except KafkaError as refusal:
             verdicts.append((topic.name, refusal))
         else:
@@ -129,9 +131,9 @@ def _requested_partitions(ctx: CreateTopicsContext, topic: NewTopic) -> int:
     return topic.partitions if topic.partitions > 0 else ctx.config["num.partitions"]
 
 
-def _create(ctx: CreateTopicsContext, topic: NewTopic) -> tuple[list[MetadataRecord], CreatedTopic]:
+def _create(ctx: CreateTopicsContext, topic: NewTopic, unified: dict[str, str]) -> tuple[list[MetadataRecord], CreatedTopic]:
     """Return the records and the verdict of one topic; KafkaError in Kafka's words if it is refused."""
-    _check_new_name(ctx.image, topic.name)
+    _check_new_name(ctx.image, topic.name, unified)
     configs = _checked_configs(ctx, topic)
     assignment = _manual(ctx.image, topic) if topic.assignments else _automatic(ctx, topic)
     ctx.charge(len(assignment))
@@ -142,11 +144,11 @@ def _create(ctx: CreateTopicsContext, topic: NewTopic) -> tuple[list[MetadataRec
     return records, CreatedTopic(topic_id, len(assignment), len(assignment[0]), _shown_configs(ctx, configs))
 
 
-def _check_new_name(image: MetadataImage, name: str) -> None:
+def _check_new_name(image: MetadataImage, name: str, unified: dict[str, str]) -> None:
     if name in image.topics:
         raise KafkaError(Err.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     check_name(name)
-    if (other := colliding(name, image.topics)) is not None:
+    if (other := unified.get(unify_name(name))) is not None:
         raise KafkaError(Err.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
 

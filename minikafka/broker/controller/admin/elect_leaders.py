@@ -7,7 +7,7 @@ Source: ReplicationControlManager.electLeaders; KIP-183 (preferred), KIP-460 (un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from minikafka.broker.controller.admin.verdicts import PartitionVerdict, TopicPartitionVerdicts
 from minikafka.broker.controller.leader_election import Election
@@ -21,7 +21,7 @@ Elect = Callable[[Partition, Election], PartitionChangeRecord | None]
 
 
 def elect_leaders(image: MetadataImage, kind: Election, requested: Sequence[tuple[str, Sequence[int]]] | None,
-                  elect: Elect) -> tuple[list[MetadataRecord], TopicPartitionVerdicts]:
+                  elect: Elect) -> Generator[None, None, tuple[list[MetadataRecord], TopicPartitionVerdicts]]:
     """Return the records of the elections, and a verdict for each partition of `requested` (topic, partitions).
 
     None requests all partitions of the cluster; partitions that need no election are then not listed.
@@ -34,6 +34,7 @@ def elect_leaders(image: MetadataImage, kind: Election, requested: Sequence[tupl
     for name, indexes in requested:
         verdicts = []
         for index in indexes:
+            yield None
             try:
                 records.append(_elect(image, name, index, kind, elect))
             except KafkaError as refusal:

@@ -20,9 +20,11 @@ from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.turns import Steps
 from minikafka.protocol.errors import Err, KafkaError
 
-Decide: TypeAlias = Callable[[Context, Controller, Any], tuple[Records, ApiMessage]]
+Decided: TypeAlias = tuple[Records, ApiMessage]
+Decide: TypeAlias = Callable[[Context, Controller, Any], Decided | Steps[Decided]]
 Refuse: TypeAlias = Callable[[Any, Err], ApiMessage]
 
 

@@ -22,6 +22,7 @@ from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.image import Partition
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.turns import Steps
 from minikafka.protocol.errors import Err, KafkaError
 
 # --- ElectLeaders ----------------------------------------------------------------------------------------------
@@ -31,7 +32,7 @@ KINDS = {0: Election.PREFERRED, 1: Election.UNCLEAN}        # ElectionType on th
 
 
 def _elect_leaders(ctx: Context, controller: Controller,
-                   request: ElectLeadersRequest) -> tuple[Records, ElectLeadersResponse]:
+                   request: ElectLeadersRequest) -> Steps[tuple[Records, ElectLeadersResponse]]:
     if request.topic_partitions == []:
         return [], ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[])
     kind = KINDS.get(request.election_type)
@@ -40,7 +41,7 @@ def _elect_leaders(ctx: Context, controller: Controller,
     requested = None                                        # null: all partitions of the cluster
     if request.topic_partitions is not None:
         requested = [(topic.topic, list(topic.partitions)) for topic in request.topic_partitions]
-    records, topics = controller.elect_leaders(kind, requested)
+    records, topics = yield from controller.elect_leaders(kind, requested)
     return records, ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[
         ElectionTopic(topic=name, partition_result=[_elected(v.partition, *_error(v.refusal)) for v in verdicts])
         for name, verdicts in topics])
@@ -68,10 +69,10 @@ ReassignedTopic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 
 def _reassign(ctx: Context, controller: Controller,
-              request: AlterPartitionReassignmentsRequest) -> tuple[Records, AlterPartitionReassignmentsResponse]:
+              request: AlterPartitionReassignmentsRequest) -> Steps[tuple[Records, AlterPartitionReassignmentsResponse]]:
     requested = [(topic.name, [Reassignment(p.partition_index, None if p.replicas is None else tuple(p.replicas))
                                for p in topic.partitions]) for topic in request.topics]
-    records, topics = controller.reassign(requested, request.allow_replication_factor_change)
+    records, topics = yield from controller.reassign(requested, request.allow_replication_factor_change)
     return records, AlterPartitionReassignmentsResponse(
         throttle_time_ms=0, error_code=0, error_message=None if request.topics else "",
         allow_replication_factor_change=request.allow_replication_factor_change or not request.topics,

@@ -33,6 +33,7 @@ from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 from minikafka.broker.quotas.throttling import FREE, Charge
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these versions no change above the quota is made
@@ -42,12 +43,16 @@ WITHOUT_TEXT_FOR_PARTITIONS = (*WITHOUT_TEXT, Err.UNKNOWN_TOPIC_OR_PARTITION, Er
 
 
 async def _charged(ctx: Context, active: ActiveController, strict_since: int,
-                   decide: Callable[[Controller, Charge], tuple[Records, Any]]) -> Any:
+                   decide: Callable[[Controller, Charge], Steps[tuple[Records, Any]]]) -> Any:
     """Take a decision that the client's quota of changes pays for; return the response, which says how long to wait."""
-    def decision(controller: Controller, now: float) -> tuple[Records, Any]:
-        internal = ctx.client_id is None        # a broker's own request has no quota
-        charge = FREE if internal else ctx.node.quotas.charge(ctx.client_id, ctx.version >= strict_since, now)
-        records, response = decide(controller, charge)
+    charge = FREE
+
+    def decision(controller: Controller, now: float) -> Steps[tuple[Records, Any]]:
+        nonlocal charge
+        charge.refund()                         # of a decision that is taken anew
+        if ctx.client_id is not None:           # a broker's own request has no quota
+            charge = ctx.node.quotas.charge(ctx.client_id, ctx.version >= strict_since, now)
+        records, response = yield from decide(controller, charge)
         response.throttle_time_ms = charge.wait_ms
         return records, response
 
@@ -78,11 +83,12 @@ async def create_topics_on_controller(ctx: Context, request: CreateTopicsRequest
     """Create topics if this node is the active controller."""
     requested = [_new_topic(topic) for topic in request.topics]
 
-    def decide(controller: Controller, charge: Charge) -> tuple[Records, CreateTopicsResponse]:
-        records, verdicts = create_topics(_context(ctx, controller, charge), requested, request.validate_only)
-        return records, CreateTopicsResponse(throttle_time_ms=0, topics=[
-            _created(name, verdict) if isinstance(verdict, CreatedTopic) else _not_created(name, verdict.code, verdict.message)
-            for name, verdict in verdicts])
+    def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, CreateTopicsResponse]]:
+        made = _context(ctx, controller, charge)
+        records, verdicts = yield from create_topics(made, requested, request.validate_only)
+        rows = yield from each(lambda one: _created(*one) if isinstance(one[1], CreatedTopic) else
+                               _not_created(one[0], one[1].code, one[1].message), verdicts)
+        return records, CreateTopicsResponse(throttle_time_ms=0, topics=rows)
 
     try:
         return await _charged(ctx, active, CREATES_STRICTLY, decide)
@@ -126,11 +132,11 @@ async def delete_topics_from_client(ctx: Context, request: DeleteTopicsRequest, 
 async def delete_topics_on_controller(ctx: Context, request: DeleteTopicsRequest,
                                       active: ActiveController) -> DeleteTopicsResponse:
     """Delete topics if this node is the active controller."""
-    def decide(controller: Controller, charge: Charge) -> tuple[Records, DeleteTopicsResponse]:
+    def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, DeleteTopicsResponse]]:
         if not controller.config["delete.topic.enable"]:
             return [], _refuse_deletion(request, _deletion_disabled(ctx.version))
         names, ids, malformed = _split(request)
-        records, verdicts = delete_topics(controller.image, names, ids, charge)
+        records, verdicts = yield from delete_topics(controller.image, names, ids, charge)
         return records, _deleted([*malformed, *verdicts])
 
     try:
@@ -194,8 +200,9 @@ async def create_partitions_on_controller(ctx: Context, request: CreatePartition
     requested = [NewPartitions(t.name, t.count, None if t.assignments is None else [list(a.broker_ids) for a in t.assignments])
                  for t in request.topics]
 
-    def decide(controller: Controller, charge: Charge) -> tuple[Records, CreatePartitionsResponse]:
-        records, verdicts = create_partitions(_context(ctx, controller, charge), requested, request.validate_only)
+    def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, CreatePartitionsResponse]]:
+        made = _context(ctx, controller, charge)
+        records, verdicts = yield from create_partitions(made, requested, request.validate_only)
         return records, _grown(verdicts)
 
     try:

@@ -7,6 +7,8 @@ Invariants
   I-CTL-5  a decision, its append and its replay into the controller's own image happen without an await between them,
            so the next decision sees it.
   I-CTL-6  no request is answered before every record that the answer rests on is committed; reads included.
+  I-CTL-8  a decision that takes long lets others decide meanwhile (heartbeats above all), and is then taken anew on what
+           they have changed.
   I-CTL-7  a node that stops leading the quorum forgets the uncommitted image and fails the requests that wait with
            NOT_CONTROLLER.
 
@@ -32,11 +34,14 @@ from minikafka.broker.metadata.records import (
 from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.server.env import Timer
 from minikafka.broker.server.node import Node
+from minikafka.broker.server.turns import Steps, at_once
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.controller")
 Answer = TypeVar("Answer")
-Decision: TypeAlias = Callable[[Controller, float], tuple[Records, Answer]]     # of the state machine and the time
+Decided: TypeAlias = tuple[Records, Answer]
+Decision: TypeAlias = Callable[[Controller, float], Decided[Answer] | Steps[Decided[Answer]]]   # of the state machine, the time
+ATTEMPTS = 3        # of a long decision, before it is taken at once
 
 
 class ActiveController:
@@ -48,6 +53,7 @@ class ActiveController:
         self.epoch = -1
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()    # (metadata offset, answer), ascending
         self._timer: Timer | None = None
+        self._last_committed = -1
 
     # --- called by the quorum ----------------------------------------------------------------------------------
 
@@ -66,6 +72,11 @@ class ActiveController:
         """Send the answers that waited for these records to be committed."""
         if self.controller is not None:
             self._trace(records)
+        self.committed(last_offset)
+
+    def committed(self, last_offset: int) -> None:
+        """Send the answers that waited for this offset: it is committed, though this broker may not have replayed it yet."""
+        self._last_committed = max(self._last_committed, last_offset)
         while self._waiting and self._waiting[0][0] <= last_offset:
             self._finish(self._waiting.popleft()[1], None)
 
@@ -93,11 +104,35 @@ class ActiveController:
         not the active controller."""
         if self.controller is None:
             raise KafkaError(Err.NOT_CONTROLLER)
-        records, answer = decision(self.controller, self.env.now())
+        decided = decision(self.controller, self.env.now())
+        records, answer = decided if isinstance(decided, tuple) else await self._in_slices(decision, decided)
         self._append(records)
         self._arm()
         await self._committed()
         return answer
+
+    async def _in_slices(self, decision: Decision[Answer], steps: Steps[Decided[Answer]]) -> Decided[Answer]:
+        """Return what is decided on an image that nobody has changed since the decision began (I-CTL-8)."""
+        for _ in range(ATTEMPTS):
+            begun = self._state()
+            try:
+                decided = await self.env.turns.take(steps)
+            except Exception:
+                if self._state() == begun:
+                    raise
+            else:
+                if self._state() == begun:
+                    return decided
+            if self.controller is None:
+                raise KafkaError(Err.NOT_CONTROLLER)
+            again = decision(self.controller, self.env.now())
+            assert not isinstance(again, tuple), "a decision is a function or a generator"
+            steps = again
+        return at_once(steps)
+
+    def _state(self) -> tuple[int, int]:
+        """Return what differs after any other decision."""
+        return (self.epoch, self.controller.image.offset) if self.controller is not None else (-1, -1)
 
     def next_offset(self) -> int:
         """Return the metadata offset that the next record will get."""
@@ -111,7 +146,7 @@ class ActiveController:
     async def _committed(self) -> None:
         """Wait until every decision taken so far is committed."""
         assert self.controller is not None
-        if self.controller.image.offset > self.node.image.offset:
+        if self.controller.image.offset > max(self.node.image.offset, self._last_committed):
             waiting: asyncio.Future[None] = self.env.future()
             self._waiting.append((self.controller.image.offset, waiting))
             await waiting

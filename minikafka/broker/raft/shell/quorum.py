@@ -66,6 +66,7 @@ class Quorum:
         self.node, self.env, self.node_id = node, node.env, node.node_id
         self.apply_committed: Apply = _ignore
         self.apply_snapshot: Apply = _ignore
+        self.on_late_commit: Callable[[int], None] = _ignore  # told of commits that are applied later only, by their last offset
         self.on_leadership: Callable[[bool, int], None] = _ignore
         self.applied = 0  # everything below was given to apply_committed
         self._to_apply: deque[Steps[None]] = deque()  # what is committed, in order; the first is being applied
@@ -279,6 +280,8 @@ class Quorum:
         """Effect HighWatermark: give the newly committed records to the broker, batch by batch (I-QRM-2)."""
         self.env.trace("hw", tp=FOLDER, hw=effect.offset)
         self._apply(self._apply_up_to(effect.offset))
+        if self._to_apply:
+            self.on_late_commit(effect.offset - 1)
 
     def _apply_up_to(self, end: int) -> Steps[None]:
         for decision in self.log.decisions(self.applied, end):
