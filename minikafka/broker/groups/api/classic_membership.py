@@ -23,6 +23,9 @@ from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err, KafkaError
 
+MANY = 1000       # members that leave in one step
+
+
 # --- JoinGroup, SyncGroup ----------------------------------------------------------------------------------------
 
 @handles(JoinGroupRequest, versions=(0, 9), needs=(GroupCoordinator,))
@@ -94,7 +97,11 @@ async def leave_group(ctx: Context, request: LeaveGroupRequest, groups: GroupCoo
         Leaving(member.member_id, member.group_instance_id) for member in request.members]
     whole = Err.NONE
     try:
-        errors = await groups.leave(request.group_id, leaving)
+        errors = []
+        pace = ctx.node.env.turns.pace()
+        for start in range(0, len(leaving), MANY) or (0,):
+            errors += await groups.leave(request.group_id, leaving[start:start + MANY])
+            await pace()
     except KafkaError as refused:
         unknown = refused.code is Err.UNKNOWN_MEMBER_ID          # no such group: an error for each member
         whole = Err.NONE if unknown else refused.code

@@ -35,15 +35,29 @@ NO_MEMBER = (None, -1)     # id and epoch of a client that names no member
 FOR_EVER = 2**63 - 1  # the latest time that fits into a record, in ms (in Kafka the sum overflows and is negative)
 
 
+Refused = tuple[Any, int, Err]            # (requested topic, partition, error)
+Wanted = tuple[Any, int, Key, Any]        # (requested topic, partition, key, requested partition)
+
+
 # --- OffsetCommit --------------------------------------------------------------------------------------------------
 
 @handles(OffsetCommitRequest, versions=(2, 10), needs=(GroupCoordinator,))
 async def offset_commit(ctx: Context, request: OffsetCommitRequest, groups: GroupCoordinator) -> OffsetCommitResponse:
     """Commit offsets of existing partitions as one batch, answered once committed; each unknown partition has an error."""
-    errors: list[tuple[Any, int, Err]] = []          # (requested topic, partition, error), refused ones first
-    wanted: list[tuple[Any, int, Key, Any]] = []
+    turns = ctx.node.env.turns
+    unknown_topics, errors, wanted = await turns.take(_sort_out(ctx, request))
+    if wanted:
+        errors += await _commit(ctx, groups, request, wanted)
+    return OffsetCommitResponse(throttle_time_ms=0, topics=await turns.take(_by_topic(unknown_topics, errors)))
+
+
+def _sort_out(ctx: Context, request: OffsetCommitRequest) -> Steps[tuple[list[Any], list[Refused], list[Wanted]]]:
+    """Return the unknown topics, what is refused, and what is to be committed."""
+    errors: list[Refused] = []
+    wanted: list[Wanted] = []
     unknown_topics = []
     for topic in request.topics:
+        yield None
         name, unknown = _topic_name(ctx, topic)
         if name is None:
             unknown_topics.append(topic)
@@ -54,9 +68,8 @@ async def offset_commit(ctx: Context, request: OffsetCommitRequest, groups: Grou
                 errors.append((topic, partition.partition_index, Err.UNKNOWN_TOPIC_OR_PARTITION))
             else:
                 wanted.append((topic, partition.partition_index, (name, partition.partition_index), partition))
-    if wanted:
-        errors += await _commit(ctx, groups, request, wanted)
-    return OffsetCommitResponse(throttle_time_ms=0, topics=_by_topic(unknown_topics, errors))
+            yield None
+    return unknown_topics, errors, wanted
 
 
 def _topic_name(ctx: Context, topic: Any) -> tuple[str | None, Err]:
@@ -68,7 +81,7 @@ def _topic_name(ctx: Context, topic: Any) -> tuple[str | None, Err]:
 
 
 async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitRequest,
-                  wanted: list[tuple[Any, int, Key, Any]]) -> list[tuple[Any, int, Err]]:
+                  wanted: list[Wanted]) -> list[Refused]:
     now_ms = ctx.node.env.wall_ms()
     try:
         store = groups.check_commit(request.group_id, request.member_id, request.group_instance_id,
@@ -78,24 +91,26 @@ async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitR
         return [(topic, index, refused.code) for topic, index, _, _ in wanted]
     expire_ms = -1 if request.retention_time_ms == -1 else min(now_ms + request.retention_time_ms, FOR_EVER)
     too_large = [len(partition.committed_metadata or "") > groups.max_metadata for _, _, _, partition in wanted]
+    last = {key: partition for (_, _, key, partition), large in zip(wanted, too_large, strict=True) if not large}
     values = {
         key: offset_value(ctx.node.image.topics[key[0]].id, partition.committed_offset, partition.committed_leader_epoch,
                           partition.committed_metadata or "", now_ms, expire_ms)
-        for (_, _, key, partition), large in zip(wanted, too_large, strict=True) if not large
+        for key, partition in last.items()
     }
     outcome = await store.write_offsets(request.group_id, values) if values else Err.NONE
     return [(topic, index, Err.OFFSET_METADATA_TOO_LARGE if large and outcome is Err.NONE else outcome)
             for (topic, index, _, _), large in zip(wanted, too_large, strict=True)]
 
 
-def _by_topic(unknown: list[Any], errors: list[tuple[Any, int, Err]]) -> list[Any]:
+def _by_topic(unknown: list[Any], errors: list[Refused]) -> Steps[list[Any]]:
     """Return the errors by topic. An unknown topic has a row even if the request names no partition of it."""
     response = OffsetCommitResponse.OffsetCommitResponseTopic
     topics = {topic.topic_id or topic.name: response(name=topic.name, topic_id=topic.topic_id, partitions=[])
-              for topic in [*unknown, *(topic for topic, _, _ in errors)]}
+              for topic in {id(topic): topic for topic in [*unknown, *(topic for topic, _, _ in errors)]}.values()}
     for topic, index, error in errors:
         row = response.OffsetCommitResponsePartition(partition_index=index, error_code=int(error))
         topics[topic.topic_id or topic.name].partitions.append(row)
+        yield None
     return list(topics.values())
 
 
@@ -207,7 +222,7 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
         error = Err.GROUP_ID_NOT_FOUND if group is None else group.check_offset_delete()
         if group is None or error is not Err.NONE:
             raise KafkaError(error)
-        topics, doomed = _doomed(ctx, request, store, group)
+        topics, doomed = await ctx.node.env.turns.take(_doomed(ctx, request, store, group))
         if doomed and (outcome := await store.write_offsets(request.group_id, doomed)) is not Err.NONE:
             raise KafkaError(outcome)
     except KafkaError as refused:
@@ -216,7 +231,7 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
 
 
 def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
-            group: Group) -> tuple[list[Any], dict[Key, bytes | None]]:
+            group: Group) -> Steps[tuple[list[Any], dict[Key, bytes | None]]]:
     """Return the response per partition, and the keys to write tombstones for."""
     response = OffsetDeleteResponse.OffsetDeleteResponseTopic
     topics: list[Any] = []
@@ -225,11 +240,14 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
         keys = [(topic.name, one.partition_index) for one in topic.partitions]
         if not keys and topic.name in ctx.node.image.topics:
             continue
-        known = [key for key in keys if ctx.node.image.partition(*key) is not None]
+        found = ctx.node.image.topics.get(topic.name)
+        known = [key for key in keys if found is not None and key[1] in found.partitions]
+        unknown = [key for key in keys if found is None or key[1] not in found.partitions]
         verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(topic.name) else Err.NONE
-        partitions = [response.OffsetDeleteResponsePartition(partition_index=key[1], error_code=int(error))
-                      for some, error in (([key for key in keys if key not in known], Err.UNKNOWN_TOPIC_OR_PARTITION),
-                                          (known, verdict)) for key in some]
+        partitions = []
+        for some, error in ((unknown, Err.UNKNOWN_TOPIC_OR_PARTITION), (known, verdict)):
+            partitions += yield from each(lambda key, error=error: response.OffsetDeleteResponsePartition(
+                partition_index=key[1], error_code=int(error)), some)
         doomed |= {key: None for key in known if verdict is Err.NONE and _has(store, group, key)}
         topics.append(response(name=topic.name, partitions=partitions))
     return topics, doomed
