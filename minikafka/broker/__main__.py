@@ -17,16 +17,20 @@ import uvloop
 from minikafka.broker.broker import Broker
 from minikafka.broker.config.definition import ConfigError, plain
 from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.server.lag import LagMonitor
 from minikafka.broker.server.listeners import check_exposure, check_listeners
 from minikafka.broker.server.live import LiveEnv, append_only, die_with_parent, obey_standard_input
 from minikafka.broker.server.log_lines import log_to_stderr
 from minikafka.broker.server.trace import Trace
 from minikafka.broker.storage.shell.log_dir import LogDirError
 
+SWITCH_S = 0.001  # a thread that computes lets the event loop go on after so long, instead of Python's 5 ms
+
 
 def main(path: str) -> int:
     log_to_stderr()
     _raise_file_limit()
+    sys.setswitchinterval(SWITCH_S)
     loop = uvloop.new_event_loop()
     env = LiveEnv(loop)
     try:
@@ -50,6 +54,7 @@ def main(path: str) -> int:
 async def _run(broker: Broker, env: LiveEnv) -> int:
     die_with_parent()
     obey_standard_input(env)
+    LagMonitor(env).start()
     asked = asyncio.Event()
     env.loop.add_signal_handler(signal.SIGTERM, asked.set)
     env.loop.add_signal_handler(signal.SIGINT, lambda: None)  # an interrupted notebook cell must not stop the broker

@@ -21,6 +21,7 @@ Kinds, each written on change only (tp is "flights-0"; the metadata log is `__cl
     compact{tp, clean, before, after}
     group{group, state, generation, members}  commit{group, tp, offset}            of a coordinator; a stable group also has
                                                                                    names and assignment by member id
+    lag{ms}                                                                        nobody was served for so long (lag.py)
     transaction{id, state, ...}  fault{fault, ...}                                 a fault on command
 
 What the cluster and watched clients add (b = 0) is listed in cluster/trace.py and cluster/watch.py.
