@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 LONG_MAX, LONG_MIN = (1 << 63) - 1, -(1 << 63)
+MOST_HEADERS = 10_000  # of a record
 
 
 class MalformedRecord(Exception):
@@ -164,7 +165,7 @@ def _read_bytes(buf: bytes, pos: int) -> tuple[bytes | None, int]:
 
 def _read_headers(buf: bytes, pos: int) -> tuple[list[tuple[str, bytes | None]], int]:
     count, pos = read_varint(buf, pos)
-    if count < 0 or count > len(buf) - pos:
+    if not 0 <= count <= min(len(buf) - pos, MOST_HEADERS):
         raise MalformedRecord(f"Found invalid number of record headers {count}")
     headers = []
     for _ in range(count):

@@ -13,7 +13,8 @@ width (its last byte can hold bits that get lost), timestamps do not overflow, n
 Invariants: I-SURVEY-1 `survey` accepts what `decode_records` reads, and nothing else.
             I-SURVEY-2 an ordinary batch has the records 0, 1, 2, ..., and encoding what was decoded gives what can be decoded
               to the same records.
-What Kafka does differently: it leaves an odd batch as it is, or refuses it only when it has to compress it anew.
+What Kafka does differently: it leaves an odd batch as it is, or refuses it only when it has to compress it anew; its records
+have as many headers as fit.
 Source: org.apache.kafka.common.record.DefaultRecord, LogValidator.
 """
 
@@ -21,7 +22,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minikafka.log.records import LONG_MAX, LONG_MIN, VARINT, VARLONG, MalformedRecord, iter_records
+from minikafka.log.records import LONG_MAX, LONG_MIN, MOST_HEADERS, VARINT, VARLONG, MalformedRecord, iter_records
+
+
+def _most_headers(count: int) -> int:
+    """How many headers so many records may have together: each costs time that the whole broker waits."""
+    return MOST_HEADERS + 100 * count
 
 
 class Survey(NamedTuple):
@@ -54,8 +60,11 @@ def survey(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int)
 
 def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Survey:
     """The survey of records that have to be decoded one by one."""
-    latest, earliest, keyless = LONG_MIN, LONG_MAX, False
+    latest, earliest, keyless, headers = LONG_MIN, LONG_MAX, False, 0
     for record in iter_records(buf, count, 0, base_timestamp, None):
+        headers += len(record.headers)
+        if headers > _most_headers(count):
+            raise MalformedRecord(f"Found more than {_most_headers(count)} headers in {count} records")
         latest, earliest = max(latest, record.timestamp), min(earliest, record.timestamp)
         keyless |= record.key is None
     return Survey(latest, earliest, ordinary, keyless)
@@ -69,7 +78,7 @@ def _ordinary(buf: bytes, count: int) -> tuple[int, int, bool] | None:
     price of a produced record.
     """
     negative = positive = -1
-    keyless = False
+    keyless, headers, most_headers = False, 0, _most_headers(count)
     end = 0                                                 # of the present record
     for offset in range(0, 2 * count, 2):
         size, at = buf[end], end + 1
@@ -112,7 +121,12 @@ def _ordinary(buf: bytes, count: int) -> tuple[int, int, bool] | None:
         if size & 1 and size != 1:
             return None
         at += size >> 1
-        if end != (_after_headers(buf, at) if buf[at] else at + 1):
+        if buf[at]:
+            at, many = _after_headers(buf, at)
+            headers += many
+        else:
+            at += 1
+        if at != end or headers > most_headers:
             return None
     lowest = -(negative + 1 >> 1) if negative > 0 else 0
     return (lowest, positive >> 1, keyless) if end == len(buf) else None
@@ -131,11 +145,11 @@ def _number(buf: bytes, at: int, last: int = VARINT) -> tuple[int, int]:
     return result | byte << shift, at + 1
 
 
-def _after_headers(buf: bytes, at: int) -> int:
-    """The position after a record's headers, 0 if one is not ordinary. IndexError, UnicodeDecodeError."""
+def _after_headers(buf: bytes, at: int) -> tuple[int, int]:
+    """The position after a record's headers, 0 if one is not ordinary, and their number. IndexError, UnicodeDecodeError."""
     count, at = _number(buf, at)
-    if count & 1 or count > 2 * len(buf):
-        return 0
+    if count & 1 or count > 2 * MOST_HEADERS:
+        return 0, 0
     for _ in range(count >> 1):
         size, at = _number(buf, at)
         name = buf[at : at + (size >> 1)]
@@ -143,6 +157,6 @@ def _after_headers(buf: bytes, at: int) -> int:
         at += size >> 1
         value, at = _number(buf, at)
         if size & 1 or value & 1 and value != 1:
-            return 0
+            return 0, 0
         at += value >> 1
-    return at
+    return at, count >> 1

@@ -12,11 +12,14 @@ from minikafka.broker.config.effective import (
     PRESETS,
     STATIC_BROKER,
     BrokerConfig,
+    broker_value,
     log_config,
     resolve_topic,
     topic_config,
+    validate_broker_configs,
     validate_topic_configs,
 )
+from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, validate_metrics_configs
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
@@ -42,6 +45,11 @@ from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, C
      "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
     ({"min.cleanable.dirty.ratio": "x"},
      "Invalid value x for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
+    ({"segment.bytes": "9" * 5000}, f"Invalid value {'9' * 5000} for configuration segment.bytes: Not a number of type INT"),
+    ({"min.cleanable.dirty.ratio": "1e999"},
+     "Invalid value Infinity for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
+    ({"min.cleanable.dirty.ratio": "-Infinity"},
+     "Invalid value -Infinity for configuration min.cleanable.dirty.ratio: Value must be at least 0"),
     ({"preallocate": "x"}, "Invalid value x for configuration preallocate: Expected value to be either true or false"),
     ({"cleanup.policy": "x"},
      "Invalid value x for configuration cleanup.policy: String must be one of: compact, delete"),
@@ -175,3 +183,68 @@ def test_internal_segment_bytes_overrides_the_size_of_segments():
 def test_presets_are_valid(preset):
     """Fails if a preset names an unknown configuration or a wrong value."""
     assert BrokerConfig(PRESETS[preset])["num.partitions"] == 1
+
+
+@pytest.mark.parametrize(("configs", "everywhere", "text"), [
+    ({"log.roll.jitter.ms": "-1"}, True, "requirement failed: log.roll.jitter.ms must be greater than or equal to 0"),
+    ({"log.retention.ms": "0"}, True,
+     "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
+    ({"log.retention.ms": "-5"}, True, None),
+    ({"log.cleaner.dedupe.buffer.size": "1"}, False,
+     "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."),
+    ({"log.cleaner.threads": "0"}, False, "/ by zero"),
+    ({"log.cleaner.threads": "3"}, False, "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads "
+     "cannot be increased to more than double the current value 1 for configuration Invalid dynamic configuration"),
+    ({"max.connections": "0"}, True, "Invalid value org.apache.kafka.common.config.ConfigException: Invalid max.connections 0 "
+     "for configuration Invalid dynamic configuration"),
+    ({"listener.name.plaintext.max.connections": "x"}, True, "Invalid value x for configuration max.connections: Not a number "
+     "of type INT"),
+    ({"group.consumer.assignment.interval.ms": "2147483647"}, True, "group.consumer.assignment.interval.ms must be less than or "
+     "equal to group.consumer.max.assignment.interval.ms"),
+    ({"listeners": "PLAINTEXT://:1"}, True, "Cannot update these configs at default cluster level, broker id must be specified: "
+     "[listeners]"),
+    ({"listeners": "PLAINTEXT://:1"}, False, "Cannot update these configs dynamically: [listeners]"),
+    ({"advertised.listeners": "PLAINTEXT://:1", "node.id": "7"}, False,
+     "Cannot update these configs dynamically: [advertised.listeners, node.id]"),
+    ({"a.plug-in's": "x"}, True, None)])
+def test_a_running_broker_refuses_in_kafkas_words(configs, everywhere, text):
+    """Fails if a dynamic setting that means nothing is taken, or refused in other words than Kafka 4.3's."""
+    broker = BrokerConfig({"node.id": "1"})
+    try:
+        validate_broker_configs(configs, everywhere, broker.__getitem__)
+    except ConfigError as refused:
+        assert str(refused) == text
+    else:
+        assert text is None
+
+
+def test_a_value_without_meaning_counts_as_not_set():
+    """Fails if what another version wrote keeps a topic or a broker from having a configuration (I-CFG-8)."""
+    image, broker = MetadataImage(), BrokerConfig({"node.id": "1"})
+    for name, value in (("log.roll.jitter.ms", "-1"), ("log.retention.ms", "-9"), ("max.connections", "x")):
+        image.apply(ConfigRecord(BROKER_RESOURCE, "", name, value))
+    image.apply(ConfigRecord(TOPIC_RESOURCE, "t", "segment.ms", "0"))
+    values = topic_config(image, broker, "t")
+    assert (values["segment.jitter.ms"], values["retention.ms"], values["segment.ms"]) == (0, -1, 604_800_000)
+    assert broker_value(image, broker, "max.connections") == 2**31 - 1
+
+
+@pytest.mark.parametrize(("text", "good"), [
+    ("P1DT2H3M4.5S", True), ("PT0.999999999S", True), ("P106751991167300D", True), ("PT99999999999999H", True), ("P", False),
+    ("P1DT", False), ("P106751991167301D", False), ("P" + "9" * 5000 + "D", False), ("PT0.9999999999S", False),
+    ("P\u0663D", False)])
+def test_durations_are_read_as_java_reads_them(text, good):
+    """Fails if a time is taken that Java cannot hold."""
+    refused = False
+    try:
+        GROUP_CONFIGS["share.auto.offset.reset"].parse("by_duration:" + text)
+    except ConfigError:
+        refused = True
+    assert refused is not good
+
+
+@pytest.mark.parametrize("pattern", ["(" * 3000 + ")" * 3000, "(" * 15_000, "a{99999999999}", "["])
+def test_expressions_that_cannot_be_read_are_refused(pattern):
+    """Fails if an expression nested thousands deep, or repeated without number, is an error of ours."""
+    with pytest.raises(ConfigError, match="Illegal client matching pattern"):
+        validate_metrics_configs({"match": f"client_id={pattern}"})

@@ -20,7 +20,7 @@ from minikafka.log.validate import MOST_RECORDS, client_batch
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.world.env import EPOCH_MS
 from tests.security.batches import GZIP, LZ4, NONE, SNAPPY, ZSTD, cases, checked, flipped, with_body, with_field
-from tests.security.odd_batches import COUNT, ODD, odd_batches
+from tests.security.odd_batches import COUNT, ODD, odd_batches, spelled
 from tests.security.test_fuzz_in_process import broken
 from tests.security.world import Client, World
 from tests.wire.conftest import Place
@@ -107,6 +107,22 @@ def test_records_without_number_are_refused_unseen() -> None:
     with pytest.raises(KafkaError) as refusal:
         client_batch(batch, LogConfig(max_message_bytes=16 * MEBIBYTE), "t-0", 0, 9)
     assert refusal.value.code == Err.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("records_, headers", [(1, 10_001), (1, 3_000_000), (100, 1000)])
+@pytest.mark.parametrize("odd", [False, True])
+def test_headers_without_number_are_refused(records_: int, headers: int, odd: bool) -> None:
+    """Fails if the time for a few records is not bounded: three million headers of two bytes compress to nothing."""
+    count = spelled(headers)
+    one = b"\0\0%b\1\1" + count + b"\0\1" * headers
+    rows = [one.replace(b"%b", spelled(index)) for index in range(records_)]
+    if odd:
+        rows[0] = b"\5" + rows[0][1:]
+    body = compression.compress(GZIP, b"".join(spelled(len(row)) + row for row in rows))
+    batch = with_body(build([(None, None)] * records_, timestamp_ms=0), body, GZIP)
+    with pytest.raises(KafkaError) as refusal:
+        client_batch(batch, LogConfig(max_message_bytes=16 * MEBIBYTE), "t-0", 0, 9)
+    assert refusal.value.code in (Err.INVALID_RECORD, Err.MESSAGE_TOO_LARGE)
 
 
 def test_errors_without_number_are_not_listed() -> None:
