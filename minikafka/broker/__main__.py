@@ -7,6 +7,7 @@ error. SIGTERM is a controlled shutdown.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import resource
 import signal
@@ -24,6 +25,7 @@ from minikafka.broker.server.log_lines import log_to_stderr
 from minikafka.broker.server.trace import Trace
 from minikafka.broker.storage.shell.log_dir import LogDirError
 
+GARBAGE = (10_000, 20, 20)  # Python looks for garbage seldom: each look through what a long request has made takes long
 SWITCH_S = 0.001  # a thread that computes lets the event loop go on after so long, instead of Python's 5 ms
 
 
@@ -31,6 +33,8 @@ def main(path: str) -> int:
     log_to_stderr()
     _raise_file_limit()
     sys.setswitchinterval(SWITCH_S)
+    gc.freeze()  # what was imported is never garbage: to look through it again and again would hold up the event loop
+    gc.set_threshold(*GARBAGE)
     loop = uvloop.new_event_loop()
     env = LiveEnv(loop)
     try:

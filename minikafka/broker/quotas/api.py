@@ -37,7 +37,9 @@ def _alter(ctx: Context, controller: Controller,
     requested = [QuotaAlteration(_entity(entry), tuple((op.key, None if op.remove else op.value) for op in entry.ops))
                  for entry in request.entries]
     records, verdicts = yield from alter_quotas(controller.image, requested)
-    return [] if request.validate_only else records, _altered(verdicts)
+    rows = yield from each(_altered_row, list(verdicts.items()))
+    response = AlterClientQuotasResponse(throttle_time_ms=0, entries=rows)
+    return [] if request.validate_only else records, response
 
 
 def refuse_quotas(request: AlterClientQuotasRequest, code: Err) -> AlterClientQuotasResponse:
@@ -50,9 +52,13 @@ def _entity(entry: AlterClientQuotasRequest.EntryData) -> QuotaEntity:
 
 
 def _altered(verdicts: Verdicts) -> AlterClientQuotasResponse:
-    return AlterClientQuotasResponse(throttle_time_ms=0, entries=[
-        AlteredRow(error_code=int(refusal.code) if refusal else 0, error_message=refusal.message if refusal else None,
-                   entity=_parts(AlteredRow, entity)) for entity, refusal in verdicts.items()])
+    return AlterClientQuotasResponse(throttle_time_ms=0, entries=[_altered_row(one) for one in verdicts.items()])
+
+
+def _altered_row(verdict: tuple[QuotaEntity, KafkaError | None]) -> AlteredRow:
+    entity, refusal = verdict
+    return AlteredRow(error_code=int(refusal.code) if refusal else 0, error_message=refusal.message if refusal else None,
+                      entity=_parts(AlteredRow, entity))
 
 
 def _parts(row: Any, entity: QuotaEntity) -> list[Any]:

@@ -122,7 +122,8 @@ def create_topics(ctx: CreateTopicsContext, requested: Sequence[NewTopic],
 
 
 def _too_large(requested: Sequence[NewTopic], text: str) -> Verdicts:
-    return [(topic.name, KafkaError(Err.POLICY_VIOLATION, text)) for topic in requested]
+    refusal = KafkaError(Err.POLICY_VIOLATION, text)
+    return [(topic.name, refusal) for topic in requested]
 
 
 def _requested_partitions(ctx: CreateTopicsContext, topic: NewTopic) -> int:

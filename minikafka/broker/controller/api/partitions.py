@@ -22,7 +22,7 @@ from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.image import Partition
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 # --- ElectLeaders ----------------------------------------------------------------------------------------------
@@ -42,9 +42,11 @@ def _elect_leaders(ctx: Context, controller: Controller,
     if request.topic_partitions is not None:
         requested = [(topic.topic, list(topic.partitions)) for topic in request.topic_partitions]
     records, topics = yield from controller.elect_leaders(kind, requested)
-    return records, ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[
-        ElectionTopic(topic=name, partition_result=[_elected(v.partition, *_error(v.refusal)) for v in verdicts])
-        for name, verdicts in topics])
+    results = []
+    for name, verdicts in topics:
+        rows = yield from each(lambda v: _elected(v.partition, *_error(v.refusal)), verdicts)
+        results.append(ElectionTopic(topic=name, partition_result=rows))
+    return records, ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=results)
 
 
 def _refuse_elections(request: ElectLeadersRequest, code: Err, text: str | None = None) -> ElectLeadersResponse:
@@ -73,11 +75,14 @@ def _reassign(ctx: Context, controller: Controller,
     requested = [(topic.name, [Reassignment(p.partition_index, None if p.replicas is None else tuple(p.replicas))
                                for p in topic.partitions]) for topic in request.topics]
     records, topics = yield from controller.reassign(requested, request.allow_replication_factor_change)
+    results = []
+    for name, verdicts in topics:
+        rows = yield from each(lambda v: _reassigned(v.partition, *_error(v.refusal)), verdicts)
+        results.append(ReassignedTopic(name=name, partitions=rows))
     return records, AlterPartitionReassignmentsResponse(
         throttle_time_ms=0, error_code=0, error_message=None if request.topics else "",
         allow_replication_factor_change=request.allow_replication_factor_change or not request.topics,
-        responses=[ReassignedTopic(name=name, partitions=[
-            _reassigned(v.partition, *_error(v.refusal)) for v in verdicts]) for name, verdicts in topics])
+        responses=results)
 
 
 def _refuse_reassignments(request: AlterPartitionReassignmentsRequest, code: Err) -> AlterPartitionReassignmentsResponse:

@@ -137,7 +137,8 @@ async def delete_topics_on_controller(ctx: Context, request: DeleteTopicsRequest
             return [], _refuse_deletion(request, _deletion_disabled(ctx.version))
         names, ids, malformed = _split(request)
         records, verdicts = yield from delete_topics(controller.image, names, ids, charge)
-        return records, _deleted([*malformed, *verdicts])
+        rows = yield from each(_deleted_row, [*malformed, *verdicts])
+        return records, DeleteTopicsResponse(throttle_time_ms=0, responses=rows)
 
     try:
         return await _charged(ctx, active, DELETES_STRICTLY, decide)
@@ -177,11 +178,14 @@ def _refuse_deletion(request: DeleteTopicsRequest, refusal: KafkaError) -> Delet
 
 
 def _deleted(verdicts: Iterable[Deletion]) -> DeleteTopicsResponse:
-    return DeleteTopicsResponse(throttle_time_ms=0, responses=[
-        DeleteTopicsResponse.DeletableTopicResult(
-            name=name, topic_id=topic_id, error_code=int(refusal.code) if refusal else 0,
-            error_message=refusal.message if refusal and refusal.code not in WITHOUT_TEXT else None)
-        for name, topic_id, refusal in verdicts])
+    return DeleteTopicsResponse(throttle_time_ms=0, responses=[_deleted_row(one) for one in verdicts])
+
+
+def _deleted_row(verdict: Deletion) -> DeleteTopicsResponse.DeletableTopicResult:
+    name, topic_id, refusal = verdict
+    return DeleteTopicsResponse.DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=int(refusal.code) if refusal else 0,
+        error_message=refusal.message if refusal and refusal.code not in WITHOUT_TEXT else None)
 
 
 # --- CreatePartitions ------------------------------------------------------------------------------------------
@@ -203,7 +207,8 @@ async def create_partitions_on_controller(ctx: Context, request: CreatePartition
     def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, CreatePartitionsResponse]]:
         made = _context(ctx, controller, charge)
         records, verdicts = yield from create_partitions(made, requested, request.validate_only)
-        return records, _grown(verdicts)
+        rows = yield from each(_grown_row, verdicts)
+        return records, CreatePartitionsResponse(throttle_time_ms=0, results=rows)
 
     try:
         return await _charged(ctx, active, GROWS_STRICTLY, decide)
@@ -217,8 +222,11 @@ def _refuse_partitions(request: CreatePartitionsRequest, code: Err) -> CreatePar
 
 
 def _grown(verdicts: Iterable[TopicVerdict]) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(throttle_time_ms=0, results=[
-        CreatePartitionsResponse.CreatePartitionsTopicResult(
-            name=name, error_code=int(refusal.code) if refusal else 0,
-            error_message=refusal.message if refusal and refusal.code not in WITHOUT_TEXT_FOR_PARTITIONS else None)
-        for name, refusal in verdicts])
+    return CreatePartitionsResponse(throttle_time_ms=0, results=[_grown_row(one) for one in verdicts])
+
+
+def _grown_row(verdict: TopicVerdict) -> CreatePartitionsResponse.CreatePartitionsTopicResult:
+    name, refusal = verdict
+    return CreatePartitionsResponse.CreatePartitionsTopicResult(
+        name=name, error_code=int(refusal.code) if refusal else 0,
+        error_message=refusal.message if refusal and refusal.code not in WITHOUT_TEXT_FOR_PARTITIONS else None)

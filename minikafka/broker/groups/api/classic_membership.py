@@ -21,6 +21,7 @@ from kafka.protocol.consumer.group import (
 from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import each
 from minikafka.protocol.errors import Err, KafkaError
 
 MANY = 1000       # members that leave in one step
@@ -108,9 +109,11 @@ async def leave_group(ctx: Context, request: LeaveGroupRequest, groups: GroupCoo
         errors = [refused.code for _ in leaving] if unknown else []
     if single:
         return LeaveGroupResponse(throttle_time_ms=0, error_code=int(errors[0] if errors else whole))
-    members = [
-        LeaveGroupResponse.MemberResponse(member_id=one.member_id, group_instance_id=one.instance_id,
-                                          error_code=int(error))
-        for one, error in zip(leaving, errors, strict=False)
-    ]
+    members = await ctx.node.env.turns.take(each(_left, list(zip(leaving, errors, strict=False))))
     return LeaveGroupResponse(throttle_time_ms=0, error_code=int(whole), members=members)
+
+
+def _left(member: tuple[Leaving, Err]) -> LeaveGroupResponse.MemberResponse:
+    leaving, error = member
+    return LeaveGroupResponse.MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.instance_id,
+                                             error_code=int(error))

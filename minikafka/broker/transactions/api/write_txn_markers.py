@@ -63,7 +63,9 @@ async def _write(ctx: Context, replicas: ReplicaManager, groups: GroupCoordinato
     errors: dict[Key, Err] = {}
     appended: dict[Partition, int] = {}
     in_groups: dict[Key, Future[Err]] = {}
+    pace = ctx.node.env.turns.pace()
     for key in _keys(sent):
+        await pace()
         try:
             if key not in replicas.partitions:
                 raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
