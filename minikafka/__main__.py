@@ -22,6 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["chaos"]:
         from .chaos.command import main as chaos
         return chaos(given[1:])
+    if given[:1] == ["bench"]:
+        from .bench.command import main as bench
+        return bench(given[1:])
     if given[:1] == ["demos"]:
         from .lab.demos.command import main as demos
         return demos(given[1:])
@@ -52,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
     fetch.add_argument("--if-online", action="store_true", help="where there is no network: one line, and no error")
     fetch.set_defaults(run=_jars)
+    commands.add_parser("bench", help="the same work on both engines: how fast is which? (`bench --help`)")
     commands.add_parser("demo", help="the whole pipeline on real flights (`demo --help` for its options)")
     commands.add_parser("demos", help="failure demos for a class, on a projector (`demos --help`)")
     commands.add_parser("class", help="one page over what students handed in (`class --help`)")

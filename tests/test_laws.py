@@ -33,7 +33,8 @@ UPSTAIRS = {"IPython", "ipywidgets", "pandas", "plotly", "pyspark"}
 # Floors. A module imports from its own floor and from those below.
 GROUND, SERVER, SHELL, API, BROKER, LAB = 0, 1, 2, 3, 4, 6
 FLOORS = {"protocol": GROUND, "log": GROUND, "history": GROUND, "client": SERVER, "cluster": 5, "sim": 5, "spark": LAB,
-          "lab": LAB, "demo": LAB, "chaos": LAB}
+          "lab": LAB, "demo": LAB, "chaos": LAB,
+          "bench": LAB}
 
 # Which pure room may know which other. An arrow that is not in this table is a concept that a reader must learn first.
 ROOMS: dict[str, tuple[str, ...]] = {

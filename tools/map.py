@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "minikafka"
 MAP = SOURCE / "MAP.md"
 # What to learn first comes first; folders within these are in the order of their names.
-PARTS = ("", "protocol", "log", "broker", "client", "cluster", "sim", "history", "chaos", "lab", "spark", "demo", "datasets")
+PARTS = ("", "protocol", "log", "broker", "client", "cluster", "sim", "history", "chaos", "bench", "lab", "spark", "demo",
+         "datasets")
 ROOMS = ("", "server", "metadata", "raft", "controller", "replication", "storage", "coordinator", "groups", "transactions",
          "config", "quotas", "compat")
 HEAD = """# Map of minikafka/
