@@ -260,27 +260,33 @@ def _nullable_struct_reader(inner: Reader) -> Reader:
 
 
 def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -> Reader:
-    steps = [_step(run, version, flexible) for run in _runs(struct_field.untagged_fields(version))]
+    """Return the reader of a struct, a function without loops that is written for these fields and compiled:
+
+        def read(data, pos):
+            item = new(cls)
+            item._version = 12
+            item.tags = item.unknown_tags = None
+            item.partition, item.fetch_offset = unpack_0(data, pos); pos += 12
+            item.rack_id, pos = read_1(data, pos)
+            pos = pos + 1 if data[pos] == 0 else read_tags(data, pos, known, item)
+            return item, pos
+    """
     tagged = [f for f in struct_field._fields if f.for_version_q(version) and f.tagged_field_q(version)]
     known = {f.tag: (f.name, _field_reader(f, version, flexible)) for f in tagged} if flexible else {}
-    new = object.__new__
-
-    def read(data: memoryview, pos: int) -> tuple[Any, int]:
-        item = new(cls)
-        item._version = version
-        item.tags = item.unknown_tags = None
-        for names, reader in steps:
-            values, pos = reader(data, pos)
-            if isinstance(names, tuple):
-                for name, value in zip(names, values, strict=True):
-                    setattr(item, name, value)
-            else:
-                setattr(item, names, values)
-        if flexible:
-            pos = _read_tags(data, pos, known, item)
-        return item, pos
-
-    return read
+    names: dict[str, Any] = {"new": object.__new__, "cls": cls, "read_tags": _read_tags, "known": known}
+    lines = ["def read(data, pos):", "item = new(cls)", f"item._version = {version}", "item.tags = item.unknown_tags = None"]
+    for number, run in enumerate(_runs(struct_field.untagged_fields(version))):
+        if _is_fixed(run[0]):
+            layout = struct.Struct(">" + "".join(FIXED[field.type_str] for field in run))
+            names[f"unpack_{number}"] = layout.unpack_from
+            lines.append(f"{''.join(f'item.{f.name}, ' for f in run)}= unpack_{number}(data, pos); pos += {layout.size}")
+        else:
+            names[f"read_{number}"] = _field_reader(run[0], version, flexible)
+            lines.append(f"item.{run[0].name}, pos = read_{number}(data, pos)")
+    if flexible:
+        lines.append("pos = pos + 1 if data[pos] == 0 else read_tags(data, pos, known, item)")
+    exec("\n    ".join([*lines, "return item, pos"]), names)
+    return names["read"]  # type: ignore[no-any-return]
 
 
 def _runs(fields: list[Any]) -> list[list[Any]]:
@@ -296,12 +302,3 @@ def _runs(fields: list[Any]) -> list[list[Any]]:
 
 def _is_fixed(field: Any) -> bool:
     return not field.is_array() and not field.is_struct() and field.type_str in FIXED
-
-
-def _step(run: list[Any], version: int, flexible: bool) -> tuple[Any, Reader]:
-    """Return (name, reader of its value) of a single field, (names, reader of their values) of several."""
-    if len(run) == 1:
-        return run[0].name, _field_reader(run[0], version, flexible)
-    layout = struct.Struct(">" + "".join(FIXED[field.type_str] for field in run))
-    unpack, size = layout.unpack_from, layout.size
-    return tuple(field.name for field in run), lambda data, pos: (unpack(data, pos), pos + size)
