@@ -4,16 +4,14 @@ On the wire: int32 size, then a header, then the body. Request header: int16 API
 id, nullable string client id, and tags in flexible versions. Response header: correlation id, and tags in flexible
 versions except for ApiVersions, whose response must be readable before client and broker agree on versions (KIP-511).
 
-Owns: REQUESTS and RESPONSES by API key. Bodies are encoded by kafka-python's schema-driven `kafka.protocol` and decoded
-by our strict `reader`.
+Owns: REQUESTS and RESPONSES by API key: the messages are kafka-python's. Bodies are written by our `writer` and read by our
+strict `reader`.
 Invariants: I-WIRE-1 a frame that cannot be parsed raises ProtocolError, whatever is in it.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import kafka.protocol.admin
@@ -23,11 +21,11 @@ import kafka.protocol.producer
 import kafka.protocol.sasl  # noqa: F401  (imported for the classes they define)
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
-from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
 import minikafka.protocol.apis  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
 from minikafka.protocol.reader import MAX_ELEMENTS, UNLIMITED, read_message, read_text, skip_tags
+from minikafka.protocol.writer import pieces
 
 API_VERSIONS = 18
 
@@ -134,21 +132,9 @@ def encode_response(response: ApiMessage, version: int, correlation: int) -> byt
 
 def encoded_size(message: ApiMessage, version: int) -> int:
     """Return the bytes of a message with its size, but no header: what Kafka counts of a Fetch response."""
-    return len(_frame(b"", message, version))
+    return _SIZE.size + sum(map(len, pieces(message, version)))
 
 
 def _frame(head: bytes, message: ApiMessage, version: int) -> bytes:
-    with EncodeBufferPool.acquire() as out:
-        _writer(type(message), version)(message, out)
-        body = bytes(memoryview(out.buf)[: out.pos])
-    return _SIZE.pack(len(head) + len(body)) + head + body
-
-
-@cache
-def _writer(cls: type[ApiMessage], version: int) -> Callable[[ApiMessage, Any], None]:
-    """Return the function that writes `cls` at `version`; kafka-python's `encode` would look it up for each message."""
-    if not 0 <= version <= cls.max_version:
-        raise ValueError(f"{cls.name} has no version {version}")
-    flexible = cls.flexible_version_q(version)
-    writer: Callable[[ApiMessage, Any], None] = cls._struct.compiled_encode_into(version, flexible, flexible)
-    return writer
+    body = pieces(message, version)
+    return b"".join((_SIZE.pack(len(head) + sum(map(len, body))), head, *body))
