@@ -36,6 +36,7 @@ from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.codec import encoded_size
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.maker import maker
 
 METADATA_TOPIC_ID = UUID(int=1)
 MANY = 1000                    # partitions whose answer is measured in a thread
@@ -45,6 +46,7 @@ BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6  
 Answers = dict[Key, Any]
 Topic = FetchResponse.FetchableTopicResponse
 Data = Topic.PartitionData
+make_response, make_topic, make_data = maker(FetchResponse), maker(Topic), maker(Data)
 
 
 @handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18), needs=(ReplicaManager, Quorum))
@@ -203,7 +205,7 @@ class Fetch:
         error, session_id, told = self.replicas.sessions.answer(
             context, found, self.by_id, self.from_follower, self.ctx.node.env.now())
         news = yield from self._all_data(told)
-        response = FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=session_id,
+        response = make_response(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))
         if self.ctx.version >= TELLS_LEADER and not self.from_follower:
             leaders = [data.current_leader.leader_id for data in news.values() if data.current_leader is not None]
@@ -248,10 +250,11 @@ class Fetch:
         if self.isolation == LAST_STABLE and read.preferred_read_replica < 0:
             aborted = [Data.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
                        for one in read.aborted]
-        return Data(partition_index=key[1], error_code=0, high_watermark=read.high_watermark,
-                    last_stable_offset=read.last_stable_offset, log_start_offset=read.log_start_offset,
-                    aborted_transactions=aborted, records=read.records, **diverging,
-                    preferred_read_replica=read.preferred_read_replica)
+        return make_data(
+            partition_index=key[1], error_code=0, high_watermark=read.high_watermark,
+            last_stable_offset=read.last_stable_offset, log_start_offset=read.log_start_offset,
+            aborted_transactions=aborted, records=read.records, **diverging,
+            preferred_read_replica=read.preferred_read_replica)
 
     def _error_data(self, key: Key, error: Err) -> Any:
         if error == Err.KAFKA_STORAGE_ERROR and self.ctx.version < KNOWS_STORAGE_ERROR:
@@ -269,7 +272,7 @@ class Fetch:
         for (topic, _), data in answers.items():
             if not topics or topic != previous:
                 named = {"topic_id": topic} if self.by_id else {"topic": topic}
-                topics.append(Topic(partitions=[], **named))
+                topics.append(make_topic(partitions=[], **named))
             topics[-1].partitions.append(data)
             previous = topic
         return topics

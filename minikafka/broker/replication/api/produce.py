@@ -34,6 +34,7 @@ from minikafka.broker.transactions.transaction import Identity, TopicPartition
 from minikafka.log import AppendInfo
 from minikafka.log.validate import is_heavy, is_transactional, one_batch
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
+from minikafka.protocol.maker import maker
 
 log = logging.getLogger("minikafka.produce")
 
@@ -46,6 +47,7 @@ HIDES_LOG_START = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, 
 Key = tuple[Any, int]                               # (topic name or topic id, partition)
 Topic = ProduceResponse.TopicProduceResponse
 Answer = Topic.PartitionProduceResponse
+make_response, make_topic, make_answer = maker(ProduceResponse), maker(Topic), maker(Answer)
 _PRODUCER, PRODUCER_AT = struct.Struct(">qh"), 43        # producer id and epoch in a batch
 _SEQUENCE, SEQUENCE_AT = struct.Struct(">i"), 53         # its first sequence
 
@@ -240,8 +242,8 @@ def _answer(ctx: Context, parts: Parts, results: dict[Key, Appended | KafkaError
         topics.setdefault(key[0], []).append(answer)
         yield None
     field = "topic_id" if ctx.version >= BY_TOPIC_ID else "name"
-    response = ProduceResponse(throttle_time_ms=_throttle(ctx),
-                               responses=[Topic(partition_responses=p, **{field: t}) for t, p in topics.items()])
+    response = make_response(throttle_time_ms=_throttle(ctx),
+                             responses=[make_topic(partition_responses=p, **{field: t}) for t, p in topics.items()])
     leaders = [a.current_leader.leader_id for answers in topics.values() for a in answers if a.current_leader is not None]
     if leaders:
         response.node_endpoints = node_endpoints(ctx, ProduceResponse.NodeEndpoint, leaders)
@@ -258,7 +260,7 @@ def _name(ctx: Context, key: Key) -> str:
 
 def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
     info = result.info
-    return Answer(
+    return make_answer(
         index=result.partition.index, error_code=int(errors.get(result.partition, Err.NONE)),
         base_offset=info.base_offset, log_append_time_ms=info.log_append_time,
         log_start_offset=result.partition.log.start_offset, record_errors=[], error_message=None)

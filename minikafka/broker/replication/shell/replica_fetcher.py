@@ -29,6 +29,7 @@ from minikafka.broker.replication.effects import EpochEnd
 from minikafka.broker.replication.fetch_session import Key, SessionClient
 from minikafka.broker.server.peer import Peer
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.maker import maker
 
 if TYPE_CHECKING:
     from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
@@ -40,6 +41,8 @@ log = logging.getLogger("minikafka.fetcher")
 FETCH_VERSION, LIST_OFFSETS_VERSION = 18, 10
 LATEST, EARLIEST = -1, -2
 FIRST_PAUSE_S = 0.05
+make_request, make_replica = maker(FetchRequest), maker(FetchRequest.ReplicaState)
+make_topic, make_partition = maker(FetchRequest.FetchTopic), maker(FetchRequest.FetchTopic.FetchPartition)
 
 
 class Position(NamedTuple):
@@ -179,17 +182,17 @@ class Fetcher:
         changed, forgotten = self.session.build(asked)
         topics: dict[Any, list[Any]] = {}
         for (topic_id, index), position in changed.items():
-            topics.setdefault(topic_id, []).append(FetchRequest.FetchTopic.FetchPartition(
+            topics.setdefault(topic_id, []).append(make_partition(
                 partition=index, current_leader_epoch=position.leader_epoch, fetch_offset=position.offset,
                 last_fetched_epoch=position.last_epoch, log_start_offset=position.log_start,
                 partition_max_bytes=self._partition_max))
         gone: dict[Any, list[int]] = {}
         for topic_id, index in forgotten:
             gone.setdefault(topic_id, []).append(index)
-        me = FetchRequest.ReplicaState(replica_id=self.node.node_id, replica_epoch=self.lifecycle.broker_epoch)
-        return FetchRequest(
+        me = make_replica(replica_id=self.node.node_id, replica_epoch=self.lifecycle.broker_epoch)
+        return make_request(
             replica_state=me, isolation_level=0, session_id=self.session.id, session_epoch=self.session.epoch,
-            topics=[FetchRequest.FetchTopic(topic_id=i, partitions=ps) for i, ps in topics.items()],
+            topics=[make_topic(topic_id=i, partitions=ps) for i, ps in topics.items()],
             forgotten_topics_data=[FetchRequest.ForgottenTopic(topic_id=i, partitions=ps) for i, ps in gone.items()],
             rack_id="", **self._limits)
 
