@@ -70,7 +70,7 @@ class NothingIsForgotten(Invariant):
             if waiting.min_bytes > 1 or wanted.offset >= partition.bound(waiting.isolation):
                 return False
             # Offsets up to the bound may all be without records: compacted away, and what followed was truncated.
-            return waiting._available(partition, wanted) > 0
+            return len(partition.read(wanted.offset, wanted.max_bytes, waiting.isolation).records) > 0
         return False
 
     # --- at rest --------------------------------------------------------------------------------------------------
