@@ -1,0 +1,70 @@
+"""On a real broker: while one client's long request is served, another client goes on getting its answers."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Iterator
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.metadata import ApiVersionsRequest
+from kafka.protocol.producer import ProduceRequest
+
+from minikafka import Cluster
+from minikafka.log.batch import build
+from minikafka.log.compression import ZSTD
+from minikafka.protocol.codec import encode_request
+from tests.wire.raw import Raw
+
+RECORDS, TOPICS, NAMES = 300_000, 300, 60_000
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Cluster]:
+    with Cluster(brokers=1) as cluster:
+        yield cluster
+
+
+def heavy_batch() -> tuple[ApiMessage, int]:
+    """Records of a compacted topic: each has to be looked at."""
+    batch = build([(b"k", None)] * RECORDS, timestamp_ms=int(time.time() * 1000), codec=ZSTD)
+    topic = ProduceRequest.TopicProduceData
+    rows = [topic.PartitionProduceData(index=0, records=batch)]
+    return ProduceRequest(transactional_id=None, acks=1, timeout_ms=30000,
+                          topic_data=[topic(name="compacted", partition_data=rows)]), 9
+
+
+def many_topics() -> tuple[ApiMessage, int]:
+    return CreateTopicsRequest(topics=[new(f"t{i}") for i in range(TOPICS)], timeout_ms=60000, validate_only=False), 7
+
+
+def many_names() -> tuple[ApiMessage, int]:
+    topic = DeleteTopicsRequest.DeleteTopicState
+    return DeleteTopicsRequest(topics=[topic(name=f"u{i}", topic_id=None) for i in range(NAMES)], timeout_ms=60000), 6
+
+
+def new(name: str, **configs: str) -> CreateTopicsRequest.CreatableTopic:
+    topic = CreateTopicsRequest.CreatableTopic
+    return topic(name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[
+        topic.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()])
+
+
+@pytest.mark.parametrize("request_of", [heavy_batch, many_topics, many_names])
+def test_others_are_served_beside_a_long_request(broker: Cluster, request_of) -> None:
+    """Fails if others wait until the long request is over: then one answer at most comes before its answer."""
+    with Raw(broker.bootstrap) as hog, Raw(broker.bootstrap) as other:
+        hog.ask(CreateTopicsRequest(topics=[new("compacted", cleanup_policy="compact")], timeout_ms=9000,
+                                    validate_only=False), 7)
+        request, version = request_of()
+        hog.socket.settimeout(120)
+        hog.send(encode_request(request, version, 1, "hog"))
+        answers, longest, begun = 0, 0.0, time.monotonic()
+        while not select.select([hog.socket], [], [], 0)[0]:
+            asked = time.monotonic()
+            other.ask(ApiVersionsRequest(), 0)
+            answers, longest = answers + 1, max(longest, time.monotonic() - asked)
+        took = time.monotonic() - begun
+        assert hog.receive() is not None
+    assert answers > 10 and longest < took / 2, f"{answers} answers, the longest wait {longest:.2f} s of {took:.2f} s"
