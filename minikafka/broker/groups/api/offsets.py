@@ -105,11 +105,14 @@ async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitR
 def _by_topic(unknown: list[Any], errors: list[Refused]) -> Steps[list[Any]]:
     """Return the errors by topic. An unknown topic has a row even if the request names no partition of it."""
     response = OffsetCommitResponse.OffsetCommitResponseTopic
-    topics = {topic.topic_id or topic.name: response(name=topic.name, topic_id=topic.topic_id, partitions=[])
-              for topic in {id(topic): topic for topic in [*unknown, *(topic for topic, _, _ in errors)]}.values()}
+    topics: dict[Any, Any] = {}
+    for topic in unknown:
+        topics.setdefault(topic.topic_id or topic.name, response(name=topic.name, topic_id=topic.topic_id, partitions=[]))
     for topic, index, error in errors:
-        row = response.OffsetCommitResponsePartition(partition_index=index, error_code=int(error))
-        topics[topic.topic_id or topic.name].partitions.append(row)
+        key = topic.topic_id or topic.name
+        if key not in topics:
+            topics[key] = response(name=topic.name, topic_id=topic.topic_id, partitions=[])
+        topics[key].partitions.append(response.OffsetCommitResponsePartition(partition_index=index, error_code=int(error)))
         yield None
     return list(topics.values())
 
@@ -194,17 +197,20 @@ def _look_up(store: GroupPartition, group_id: str, require_stable: bool, name: s
 
 
 def _rows(kind: Any, topics: list[Found]) -> Steps[list[Any]]:
-    return (yield from each(lambda one: _fetched(kind, *one), topics))
+    rows = []
+    for topic in topics:
+        rows.append((yield from _fetched(kind, *topic)))
+    return rows
 
 
-def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, CommittedOffset]]) -> Any:
+def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, CommittedOffset]]) -> Steps[Any]:
     batched = hasattr(kind, "OffsetFetchResponsePartitions")
     partition = kind.OffsetFetchResponsePartitions if batched else kind.OffsetFetchResponsePartition
-    partitions = [
-        partition(partition_index=index, committed_offset=found.offset, committed_leader_epoch=found.leader_epoch,
-                  metadata=found.metadata, error_code=int(error))
-        for index, error, found in offsets
-    ]
+    partitions = []
+    for index, error, found in offsets:
+        partitions.append(partition(partition_index=index, committed_offset=found.offset, metadata=found.metadata,
+                                    committed_leader_epoch=found.leader_epoch, error_code=int(error)))
+        yield None
     return kind(name=name, topic_id=topic_id, partitions=partitions) if batched else kind(name=name,
                                                                                          partitions=partitions)
 
