@@ -12,6 +12,7 @@ Invariants: I-WIRE-1 a frame that cannot be parsed raises ProtocolError, whateve
 from __future__ import annotations
 
 import struct
+from functools import cache
 from typing import Any, NamedTuple
 
 import kafka.protocol.admin
@@ -85,15 +86,19 @@ def is_long(message: ApiMessage, most: int) -> bool:
     items: list[Any] = [message]
     while items:
         item = items.pop()
-        for name in item.__slots__:
-            value = getattr(item, name, None)
-            if type(value) is list and value:
+        for name in _lists(type(item)):
+            if value := getattr(item, name):
                 most -= len(value)
                 if most < 0:
                     return True
                 if isinstance(value[0], DataContainer):
                     items += value
     return False
+
+
+@cache
+def _lists(cls: type[DataContainer]) -> list[str]:
+    return [field.name for field in cls._struct._fields if field.is_array()]
 
 
 def decode_response(cls: type[ApiMessage], version: int, frame: memoryview, most: int = UNLIMITED) -> ApiMessage:

@@ -32,7 +32,7 @@ from minikafka.protocol.record_codec import Uuid, uuid_of
 
 Reader = Callable[[memoryview, int], tuple[Any, int]]
 
-FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d"}
+FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d", "bool": "?"}
 MAX_STRING = 0x7FFF
 MAX_ELEMENTS = 100_000
 UNLIMITED = 1 << 62
@@ -140,8 +140,6 @@ def _field_reader(field: Any, version: int, flexible: bool) -> Reader:
 def _simple_reader(kind: str, nullable: bool, flexible: bool) -> Reader:
     if kind in FIXED:
         return _fixed_reader(FIXED[kind])
-    if kind == "bool":
-        return lambda data, pos: (data[pos] != 0, pos + 1)
     if kind == "uuid":
         return _read_uuid
     if kind == "bitfield":
@@ -275,8 +273,8 @@ def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -
     known = {f.tag: (f.name, _field_reader(f, version, flexible)) for f in tagged} if flexible else {}
     names: dict[str, Any] = {"new": object.__new__, "cls": cls, "read_tags": _read_tags, "known": known}
     lines = ["def read(data, pos):", "item = new(cls)", f"item._version = {version}", "item.tags = item.unknown_tags = None"]
-    for number, run in enumerate(_runs(struct_field.untagged_fields(version))):
-        if _is_fixed(run[0]):
+    for number, run in enumerate(runs(struct_field.untagged_fields(version))):
+        if is_fixed(run[0]):
             layout = struct.Struct(">" + "".join(FIXED[field.type_str] for field in run))
             names[f"unpack_{number}"] = layout.unpack_from
             lines.append(f"{''.join(f'item.{f.name}, ' for f in run)}= unpack_{number}(data, pos); pos += {layout.size}")
@@ -289,16 +287,17 @@ def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -
     return names["read"]  # type: ignore[no-any-return]
 
 
-def _runs(fields: list[Any]) -> list[list[Any]]:
-    """Return the fields in their order, neighbours of a fixed size in one list: one call unpacks them all."""
-    runs: list[list[Any]] = []
+def runs(fields: list[Any]) -> list[list[Any]]:
+    """Return the fields in their order, neighbours of a fixed size in one list: one call reads or writes them all."""
+    found: list[list[Any]] = []
     for field in fields:
-        if runs and _is_fixed(field) and _is_fixed(runs[-1][0]):
-            runs[-1].append(field)
+        if found and is_fixed(field) and is_fixed(found[-1][0]):
+            found[-1].append(field)
         else:
-            runs.append([field])
-    return runs
+            found.append([field])
+    return found
 
 
-def _is_fixed(field: Any) -> bool:
+def is_fixed(field: Any) -> bool:
+    """Return whether a field always has the same size."""
     return not field.is_array() and not field.is_struct() and field.type_str in FIXED

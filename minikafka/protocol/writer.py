@@ -18,12 +18,11 @@ from uuid import UUID
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.schemas.fields.codecs.types import BitField
 
-from minikafka.protocol.reader import FIXED
+from minikafka.protocol.reader import FIXED, is_fixed, runs
 
 Put = Callable[[Any], None]
 Writer = Callable[[Any, Put], None]
 
-_LAYOUTS = {**FIXED, "bool": "?"}
 _SHORT = [bytes([value]) for value in range(128)]
 _NO_UUID = bytes(16)
 _INT16, _INT32, _UINT32 = struct.Struct(">h").pack, struct.Struct(">i").pack, struct.Struct(">I").pack
@@ -70,8 +69,8 @@ def _field_writer(field: Any, version: int, flexible: bool, tags: bool) -> Write
 
 
 def _simple_writer(kind: str, flexible: bool) -> Writer:
-    if kind in _LAYOUTS:
-        pack = struct.Struct(">" + _LAYOUTS[kind]).pack
+    if kind in FIXED:
+        pack = struct.Struct(">" + FIXED[kind]).pack
         return lambda value, put: put(pack(value))
     if kind == "uuid":
         return lambda value, put: put(_NO_UUID if value is None else _uuid(value).bytes)
@@ -153,30 +152,15 @@ def _struct_writer(struct_field: Any, version: int, flexible: bool, tags: bool) 
     """
     names: dict[str, Any] = {"write_tags": _tags_writer(struct_field, version, tags)}
     lines = ["def write(item, put):"]
-    for number, run in enumerate(_runs(struct_field.untagged_fields(version))):
-        if _is_fixed(run[0]):
-            names[f"pack_{number}"] = struct.Struct(">" + "".join(_LAYOUTS[field.type_str] for field in run)).pack
+    for number, run in enumerate(runs(struct_field.untagged_fields(version))):
+        if is_fixed(run[0]):
+            names[f"pack_{number}"] = struct.Struct(">" + "".join(FIXED[field.type_str] for field in run)).pack
             lines.append(f"put(pack_{number}({', '.join(f'item.{field.name}' for field in run)}))")
         else:
             names[f"write_{number}"] = _field_writer(run[0], version, flexible, tags)
             lines.append(f"write_{number}(item.{run[0].name}, put)")
     exec("\n    ".join([*lines, "write_tags(item, put)" if flexible else "pass"]), names)
     return names["write"]  # type: ignore[no-any-return]
-
-
-def _runs(fields: list[Any]) -> list[list[Any]]:
-    """Return the fields in their order, neighbours of a fixed size in one list: one call packs them all."""
-    runs: list[list[Any]] = []
-    for field in fields:
-        if runs and _is_fixed(field) and _is_fixed(runs[-1][0]):
-            runs[-1].append(field)
-        else:
-            runs.append([field])
-    return runs
-
-
-def _is_fixed(field: Any) -> bool:
-    return not field.is_array() and not field.is_struct() and field.type_str in _LAYOUTS
 
 
 def _tags_writer(struct_field: Any, version: int, tags: bool) -> Writer:
