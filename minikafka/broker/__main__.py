@@ -110,7 +110,7 @@ def read_secret(env: LiveEnv, path: str) -> bytes:
 
 
 def _raise_file_limit() -> None:
-    """Raise the limit of open files to its maximum: a partition has three files open, so 1024 are soon too few."""
+    """Raise the limit of open files to its maximum: files and connections share it (server.py)."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

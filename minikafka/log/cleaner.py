@@ -109,6 +109,12 @@ class Cleaning:
         self.transactions = Transactions(self._aborted)
 
     @property
+    def outdated(self) -> bool:
+        """Has the log lost a segment that is being read (retention, truncation)? Its file is gone then."""
+        present = {id(segment) for segment in self.log.segments}
+        return any(id(source.segment) not in present for source in self._sources)
+
+    @property
     def clean_until(self) -> int:
         """Where the next cleaning begins."""
         return self.map.latest + 1

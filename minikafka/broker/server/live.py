@@ -1,6 +1,6 @@
 """The real Env: sockets, files, clocks and threads of this machine, and faults on command.
 
-Owns: LiveFs (unbuffered files, byte budget), LiveEnv (asyncio or uvloop), the commands on standard input.
+Owns: LiveFs (unbuffered files, byte budget, which file has which name), LiveEnv (asyncio or uvloop), the commands on standard input.
 Invariants: I-LIVE-1 a write that returned has reached the kernel: kill -9 loses none of it.
             I-LIVE-2 when the process that started us ends, we end: standard input ends, and a thread of its own notices even
               if the loop hangs; the parent-death signal ends us also when we are stopped (SIGSTOP).
@@ -29,46 +29,146 @@ from typing import Any, TypeVar
 
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.links import Link, Wire
+from minikafka.log.open_files import OpenFiles
 
 T = TypeVar("T")
+MOST_OPEN, LEAST_OPEN = 256, 8  # descriptors for files: of a file system without a broker; however few the machine gives
 
 
 class LiveFile:
-    """A file descriptor; see env.File."""
+    """A file, with a descriptor while it is used (open_files.py); see env.File."""
 
-    def __init__(self, path: str, create: bool, budget: Budget) -> None:
-        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600)
-        self.budget = budget
+    def __init__(self, path: str, create: bool, fs: LiveFs) -> None:
+        self.path, self.fs, self.pool = path, fs, fs.open_files
+        self.fd, self.users, self.held, self.unsynced = -1, 0, False, False
+        self.gone = self.closed = False
+        self.error: OSError | None = None  # of the fsync before the descriptor was given back
+        self._flags = os.O_CREAT if create else 0
+        with self:
+            self._flags = 0
+
+    def acquire(self) -> None:
+        if self.error is not None:
+            raise self.error
+        if self.gone or self.closed:
+            number = errno.EBADF if self.closed else errno.ENOENT
+            raise OSError(number, os.strerror(number), self.path)
+        self.fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | self._flags, 0o600)
+
+    def give_back(self) -> None:
+        try:
+            if self.unsynced and not (self.gone or self.closed):
+                os.fsync(self.fd)
+                self.unsynced = False
+        except OSError as error:
+            self.error = error
+        os.close(self.fd)
+
+    def __enter__(self) -> int:
+        self.pool.take(self)
+        return self.fd
+
+    def __exit__(self, *exc: object) -> None:
+        self.pool.put(self)
 
     def pread(self, size: int, offset: int) -> bytes:
-        data = os.pread(self.fd, size, offset)
-        while 0 < len(data) < size:
-            more = os.pread(self.fd, size - len(data), offset + len(data))
-            if not more:
-                break
-            data += more
-        return data
+        with self as fd:
+            data = os.pread(fd, size, offset)
+            while 0 < len(data) < size:
+                more = os.pread(fd, size - len(data), offset + len(data))
+                if not more:
+                    break
+                data += more
+            return data
 
     def pwrite(self, data: bytes | memoryview, offset: int) -> None:
-        allowed = self.budget.take(len(data))
+        allowed = self.fs.budget.take(len(data))
         view = memoryview(data)[:allowed]
-        while view:  # a short write comes before ENOSPC, never instead of it
-            written = os.pwrite(self.fd, view, offset)
-            view, offset = view[written:], offset + written
+        with self as fd:
+            self.unsynced = True
+            while view:  # a short write comes before ENOSPC, never instead of it
+                written = os.pwrite(fd, view, offset)
+                view, offset = view[written:], offset + written
         if allowed < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self.fd, size)
+        with self as fd:
+            self.unsynced = True
+            os.ftruncate(fd, size)
 
     def size(self) -> int:
-        return os.fstat(self.fd).st_size
+        with self as fd:
+            return os.fstat(fd).st_size
 
     def fsync(self) -> None:
-        os.fsync(self.fd)
+        """Bring to disk what was written; nothing if the file was removed meanwhile (I-FLUSH-2)."""
+        if self.gone:
+            return
+        try:
+            with self as fd:
+                self.unsynced = False  # before: what is written during the fsync needs another
+                os.fsync(fd)
+        except OSError:
+            self.unsynced = True
+            if not self.gone:
+                raise
 
     def close(self) -> None:
-        os.close(self.fd)
+        self.closed = True
+        self.fs.names.forget(self)
+        self.pool.drop(self)
+
+
+class Names:
+    """Which files are open under which path: a file that is used again after a renaming is found under its new name, and
+    one that was removed is not opened again, even if another has its name."""
+
+    def __init__(self, files: OpenFiles) -> None:
+        self._files = files
+        self._folders: dict[str, dict[str, dict[LiveFile, None]]] = {}
+
+    def add(self, file: LiveFile) -> None:
+        folder, _, name = file.path.rpartition("/")
+        with self._files.lock:
+            self._folders.setdefault(folder, {}).setdefault(name, {})[file] = None
+
+    def forget(self, file: LiveFile) -> None:
+        with self._files.lock:
+            folder, _, name = file.path.rpartition("/")
+            names = self._folders.get(folder, {})
+            if file in names.get(name, {}):
+                del names[name][file]
+                if not names[name]:
+                    del names[name]
+                if not names:
+                    del self._folders[folder]
+
+    def removed(self, path: str) -> None:
+        """What was at `path`, a file or a folder, is gone."""
+        folder, _, name = path.rpartition("/")
+        with self._files.lock:
+            here = [*self._folders.get(folder, {}).get(name, {})]
+            for file in [*here, *(one for files in self._folders.get(path, {}).values() for one in files)]:
+                self.forget(file)
+                file.gone = True
+                self._files.drop(file)
+
+    def renamed(self, source: str, target: str) -> None:
+        """What was at `source`, a file or a folder, is at `target`, and what was there is gone."""
+        folder, _, name = source.rpartition("/")
+        with self._files.lock:
+            self.removed(target)
+            for file in [*self._folders.get(folder, {}).get(name, {})]:
+                self._move(file, target)
+            for name, files in list(self._folders.get(source, {}).items()):
+                for file in [*files]:
+                    self._move(file, f"{target}/{name}")
+
+    def _move(self, file: LiveFile, path: str) -> None:
+        self.forget(file)
+        file.path = path
+        self.add(file)
 
 
 class Budget:
@@ -87,12 +187,16 @@ class Budget:
 class LiveFs:
     """The machine's file system; see env.Fs."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_open: int = MOST_OPEN) -> None:
         self.budget = Budget()
+        self.open_files = OpenFiles(most_open, threading.RLock())
+        self.names = Names(self.open_files)
         self._locks: list[int] = []
 
     def open(self, path: str, create: bool = True) -> LiveFile:
-        return LiveFile(path, create, self.budget)
+        file = LiveFile(path, create, self)
+        self.names.add(file)
+        return file
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -101,7 +205,7 @@ class LiveFs:
         return os.path.getsize(path)
 
     def listdir(self, path: str) -> list[str]:
-        return sorted(os.listdir(path))
+        return sorted(self.open_files.opened(lambda: os.listdir(path)))
 
     def mkdir(self, path: str) -> None:
         if not os.path.isdir(path):
@@ -111,16 +215,21 @@ class LiveFs:
             self.sync_dir(parent)
 
     def remove(self, path: str) -> None:
-        os.remove(path)
+        with self.open_files.lock:  # or a file could be opened in between under the name that it has no more
+            os.remove(path)
+            self.names.removed(path)
 
     def rename(self, source: str, target: str) -> None:
-        os.replace(source, target)
+        with self.open_files.lock:
+            os.replace(source, target)
+            self.names.renamed(source, target)
 
     def rmtree(self, path: str) -> None:
-        shutil.rmtree(path)
+        self.names.removed(path)
+        self.open_files.opened(lambda: shutil.rmtree(path))
 
     def sync_dir(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        fd = self.open_files.opened(lambda: os.open(path, os.O_RDONLY | os.O_DIRECTORY))
         try:
             os.fsync(fd)
         finally:
@@ -208,9 +317,9 @@ class LiveEnv(Env):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop, seed=os.urandom(16).hex())
-        self.fs = LiveFs()
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self.open_files = soft if soft != resource.RLIM_INFINITY else Env.open_files
+        self.fs = LiveFs(max(LEAST_OPEN, self.open_files // 2))  # connections have a share, too (server.py)
         self.trace = _no_trace
         self.faults = LiveFaults(self)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="blocking")

@@ -1,7 +1,8 @@
 """A listener: who may connect, and how much memory all its connections together may cost (limits S1 to S4).
 
 Owns: the connections of one listener and the limits on them; each connection is `connection.py`'s.
-Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats.
+Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats. Of the
+              descriptors that the machine gives, a quarter is for clients, an eighth for brokers, half for files.
             I-SRV-2 requests and answers in memory stay below `queued.max.request.bytes`; the connection that holds
               the most is closed first.
 What Kafka does differently: `max.connections`, `max.connections.per.ip` and `queued.max.request.bytes` are unlimited there
@@ -52,7 +53,8 @@ class Server:
 
     @property
     def max_connections(self) -> int:
-        most = min(MOST_CONNECTIONS, self.node.env.open_files // 2)
+        share = self.node.env.open_files // (8 if self.listener == INTERNAL else 4)  # half is for files (live.py)
+        most = min(MOST_CONNECTIONS, share)
         return most if self.listener == INTERNAL else min(self.node.setting("max.connections"), most)
 
     @property

@@ -147,6 +147,8 @@ class LogCleaner:
                 done = await self._work(partition, cleaning)
             except Exception as error:                 # not when cancelled: a thread may be at work on the files
                 cleaning.close()
+                if isinstance(error, FileNotFoundError) and cleaning.outdated:
+                    return False                       # it begins anew with what is left
                 return self._failed(partition, error)
             cleaning.close()
         return done

@@ -1,0 +1,105 @@
+"""Open files: any number of files behind a bounded number of descriptors.
+
+A log has three files a segment and keeps them for as long as the segment lives; the machine gives a process a few
+thousand descriptors, shared with its connections. So a file is opened when it is used, stays open while it is used
+often, and gives its descriptor back when others need one; whoever holds the file does not notice.
+
+Owns: which files have a descriptor now, and in what order they were used.
+Invariants: I-OPEN-1 never more than `limit` descriptors, but those in use at this moment (one a thread).
+            I-OPEN-2 a file in use keeps its descriptor.
+            I-OPEN-3 what was written is fsynced before a descriptor is given back: a failed write-back is told to those
+              who had the file open, not to those who open it later. Files without such bytes go first, so that this is
+              rare; an error is raised at the file's next use.
+            I-OPEN-4 when the machine has no descriptor left (EMFILE, ENFILE), idle ones are given back first.
+Apache Kafka holds the files of all segments for ever; its guide asks for 100,000 descriptors.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+LOOK = 32  # of the files used longest ago, how many are looked at for one that needs no fsync
+NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+
+
+class Pooled(Protocol):
+    """A file that can do without its descriptor. `users` and `held` are set here, the rest by the file."""
+
+    users: int
+    held: bool
+    unsynced: bool
+    closed: bool
+    gone: bool
+
+    def acquire(self) -> None:
+        """Open the file; OSError."""
+
+    def give_back(self) -> None:
+        """Bring to disk what is `unsynced`, keeping an error for the next use, and close the descriptor."""
+
+
+class OpenFiles:
+    """The files that are open now. `lock` is held around every change, because an fsync runs in a thread of its own."""
+
+    def __init__(self, limit: int, lock: AbstractContextManager[object]) -> None:
+        self.limit = limit
+        self.lock = lock
+        self.count = 0  # descriptors
+        self._idle: dict[Pooled, None] = {}  # have one and are not in use, the one used longest ago first
+
+    def take(self, file: Pooled) -> None:
+        """Give the file a descriptor until `put` is called."""
+        with self.lock:
+            if file.held:
+                self._idle.pop(file, None)
+            else:
+                while self.count >= self.limit and self._shrink():
+                    pass
+                self.opened(file.acquire)
+                file.held = True
+                self.count += 1
+            file.users += 1
+
+    def put(self, file: Pooled) -> None:
+        """The use is over. A file that was closed or removed meanwhile gives its descriptor back at once."""
+        with self.lock:
+            file.users -= 1
+            if file.users == 0:
+                self._idle[file] = None
+                if file.closed or file.gone:
+                    self._release(file)
+
+    def drop(self, file: Pooled) -> None:
+        """The file is gone: it needs its descriptor no more, once nobody uses it."""
+        with self.lock:
+            if file in self._idle:
+                self._release(file)
+
+    def opened(self, open_one: Callable[[], T]) -> T:
+        """Call a function that opens something, again if idle files had to give back descriptors for it (I-OPEN-4)."""
+        while True:
+            try:
+                return open_one()
+            except OSError as error:
+                if error.errno not in NO_DESCRIPTORS or not self._shrink():
+                    raise
+
+    def _shrink(self) -> bool:
+        """Take one descriptor back; False if all are in use."""
+        with self.lock:
+            oldest = list(islice(self._idle, LOOK))
+            if not oldest:
+                return False
+            self._release(next((file for file in oldest if not file.unsynced), oldest[0]))
+            return True
+
+    def _release(self, file: Pooled) -> None:
+        del self._idle[file]
+        file.held = False
+        self.count -= 1
+        file.give_back()
