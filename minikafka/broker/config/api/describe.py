@@ -28,6 +28,7 @@ from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CON
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 from minikafka.broker.metadata.topic_names import check_name
+from minikafka.broker.server.answer_size import ROW, Room
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
@@ -35,6 +36,7 @@ from minikafka.protocol.errors import TEXTS, Err, KafkaError
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Row = Result.DescribeConfigsResourceResult
 Synonym = Row.DescribeConfigsSynonym
+Asked = tuple[int, str, frozenset[str]]             # type and name of a resource, and the keys that are wanted of it
 
 
 @handles(DescribeConfigsRequest)
@@ -43,8 +45,31 @@ def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> Steps[Des
     if any(resource.resource_type not in _RESOURCES for resource in request.resources):
         results = yield from each(_unknown_type, request.resources)
     else:
-        results = yield from each(lambda resource: _describe(ctx, resource, request), request.resources)
+        told: dict[Asked, tuple[Result, int]] = {}
+        room = Room()
+        results = yield from each(lambda resource: _told(ctx, resource, request, told, room), request.resources)
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
+
+
+def _told(ctx: Context, resource: DescribeConfigsRequest.DescribeConfigsResource, request: DescribeConfigsRequest,
+          told: dict[Asked, tuple[Result, int]], room: Room) -> Result:
+    """Return the result of a resource. One that is named again is answered again, as in Kafka, with the same object."""
+    asked = (resource.resource_type, resource.resource_name, frozenset(resource.configuration_keys or ()))
+    if asked not in told:
+        result = _describe(ctx, resource, request)
+        told[asked] = result, sum(map(_size, result.configs))
+    result, size = told[asked]
+    try:
+        room.take(size)
+    except KafkaError as refused:
+        return Result(error_code=int(refused.code), error_message=refused.message, configs=[],
+                      resource_type=resource.resource_type, resource_name=resource.resource_name)
+    return result
+
+
+def _size(row: Row) -> int:
+    texts = [row.name, row.value, row.documentation, *(text for s in row.synonyms for text in (s.name, s.value))]
+    return ROW * (1 + len(row.synonyms)) + sum(len(text or "") for text in texts)
 
 
 def _unknown_type(resource: DescribeConfigsRequest.DescribeConfigsResource) -> Result:

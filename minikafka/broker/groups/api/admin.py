@@ -19,6 +19,7 @@ from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.states import State
 from minikafka.broker.groups.group import Group
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
+from minikafka.broker.server.answer_size import ROW, Room
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
@@ -32,9 +33,19 @@ Described = DescribeGroupsResponse.DescribedGroup
 def describe_groups(ctx: Context, request: DescribeGroupsRequest,
                     groups: GroupCoordinator) -> Steps[DescribeGroupsResponse]:
     """Describe classic groups. A group that is not classic is Dead; from version 6 on with GROUP_ID_NOT_FOUND."""
-    operations = request.include_authorized_operations
-    described = yield from each(lambda group_id: _describe(ctx, groups, group_id, operations), request.groups)
+    operations, room = request.include_authorized_operations, Room()
+    described = yield from each(lambda group_id: _fitting(_describe(ctx, groups, group_id, operations), room),
+                                request.groups)
     return DescribeGroupsResponse(throttle_time_ms=0, groups=described)
+
+
+def _fitting(described: Described, room: Room) -> Described:
+    """Return the description, or a refusal if the answer has no room for it."""
+    try:
+        room.take(sum(ROW + len(m.member_metadata) + len(m.member_assignment) for m in described.members))
+    except KafkaError as refused:
+        return _described(described.group_id, "", refused.code, refused.message)
+    return described
 
 
 def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool) -> Described:

@@ -26,6 +26,7 @@ from minikafka.broker.groups.offsets import CommittedOffset, Key
 from minikafka.broker.groups.records import offset_value
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.groups.shell.shard import GroupPartition
+from minikafka.broker.server.answer_size import ROW, Room
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
@@ -124,11 +125,15 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
     """Return committed offsets: of one group up to version 7, of many groups from version 8 on (KIP-709)."""
     if ctx.version >= 8:
         response = OffsetFetchResponse.OffsetFetchResponseGroup
-        found, pace = [], ctx.node.env.turns.pace()
+        found, pace, room = [], ctx.node.env.turns.pace(), Room()
         for group in request.groups:
             await pace()
             member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NO_MEMBER
             error, topics = await _fetch(ctx, groups, group.group_id, group.topics, request.require_stable, member)
+            try:
+                room.take(sum(_size(topic) for topic in topics))
+            except KafkaError as refused:
+                error, topics = refused.code, []
             rows = await ctx.node.env.turns.take(_rows(response.OffsetFetchResponseTopics, topics))
             found.append(response(group_id=group.group_id, error_code=int(error), topics=rows))
         return OffsetFetchResponse(throttle_time_ms=0, groups=found)
@@ -158,6 +163,10 @@ async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: 
     if topics is None:
         return Err.NONE, await ctx.node.env.turns.take(_all_offsets(ctx, store, group_id, require_stable))
     return Err.NONE, await ctx.node.env.turns.take(_some_offsets(ctx, store, group_id, topics, require_stable))
+
+
+def _size(topic: Found) -> int:
+    return sum(ROW + len(offset.metadata) for _, _, offset in topic[2])
 
 
 def _some_offsets(ctx: Context, store: GroupPartition, group_id: str, topics: Any,
