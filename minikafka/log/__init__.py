@@ -12,6 +12,7 @@
                       transaction_index.py  the index of aborted transactions
     its life          loader.py          opening a log, and recovery after a crash
                       flush.py           what is durable, and when; disk.py: what a log needs of a disk
+                      open_files.py      any number of files behind a bounded number of descriptors
                       retention.py       which segments are old or many enough to be deleted
                       cleaner.py         compaction; cleaner_filter.py: which records stay; swap.py: the exchange of segments
     around it         config.py          the settings of one log; checkpoint.py: small text files of offsets

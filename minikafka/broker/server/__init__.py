@@ -11,6 +11,7 @@ In reading order:
                      membership.py     the proof that a node belongs to the cluster
                      registry.py       the table of handlers: `@handles(Request, needs=(Part, ...))`
                      api_versions.py   ApiVersions, the first request of every client
+                     answer_size.py    how large an answer may be
     a node           node.py           Node: what every part of a broker knows
                      peer.py           Peers: connections to the other nodes
                      lag.py            how late the event loop is, told above 250 ms
