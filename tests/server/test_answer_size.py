@@ -21,7 +21,7 @@ SIZE = 1 << 20  # of the largest answer in these stories
 
 
 def test_what_is_named_often_is_answered_until_the_answer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails if naming one resource many times makes an answer of any size, or spoils what has room (I-ROOM-1)."""
+    """Fails if naming one resource many times makes an answer of any size, or spoils what has room (I-ANSWERSIZE-1)."""
     monkeypatch.setattr(describe, "Room", lambda: Room(SIZE))
 
     async def story(w: Groups) -> None:

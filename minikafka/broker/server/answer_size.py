@@ -4,7 +4,7 @@ Kafka answers as often as a resource is named: 20 KB of requests ask for half a 
 memory while it is the same object, but every byte is written. So rows are counted before they are written.
 
 Owns: the bytes that are left.
-Invariants: I-ROOM-1 the rows of an answer are at most LARGEST bytes; a resource that has no room gets INVALID_REQUEST, the
+Invariants: I-ANSWERSIZE-1 the rows of an answer are at most LARGEST bytes; a resource without room gets INVALID_REQUEST, the
               others what they asked for.
 What Kafka does differently: it has no limit, and may run out of memory.
 """
