@@ -17,6 +17,7 @@ def write_atomic(path: Path, text: str, mode: int = 0o644) -> None:
     """Write a file that is either the old one or the whole new one, also for a reader at the same moment."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.touch(mode)  # before there is anything to read
     temporary.write_text(text)
     temporary.chmod(mode)
     temporary.replace(path)

@@ -13,12 +13,12 @@ import struct
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.schemas.fields.codecs.types import BitField
 
 from minikafka.protocol.reader import FIXED, is_fixed, runs
+from minikafka.protocol.record_codec import Uuid
 
 Put = Callable[[Any], None]
 Writer = Callable[[Any, Put], None]
@@ -81,8 +81,8 @@ def _simple_writer(kind: str, flexible: bool) -> Writer:
     return _compact_bytes if flexible else _bytes
 
 
-def _uuid(value: Any) -> UUID:
-    return value if isinstance(value, UUID) else UUID(value)
+def _uuid(value: Any) -> Uuid:
+    return value if isinstance(value, Uuid) else Uuid(value)
 
 
 def _compact_string(value: Any, put: Put) -> None:

@@ -17,13 +17,16 @@ from kafka.protocol.sasl import SaslAuthenticateRequest
 
 from minikafka import Cluster
 from minikafka.broker.raft.election import MOST_AHEAD
-from minikafka.broker.server.membership import CHALLENGE, GUESTS, LARGEST, Acceptor, Opener
+from minikafka.broker.server.membership import CHALLENGE, GUESTS, LARGEST, PROVE_S, Acceptor, Opener
 from minikafka.cluster.plan import HOST
 from minikafka.cluster.wire import quorum_leader
+from minikafka.files import write_atomic
 from minikafka.protocol.apis import VoteRequest
 from minikafka.protocol.codec import encode_request
 from minikafka.protocol.errors import KafkaError
+from minikafka.sim.world.world import INTERNAL_PORT
 from tests.clients.kit import PATIENCE
+from tests.security.world import World
 from tests.wire.raw import Raw
 
 VERSION = SaslAuthenticateRequest.max_version
@@ -141,3 +144,33 @@ def test_a_secret_that_is_none_starts_no_broker(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-m", "minikafka.broker", str(file)], stdin=subprocess.DEVNULL,
                            capture_output=True, text=True)
     assert ended.returncode == 2 and "Expected a file of at least 16 random bytes" in ended.stderr
+
+
+def test_a_secret_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if the file can be read by others while it is being written."""
+    seen: list[int] = []
+    write = Path.write_text
+
+    def look(path: Path, text: str) -> int:
+        seen.append(path.stat().st_mode & 0o777)
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", look)
+    write_atomic(tmp_path / "secret", "x", 0o600)
+    assert seen == [0o600] and (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_proof_has_its_time() -> None:
+    """Fails if a connection to the nodes' listener may wait for ever without a proof, or has no time for it."""
+    async def story(world: World) -> None:
+        world.hosts[1].env.cluster_secret = b"s" * 16
+        silent, told = await world.connect(INTERNAL_PORT), await world.connect(INTERNAL_PORT)
+        opener = Opener(b"s" * 16, 1, bytes(CHALLENGE))
+        answer = await told.ask(SaslAuthenticateRequest(auth_bytes=opener.challenge), VERSION)
+        await told.ask(SaslAuthenticateRequest(auth_bytes=opener.answer(bytes(answer.auth_bytes))), VERSION)
+        await world.sleep(PROVE_S - 1)
+        assert not silent.closed
+        await world.sleep(3)
+        assert silent.closed and not told.closed
+
+    World(1).play(story)

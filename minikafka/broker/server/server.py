@@ -78,13 +78,18 @@ class Server:
             log.info("Rejected connection from %s, address already has the configured maximum of %d connections.",
                      host, self.max_per_ip)  # fmt: skip
             return False
-        guests = [c for c in self.connections if c.guest is not None]
-        if connection.guest is not None and len(guests) >= GUESTS:
-            guests[0].abort(f"it has not proven that it belongs to the cluster, and {GUESTS} newer ones wait, too")
+        if connection.guest is not None:
+            self._make_room_for_a_guest()
         self._count += 1
         connection.number = self._count
         self.connections[connection] = None
         return True
+
+    def _make_room_for_a_guest(self) -> None:
+        """Drop the oldest connection without a proof if there are GUESTS of them."""
+        guests = [c for c in self.connections if c.guest is not None]
+        if len(guests) >= GUESTS:
+            guests[0].abort(f"it has not proven that it belongs to the cluster, and {GUESTS} newer ones wait, too")
 
     def shed_load(self) -> None:
         """Drop the connections that hold the most memory until all together fit (I-SRV-2)."""

@@ -27,6 +27,7 @@ class ClusterView:
         self.image: MetadataImage | None = None
         self.offset = -1
         self.states: dict[Key, Partition] = {}
+        self._before: dict[Key, Partition] = {}
 
     def refresh(self) -> list[Key] | None:
         """Look which brokers run and what is committed; return the partitions that changed, None if no metadata came."""
@@ -51,8 +52,15 @@ class ClusterView:
         assert self.image is not None
         now = {(p.topic, p.index): p for p in self.image.partitions()}
         before, self.states = self.states, now
+        self._before = before
         changed = [key for key, state in now.items() if before.get(key) is not state]
         return changed + [key for key in before if key not in now]
+
+    def change(self, key: Key) -> tuple[Partition | None, Partition | None]:
+        """Return what a partition was before the newest metadata came, and what it is; None where there was, or is, none. A
+        topic made anew is another one."""
+        before, now = self._before.get(key), self.states.get(key)
+        return (None if before is not None and now is not None and before.topic_id != now.topic_id else before), now
 
     def running(self, node: int) -> Broker | None:
         """Return the broker in its present life; None while it is dead."""

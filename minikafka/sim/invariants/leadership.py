@@ -54,7 +54,6 @@ class OneLeader(Invariant):
         super().__init__(watch)
         self._leaders: dict[tuple[Any, int, int], int] = {}  # (topic id, partition, leader epoch) -> broker
         self._epochs: dict[tuple[int, Any, int], int] = {}  # (broker, topic id, partition) -> leader epoch
-        self._known: dict[Any, Any] = {}  # (topic id, partition) -> newest metadata
 
     def on_replica(self, seen: Seen, why: int) -> None:
         if not why & ROLE:
@@ -77,11 +76,9 @@ class OneLeader(Invariant):
 
     def on_metadata(self, changed: Iterable[Key]) -> None:
         for key in changed:
-            state = self.cluster.states.get(key)
+            before, state = self.cluster.change(key)
             if state is None:
                 continue
-            before = self._known.get((state.topic_id, state.index))
-            self._known[state.topic_id, state.index] = state
             if before is not None:
                 self._follows(before, state)
             if state.leader >= 0:

@@ -21,19 +21,10 @@ class MovesAreWhole(Invariant):
 
     id = "I18"
 
-    def __init__(self, watch: Known) -> None:
-        super().__init__(watch)
-        self._known: dict[Any, Any] = {}  # (topic id, partition) -> its newest state
-
     def on_metadata(self, changed: Iterable[Key]) -> None:
-        for key in changed:
-            now = self.cluster.states.get(key)
-            if now is None:
-                continue
-            before = self._known.get((now.topic_id, now.index))
-            self._known[now.topic_id, now.index] = now
+        for before, now in map(self.cluster.change, changed):
             # Several changes may be replayed in one step; what lay between them is not seen.
-            if before is not None and now.partition_epoch == before.partition_epoch + 1:
+            if before is not None and now is not None and now.partition_epoch == before.partition_epoch + 1:
                 self._follows(before, now)
 
     def _follows(self, before: Any, now: Any) -> None:
