@@ -1,9 +1,11 @@
-"""Lab 4 on real brokers: records with chosen times, a librdkafka consumer of the new protocol, what the cluster says of groups.
+"""Lab 4 on real brokers: a flow of records, records with chosen times, a librdkafka consumer of the new protocol, what the
+cluster says of groups.
 
-Owns: nothing; each call closes the client that it makes.
+Owns: the thread of a Flow; each other call closes the client that it makes.
 """
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -20,6 +22,33 @@ def fill(bootstrap: str, topic: str, partitions: int, count: int, every: float, 
             for number in range(count):
                 stamp = int((now - (count - 1 - number) * every) * 1000)
                 producer.send(topic, f"ride {number}".encode(), partition=partition, timestamp_ms=stamp)
+
+
+class Flow:
+    """Writes to each partition of a topic, `rate` records a second, from a thread of its own until `stop`."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, rate: float = 5.0) -> None:
+        self._over, self._sent = threading.Event(), dict.fromkeys(range(partitions), 0)
+        self._thread = threading.Thread(target=self._write, args=(bootstrap, topic, 1 / rate), daemon=True)
+        self._thread.start()
+
+    def _write(self, bootstrap: str, topic: str, pause: float) -> None:
+        with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
+            while not self._over.wait(pause):
+                for partition in self._sent:
+                    producer.send(topic, f"job {self._sent[partition]}".encode(), partition=partition)
+                    self._sent[partition] += 1
+
+    def stop(self) -> dict[int, int]:
+        """End when everything is acknowledged; return how many records each partition got."""
+        self._over.set()
+        self._thread.join()
+        return dict(self._sent)
+
+
+def committed(admin: Any, group: str) -> dict[int, int]:
+    """Return the offsets that a group has committed in its topic, by partition."""
+    return {tp.partition: found.offset for tp, found in sorted(admin.list_group_offsets(group)[group].items())}
 
 
 def logs(consumer: Any, topic: str) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
