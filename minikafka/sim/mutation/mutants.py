@@ -20,7 +20,6 @@ from typing import Any
 SWAPS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-QUIET = ("trace", "log", "_trace")  # calls of these tell what happens, and change nothing
 UNSEEN = (ast.Assert, ast.Raise, ast.Import, ast.ImportFrom)
 
 
@@ -81,11 +80,12 @@ def _only_tells(node: ast.AST) -> bool:
     """Whether a statement is a docstring, a trace, a line of the log, or a method for people."""
     if isinstance(node, ast.FunctionDef):
         return node.name in ("__str__", "__repr__")
-    if not isinstance(node, ast.Expr):
-        return isinstance(node, ast.JoinedStr)
-    names = [part.attr if isinstance(part, ast.Attribute) else part.id for part in ast.walk(node.value)
-             if isinstance(part, ast.Attribute | ast.Name)]
-    return isinstance(node.value, ast.Constant) or any(name in QUIET for name in names)
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log")) | ast.Attribute(attr="trace" | "_trace"))):
+            return True
+        case ast.Expr(value=ast.Constant()) | ast.JoinedStr():
+            return True
+    return False
 
 
 def _variants(node: ast.AST) -> Iterator[ast.AST]:
