@@ -7,16 +7,21 @@ import warnings
 from typing import Any
 
 import pytest
+from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
+from minikafka.broker.server.connection import AHEAD
 from minikafka.broker.server.peer import Peer
-from minikafka.protocol.codec import encode_request
+from minikafka.log.batch import build
+from minikafka.protocol.codec import decode_response, encode_request
 from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT
-from tests.security.world import World
+from minikafka.sim.world.world import World as SimWorld
+from tests.security.world import Client, World
 
 
 def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
@@ -65,3 +70,138 @@ def test_a_connection_lost_as_it_is_made_is_a_connection_error() -> None:
             await peer.request(MetadataRequest(topics=[]), 12, 5)
 
     World(1).play(story)
+
+
+# --- a run of produces that wait for the followers ------------------------------------------------------------------
+
+
+class Waiting(SimWorld):
+    """Two brokers with the topic `t`; its follower is held, so that what acks=all waits for comes when `heal` says so."""
+
+    def __init__(self) -> None:
+        super().__init__(1, brokers=2, config={"auto.create.topics.enable": False})
+
+    def play(self, story: Any) -> None:
+        async def all_of_it() -> None:
+            await self.start()
+            await self._begin()
+            await story(self)
+
+        try:
+            self.run(all_of_it())
+            assert (self.errors, self.crashes) == ([], [])
+        finally:
+            self.close()
+
+    async def _begin(self) -> None:
+        topic = CreateTopicsRequest.CreatableTopic
+        placed = topic.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 2])
+        request = CreateTopicsRequest(timeout_ms=9000, validate_only=False, topics=[
+            topic(name="t", num_partitions=-1, replication_factor=-1, assignments=[placed], configs=[])])
+        self.client: Any = await self.connect()
+        await self.client.ask(request, 7)
+        self.client.frames.clear()
+        await self.until(lambda: ("t", 0) in self.broker(1).replicas.partitions)
+        await self.sleep(1)
+        self.hold_follower(2)
+        await self.sleep(1)
+
+    async def connect(self) -> Client:
+        client = Client(self)  # type: ignore[arg-type]
+        await self.client_env().connect(host_name(1), CLIENT_PORT, lambda: client, 1)
+        return client
+
+    @property
+    def partition(self) -> Any:
+        return self.broker(1).replicas.get("t", 0)
+
+    def answers(self) -> list[tuple[int, int]]:
+        """(error, base offset) of each answer to a produce."""
+        bodies = [decode_response(ProduceResponse, 9, memoryview(frame)) for frame in self.client.frames]
+        parts = [body.responses[0].partition_responses[0] for body in bodies]
+        return [(part.error_code, part.base_offset) for part in parts]
+
+
+def produce(timeout_ms: int = 9000, records: bytes | None = None, acks: int = -1) -> bytes:
+    topic = ProduceRequest.TopicProduceData
+    part = topic.PartitionProduceData(index=0, records=records or build([(None, b"v")], timestamp_ms=0))
+    request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout_ms,
+                             topic_data=[topic(name="t", partition_data=[part])])
+    return encode_request(request, 9, 1, "hasty")
+
+
+def test_a_run_of_produces_is_appended_before_the_first_is_committed_and_answered_in_order() -> None:
+    """Fails if each batch waits for the one before, or if a refusal leaves before the answers that are owed (I-CONN-1)."""
+
+    async def story(world: Waiting) -> None:
+        refused = build([(None, b"v")], timestamp_ms=0, base_offset=7)
+        world.client.send(b"".join([produce(), produce(), produce(records=refused), produce()]))
+        await world.sleep(1)
+        assert (world.partition.log.end_offset, world.partition.high_watermark) == (2, 0)
+        assert world.client.frames == []
+        world.heal()
+        await world.client.wait(4, 9)
+        assert [error for error, _ in world.answers()] == [0, 0, 87, 0]
+        assert [offset for _, offset in world.answers()] == [0, 1, -1, 2]
+
+    Waiting().play(story)
+
+
+def test_other_requests_wait_until_nothing_is_owed() -> None:
+    """Fails if a request of another kind is served while a produce waits: it would see what came after it."""
+
+    async def story(world: Waiting) -> None:
+        world.client.send(produce() + encode_request(MetadataRequest(topics=[]), 12, 2, "hasty") + produce())
+        await world.sleep(1)
+        assert (world.partition.log.end_offset, world.client.frames) == (1, [])
+        world.heal()
+        await world.client.wait(3, 9)
+        assert len(world.client.frames) == 3
+
+    Waiting().play(story)
+
+
+def test_a_bad_frame_ends_the_connection_after_the_answers_that_are_owed() -> None:
+    """Fails if the answer of a valid request is lost because of the frame behind it (K1)."""
+
+    async def story(world: Waiting) -> None:
+        broken = bytearray(produce())
+        broken[4:6] = produce()[4:6]
+        bad = (len(broken) - 4 - 20).to_bytes(4, "big") + bytes(broken[4:-20])
+        world.client.send(produce() + bad)
+        await world.sleep(1)
+        assert not world.client.closed
+        world.heal()
+        await world.client.wait(2, 9)
+        assert (world.answers(), world.client.closed) == ([(0, 0)], True)
+
+    Waiting().play(story)
+
+
+def test_so_many_answers_are_owed_and_no_more() -> None:
+    """Fails if a client can pile up work, or if a run stops for good at the limit."""
+
+    async def story(world: Waiting) -> None:
+        world.client.send(produce() * (AHEAD + 20))
+        await world.sleep(1)
+        assert world.partition.log.end_offset == AHEAD
+        world.heal()
+        await world.client.wait(AHEAD + 20, 30)
+        assert world.answers() == [(0, offset) for offset in range(AHEAD + 20)]
+
+    Waiting().play(story)
+
+
+def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
+    """Fails if produces of a lost connection stay registered, or are answered."""
+
+    async def story(world: Waiting) -> None:
+        world.client.send(produce() * 5)
+        await world.sleep(1)
+        assert len(world.partition.waiters) == 5
+        (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
+        connection.connection_lost(None)
+        await world.sleep(1)
+        assert len(world.partition.waiters) == 0
+
+    Waiting().play(story)

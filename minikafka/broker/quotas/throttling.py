@@ -205,6 +205,10 @@ class ClientQuotas:
         for quota in (self._produced, self._fetched, self._changes):
             quota.update(quotas)
 
+    def limits_producer(self, client_id: str | None) -> bool:
+        """Return whether a limit counts for what a client sends."""
+        return self._produced.limit(client_id) is not None
+
     def produced(self, client_id: str | None, size: int, now: float) -> int:
         """Charge `size` bytes that a client has sent; return the throttle time in ms."""
         if (found := self._produced.limit(client_id)) is None:

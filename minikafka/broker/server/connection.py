@@ -1,11 +1,13 @@
 """One connection: bytes in, frames out of them, one request at a time to its handler, answers in order.
 
 Kafka mutes a connection while a request of it is being served, so answers leave in the order of the requests and a
-client cannot pile up work; so do we. A frame that cannot be parsed closes the connection without a byte, after the valid
-requests before it were answered (K1).
+client cannot pile up work; so do we, but for a run of short requests that have done their work and only wait (Later): the
+batches of a producer go to the log one after the other, and followers fetch many of them at once.
+A frame that cannot be parsed closes the connection without a byte, after the valid requests before it were answered (K1).
 
-Owns: one socket, what was received and not served yet, and the request being served.
-Invariants: I-CONN-1 answers leave in the order of the requests; at most one request is being served.
+Owns: one socket, what was received and not served yet, the request being served, and the answers that are owed.
+Invariants: I-CONN-1 answers leave in the order of the requests; at most one request is being served. While answers are owed
+              only a request of the same kind is served: AHEAD of them at most, and AHEAD_BYTES of requests.
             I-CONN-2 memory grows with the bytes received, never with a length that a frame claims; a client that sends
               requests and reads no answers is not read from either.
             I-CONN-3 no request, however bad, takes the broker down or stops another connection.
@@ -13,7 +15,8 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
               (turns.py), however many elements they have.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
             A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1).
-What Kafka does differently: network threads and a request queue; it knows the last of the three deadlines only.
+What Kafka does differently: network threads and a request queue; the next produce waits until the one before is answered;
+it knows the last of the three deadlines only.
 Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
 """
 
@@ -23,13 +26,15 @@ import asyncio
 import inspect
 import logging
 import struct
+from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
-from minikafka.broker.server.registry import CloseConnection, Context, Served
+from minikafka.broker.server.registry import CloseConnection, Context, Later, Served
 from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
@@ -45,15 +50,30 @@ from minikafka.protocol.failure import failed_response
 from minikafka.protocol.reader import LongMessage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minikafka.broker.server.server import Server
 
 log = logging.getLogger("minikafka.server")
 
 _SIZE = struct.Struct(">i")
+_SIZE_AND_KEY = struct.Struct(">ih")
 HALF_FRAME_S = 30.0  # from a frame's first byte to its last
 UNREAD_S = 60.0  # in which the client reads not one byte of its answers
 READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
 TURN = 16  # frames served in a row before other connections have their turn
+AHEAD = 100  # answers owed, at most, before the next request waits
+AHEAD_BYTES = 4 << 20  # and bytes of the requests that wait for them
+
+
+class Owed(NamedTuple):
+    """An answer that must leave before all later ones; or the error with which the connection ends then."""
+
+    header: Header
+    context: Context
+    done: asyncio.Future[None] | None  # None: it could leave now
+    answer: Callable[[], Any]  # raises where the request failed
+    frame: bytes | None = None  # its bytes, where they are written already
 
 
 class Connection(asyncio.Protocol):
@@ -66,6 +86,8 @@ class Connection(asyncio.Protocol):
         self.guest = server.guest()  # until it has proven that it belongs to the cluster; None from then on
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
+        self.owed: deque[Owed] = deque()  # answers whose requests wait for something; the first leaves first
+        self.ahead = 0  # bytes of those requests
         self.pending: Any = None  # the awaitable of the handler that `busy` runs
         self.muted = False  # no request is served: its turn is over, or a quota makes it wait
         self.write_paused = self.read_paused = False
@@ -110,6 +132,10 @@ class Connection(asyncio.Protocol):
         self.closed = True
         self.server.connections.pop(self, None)
         self.buffer.clear()
+        owed, self.owed = self.owed, deque()
+        for each in owed:
+            if each.done is not None:
+                each.done.cancel()
         if self.muted:
             self.unmute_timer.cancel()  # the timer would keep this object in memory for as long as the quota says
         if self.busy is not None:
@@ -183,9 +209,19 @@ class Connection(asyncio.Protocol):
     @property
     def _must_wait(self) -> bool:
         """Whether requests must wait: for the one before, for other connections or a quota, or until answers are read."""
-        return self.busy is not None or self.muted or self.write_paused or self.closed
+        return (self.busy is not None or self.muted or self.write_paused or self.closed
+                or bool(self.owed) and not self._may_overtake())
+
+    def _may_overtake(self) -> bool:
+        """Whether the next request may be served though answers are owed (I-CONN-1)."""
+        if len(self.owed) >= AHEAD or self.ahead >= AHEAD_BYTES or len(self.buffer) < _SIZE_AND_KEY.size:
+            return False
+        last = self.owed[-1]
+        return last.done is not None and _SIZE_AND_KEY.unpack_from(self.buffer)[1] == last.header.api_key
 
     def _mute(self, seconds: float = 0.0) -> None:
+        if self.muted:
+            self.unmute_timer.cancel()
         self.muted = True
         self.unmute_timer = self.env.later(seconds, self._unmute)
 
@@ -197,8 +233,8 @@ class Connection(asyncio.Protocol):
         """After each turn: stop reading from a client that is too far ahead, time half a frame, close what has ended."""
         if self.closed:
             return
-        all_answered = self.busy is None and not self.buffer  # also while a quota mutes the connection
-        if self.ended and (all_answered or not self._must_wait):
+        all_answered = self.busy is None and not self.owed and not self.buffer  # also while a quota mutes the connection
+        if self.ended and (all_answered or not self.owed and not self._must_wait):
             self.close()
             return
         if self._must_wait:
@@ -211,6 +247,14 @@ class Connection(asyncio.Protocol):
             self.transport.pause_reading() if ahead else self.transport.resume_reading()
 
     def _failed(self, error: Exception) -> None:
+        """End the connection for a frame that failed, after the answers that are owed."""
+        if self.owed:
+            last = self.owed[-1]
+            self._owe(Owed(last.header, last.context, None, partial(_raise, error)))
+        else:
+            self._end(error)
+
+    def _end(self, error: Exception) -> None:
         """Close the connection of a frame that failed. Any error but the two on which Kafka hangs up too is a bug of ours; it
         ends this connection only (I-CONN-3)."""
         if isinstance(error, ProtocolError | CloseConnection):
@@ -298,6 +342,9 @@ class Connection(asyncio.Protocol):
             answer = served.handler(context, request, *served.parts)
             if inspect.isgenerator(answer):
                 answer = self.env.turns.begin(answer)
+            if isinstance(answer, Later):
+                self._owe(Owed(header, context, answer.done, answer.answer))
+                return
             if not inspect.isawaitable(answer):
                 self._answer(header, context, answer)
                 return
@@ -310,12 +357,15 @@ class Connection(asyncio.Protocol):
     async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
         try:
             answer, frame = await pending, None
-            if inspect.isawaitable(answer):  # long work has come to where it waits
+            if inspect.isawaitable(answer) and not isinstance(answer, Later):  # long work has come to where it waits
                 answer = await answer
-            if answer is not None and is_long(answer, LONG):
+            if isinstance(answer, ApiMessage) and is_long(answer, LONG):
                 frame = await self.env.aside(partial(self._encoded, header, answer))
             self.busy = None
-            self._answer(header, context, answer, frame)
+            if isinstance(answer, Later):
+                self._owe(Owed(header, context, answer.done, answer.answer))
+            else:
+                self._answer(header, context, answer, frame)
         except Exception as error:
             self.busy = None
             self._request_failed(header, context, request, error)
@@ -335,12 +385,38 @@ class Connection(asyncio.Protocol):
         answered = request is not None and getattr(request, "acks", -1) != 0
         response = failed_response(request, RESPONSES[header.api_key], header.version, code) if answered else None
         if response is None:
-            self.close()
+            self._failed(CloseConnection(f"no response can say {code.name}"))
         else:
             self._answer(header, context, response)
 
     def _answer(self, header: Header, context: Context, answer: Any, frame: bytes | None = None) -> None:
-        """Send an answer; `frame` is its bytes where they are written already."""
+        """Send an answer, after those that are owed; `frame` is its bytes where they are written already."""
+        if self.owed:
+            self._owe(Owed(header, context, None, lambda: answer, frame))
+        else:
+            self._send(header, context, answer, frame)
+
+    def _owe(self, owed: Owed) -> None:
+        self.owed.append(owed)
+        self.ahead += owed.context.size
+        if owed.done is not None:
+            owed.done.add_done_callback(self._settle)
+
+    def _settle(self, _: object) -> None:
+        """Send the answers that are owed, up to the first that is not ready, and serve what had to wait for them."""
+        settled = False
+        while self.owed and ((done := self.owed[0].done) is None or done.done()):
+            header, context, _, answer, frame = self.owed.popleft()
+            self.ahead -= context.size
+            settled = True
+            try:
+                self._send(header, context, answer(), frame)
+            except Exception as error:
+                self._end(error)
+        if settled:
+            self._pump()
+
+    def _send(self, header: Header, context: Context, answer: Any, frame: bytes | None) -> None:
         if context.throttle_ms:
             self._mute(context.throttle_ms / 1000)
         if answer is None or self.closed:
@@ -351,3 +427,7 @@ class Connection(asyncio.Protocol):
     @staticmethod
     def _encoded(header: Header, answer: Any) -> bytes:
         return encode_response(answer, header.version if answer._version is None else answer._version, header.correlation_id)
+
+
+def _raise(error: Exception) -> None:
+    raise error

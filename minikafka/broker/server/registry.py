@@ -8,14 +8,17 @@ Invariants: I-API-1 what is advertised is served, what is not served is not adve
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.turns import Steps
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 CLIENTS, INTERNAL = "clients", "internal"
 
@@ -40,7 +43,23 @@ class Context:
 
 
 Answer = ApiMessage | None  # None: the protocol gives no answer (acks=0)
-Handler = Callable[..., Answer | Awaitable[Answer] | Steps[Answer]]  # (context, request, one instance of each class in `needs`)
+
+
+class Later(NamedTuple):
+    """The answer to a short request that has done its work, and that only waits: `answer` gives it when `done` is.
+
+    The connection serves requests of the same kind meanwhile (I-CONN-1)."""
+
+    done: Future[None]
+    answer: Callable[[], Answer]
+
+    def __await__(self) -> Generator[Any, None, Answer]:
+        yield from self.done.__await__()
+        return self.answer()
+
+
+# (context, request, one instance of each class in `needs`)
+Handler = Callable[..., Answer | Later | Awaitable[Answer] | Steps[Answer]]
 
 
 class Served(NamedTuple):

@@ -38,6 +38,7 @@ from collections.abc import Callable
 from minikafka.broker.server.env import Env
 
 _LENGTH = struct.Struct(">I")
+_encoded = json.JSONEncoder(separators=(",", ":"), default=str).encode  # json.dumps would make one for each event
 
 
 class Trace:
@@ -57,5 +58,5 @@ class Trace:
             "n": self.sequence,
             "k": kind,
         }
-        body = json.dumps(head | fields, separators=(",", ":"), default=str).encode()
+        body = _encoded(head | fields).encode()
         self.write(_LENGTH.pack(len(body)) + body)

@@ -61,7 +61,7 @@ class NothingIsForgotten(Invariant):
     def _ready(self, waiting: Any, partition: Any) -> bool:
         if isinstance(waiting, CoordinatorLog):
             return bool(waiting.waiting) and partition.ack(waiting.waiting[0].required) is not None
-        if waiting._done.done():
+        if waiting.finished.done():
             return False
         if isinstance(waiting, DelayedProduce):
             return partition in waiting.pending and partition.ack(waiting.pending[partition]) is not None

@@ -27,8 +27,8 @@ from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
-from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, handles
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, Later, handles
+from minikafka.broker.server.turns import Steps, at_once
 from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.transaction import Identity, TopicPartition
 from minikafka.log import AppendInfo
@@ -38,6 +38,7 @@ from minikafka.protocol.maker import maker
 
 log = logging.getLogger("minikafka.produce")
 
+FEW = 100       # partitions in a request that the next one need not wait for
 BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # since these versions
 # Refusals by a partition that tell nothing about its log, not even where it starts.
 HIDES_LOG_START = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE,
@@ -94,12 +95,16 @@ def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: di
     delayed = DelayedProduce(ctx.node.env, waiting)
     if delayed.ready():
         return (yield from _answer(ctx, parts, results, delayed.errors))
-    return _answer_later(ctx, parts, results, delayed, request.timeout_ms / 1000)
+    waits = delayed.begin(request.timeout_ms / 1000)
+    if len(results) > FEW or ctx.node.quotas.limits_producer(ctx.client_id):
+        return _answer_later(ctx, parts, results, delayed, waits)
+    return Later(waits, lambda: at_once(_answer(ctx, parts, results, delayed.told())))
 
 
 async def _answer_later(ctx: Context, parts: Parts, results: dict[Key, Any], delayed: DelayedProduce,
-                        timeout: float) -> Any:
-    return await ctx.node.env.turns.take(_answer(ctx, parts, results, await delayed.outcome(timeout)))
+                        waits: Awaitable[None]) -> Any:
+    await waits
+    return await ctx.node.env.turns.take(_answer(ctx, parts, results, delayed.told()))
 
 
 async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],

@@ -17,8 +17,9 @@ P = TypeVar("P")
 class Delayed(Generic[P]):
     """A wait that ends when `check` returns True for something that moved, or at the timeout."""
 
-    def __init__(self, env: Env) -> None:
-        self._done = env.future()
+    def __init__(self, env: Env, for_log_end: bool = False) -> None:
+        self.finished = env.future()
+        self.for_log_end = for_log_end      # a log that has grown is a move; for all others only what is committed counts
         self._env = env
         self._watched: list[Waiters[P]] = []
 
@@ -27,13 +28,13 @@ class Delayed(Generic[P]):
         raise NotImplementedError
 
     def moved(self, what: P) -> None:
-        if not self._done.done() and self.check(what):
-            self._done.set_result(None)
+        if not self.finished.done() and self.check(what):
+            self.finished.set_result(None)
 
     def force(self) -> None:
         """Complete now, whatever `check` thinks."""
-        if not self._done.done():
-            self._done.set_result(None)
+        if not self.finished.done():
+            self.finished.set_result(None)
 
     def watch(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
         """Look at every move from now on, for `timeout` seconds at most. Call this in the same step as the first look: a task
@@ -42,7 +43,7 @@ class Delayed(Generic[P]):
         for waiters in self._watched:
             waiters.add(self)
         timer = self._env.later(timeout, self.force)
-        self._done.add_done_callback(lambda _: (timer.cancel(), self._unwatch()))
+        self.finished.add_done_callback(lambda _: (timer.cancel(), self._unwatch()))
 
     def _unwatch(self) -> None:
         for waiters in self._watched:
@@ -50,7 +51,7 @@ class Delayed(Generic[P]):
 
     async def done(self) -> None:
         """Return when ready, or when the time is over."""
-        await self._done
+        await self.finished
 
     async def wait(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
         """Return when ready or after `timeout` seconds."""
@@ -63,12 +64,16 @@ class Waiters(Generic[P]):
 
     def __init__(self) -> None:
         self._waiting: dict[Delayed[P], None] = {}
+        self._for_log_end: dict[Delayed[P], None] = {}      # those of them that a log's growth can end
 
     def add(self, delayed: Delayed[P]) -> None:
         self._waiting[delayed] = None
+        if delayed.for_log_end:
+            self._for_log_end[delayed] = None
 
     def discard(self, delayed: Delayed[P]) -> None:
         self._waiting.pop(delayed, None)
+        self._for_log_end.pop(delayed, None)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -80,4 +85,10 @@ class Waiters(Generic[P]):
         """Let every wait look at `moved`, to which something happened."""
         if self._waiting:
             for delayed in self:
+                delayed.moved(moved)
+
+    def wake_for_log_end(self, moved: P) -> None:
+        """Let look at `moved`, whose log has grown, whoever that concerns: not the producers that wait for its commit."""
+        if self._for_log_end:
+            for delayed in list(self._for_log_end):
                 delayed.moved(moved)

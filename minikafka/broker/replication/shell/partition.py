@@ -280,9 +280,12 @@ class Partition:
 
     def wake(self) -> None:
         """Tell the observers, then let the delayed answers look: something they may depend on has moved."""
+        self._tell_observers()
+        self.waiters.wake(self)
+
+    def _tell_observers(self) -> None:
         for observer in list(self.observers):
             observer.moved(self)
-        self.waiters.wake(self)
 
     def _assign_epoch(self, e: effects.AssignEpoch) -> None:
         with self.storage():
@@ -311,7 +314,8 @@ class Partition:
         return True
 
     def _moved_log_end(self, e: effects.LogEndMoved) -> bool:
-        self.wake()
+        self._tell_observers()
+        self.waiters.wake_for_log_end(self)
         return True
 
     def _propose(self, e: effects.ProposeIsr) -> None:
