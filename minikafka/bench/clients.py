@@ -20,6 +20,7 @@ import confluent_kafka
 from confluent_kafka import Message, TopicPartition
 
 GIVE_UP_MS = 60_000
+UNANSWERED = 2_000  # records of `pace` that wait, at most: more than brokers take is not offered
 BATCH = 10_000  # messages that a consumer takes from librdkafka at once
 
 
@@ -27,7 +28,7 @@ def pace(bootstrap: str, topic: str, rate: float, seconds: float, size: int, ack
     """Send one record a request; return the median and the 99th percentile of the waits in ms, and what got through a second."""
     producer = confluent_kafka.Producer({
         "bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0, "batch.num.messages": 1,
-        "message.timeout.ms": GIVE_UP_MS, "queue.buffering.max.messages": 1_000_000})
+        "message.timeout.ms": GIVE_UP_MS})
     _warm(producer, topic, size)
     waits: list[float] = []
     acknowledged: list[float] = []
@@ -43,7 +44,7 @@ def pace(bootstrap: str, topic: str, rate: float, seconds: float, size: int, ack
         return delivered
 
     while (now := time.perf_counter()) < begun + seconds:
-        while sent < (now - begun) * rate:
+        while sent < (now - begun) * rate and sent - len(acknowledged) < UNANSWERED:
             producer.produce(topic, value, on_delivery=told(time.perf_counter()))
             sent += 1
         producer.poll(min(0.001, 0.5 / rate))

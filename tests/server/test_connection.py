@@ -12,7 +12,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from minikafka.broker.server.connection import AHEAD
+from minikafka.broker.server.connection import AHEAD, IN_FLIGHT
 from minikafka.broker.server.peer import Peer
 from minikafka.log.batch import build
 from minikafka.protocol.codec import decode_response, encode_request
@@ -135,14 +135,27 @@ def test_a_run_of_produces_is_appended_before_the_first_is_committed_and_answere
 
     async def story(world: Waiting) -> None:
         refused = build([(None, b"v")], timestamp_ms=0, base_offset=7)
-        world.client.send(b"".join([produce(), produce(), produce(records=refused), produce()]))
+        world.client.send(b"".join([produce(), produce(), produce(records=refused), *[produce()] * 3]))
         await world.sleep(1)
         assert (world.partition.log.end_offset, world.partition.high_watermark) == (2, 0)
         assert world.client.frames == []
         world.heal()
-        await world.client.wait(4, 9)
-        assert [error for error, _ in world.answers()] == [0, 0, 87, 0]
-        assert [offset for _, offset in world.answers()] == [0, 1, -1, 2]
+        await world.client.wait(6, 9)
+        assert world.answers() == [(0, 0), (0, 1), (87, -1), (0, 2), (0, 3), (0, 4)]
+
+    Waiting().play(story)
+
+
+def test_a_producer_with_five_requests_in_flight_is_served_one_by_one_as_by_kafka() -> None:
+    """Fails if a producer that cares for its order finds a second batch in the log while the first is not committed."""
+
+    async def story(world: Waiting) -> None:
+        world.client.send(produce() * IN_FLIGHT)
+        await world.sleep(1)
+        assert world.partition.log.end_offset == 1
+        world.heal()
+        await world.client.wait(IN_FLIGHT, 9)
+        assert world.answers() == [(0, offset) for offset in range(IN_FLIGHT)]
 
     Waiting().play(story)
 
@@ -151,12 +164,13 @@ def test_other_requests_wait_until_nothing_is_owed() -> None:
     """Fails if a request of another kind is served while a produce waits: it would see what came after it."""
 
     async def story(world: Waiting) -> None:
-        world.client.send(produce() + encode_request(MetadataRequest(topics=[]), 12, 2, "hasty") + produce())
+        run = IN_FLIGHT + 1
+        world.client.send(produce() * run + encode_request(MetadataRequest(topics=[]), 12, 2, "hasty") + produce())
         await world.sleep(1)
-        assert (world.partition.log.end_offset, world.client.frames) == (1, [])
+        assert (world.partition.log.end_offset, world.client.frames) == (run, [])
         world.heal()
-        await world.client.wait(3, 9)
-        assert len(world.client.frames) == 3
+        await world.client.wait(run + 2, 9)
+        assert len(world.client.frames) == run + 2
 
     Waiting().play(story)
 
@@ -168,12 +182,12 @@ def test_a_bad_frame_ends_the_connection_after_the_answers_that_are_owed() -> No
         broken = bytearray(produce())
         broken[4:6] = produce()[4:6]
         bad = (len(broken) - 4 - 20).to_bytes(4, "big") + bytes(broken[4:-20])
-        world.client.send(produce() + bad)
+        world.client.send(produce() * IN_FLIGHT + bad)
         await world.sleep(1)
-        assert not world.client.closed
+        assert (world.partition.log.end_offset, world.client.closed) == (IN_FLIGHT, False)
         world.heal()
-        await world.client.wait(2, 9)
-        assert (world.answers(), world.client.closed) == ([(0, 0)], True)
+        await world.client.wait(IN_FLIGHT + 1, 9)
+        assert (world.answers(), world.client.closed) == ([(0, offset) for offset in range(IN_FLIGHT)], True)
 
     Waiting().play(story)
 
@@ -196,9 +210,9 @@ def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
     """Fails if produces of a lost connection stay registered, or are answered."""
 
     async def story(world: Waiting) -> None:
-        world.client.send(produce() * 5)
+        world.client.send(produce() * (IN_FLIGHT + 1))
         await world.sleep(1)
-        assert len(world.partition.waiters) == 5
+        assert len(world.partition.waiters) == IN_FLIGHT + 1
         (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
         connection.connection_lost(None)
         await world.sleep(1)

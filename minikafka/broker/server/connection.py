@@ -1,13 +1,15 @@
 """One connection: bytes in, frames out of them, one request at a time to its handler, answers in order.
 
 Kafka mutes a connection while a request of it is being served, so answers leave in the order of the requests and a
-client cannot pile up work; so do we, but for a run of short requests that have done their work and only wait (Later): the
-batches of a producer go to the log one after the other, and followers fetch many of them at once.
+client cannot pile up work; so do we, until more requests wait than any idempotent producer has in flight. From then on a
+request that has done its work and only waits (Later) lets the next one of its kind begin: a producer's batches go to the log
+one after the other, and followers fetch many of them at once.
 A frame that cannot be parsed closes the connection without a byte, after the valid requests before it were answered (K1).
 
 Owns: one socket, what was received and not served yet, the request being served, and the answers that are owed.
 Invariants: I-CONN-1 answers leave in the order of the requests; at most one request is being served. While answers are owed
-              only a request of the same kind is served: AHEAD of them at most, and AHEAD_BYTES of requests.
+              only a request of the same kind is served, of a client that had IN_FLIGHT of them waiting behind the first;
+              AHEAD of them at most, and AHEAD_BYTES of requests.
             I-CONN-2 memory grows with the bytes received, never with a length that a frame claims; a client that sends
               requests and reads no answers is not read from either.
             I-CONN-3 no request, however bad, takes the broker down or stops another connection.
@@ -15,7 +17,7 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
               (turns.py), however many elements they have.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
             A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1).
-What Kafka does differently: network threads and a request queue; the next produce waits until the one before is answered;
+What Kafka does differently: network threads and a request queue; the next request always waits until the one before is answered;
 it knows the last of the three deadlines only.
 Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
 """
@@ -30,7 +32,6 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
@@ -62,6 +63,7 @@ HALF_FRAME_S = 30.0  # from a frame's first byte to its last
 UNREAD_S = 60.0  # in which the client reads not one byte of its answers
 READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
 TURN = 16  # frames served in a row before other connections have their turn
+IN_FLIGHT = 5  # requests of one producer, as long as it wants their order kept (max.in.flight.requests.per.connection)
 AHEAD = 100  # answers owed, at most, before the next request waits
 AHEAD_BYTES = 4 << 20  # and bytes of the requests that wait for them
 
@@ -219,6 +221,15 @@ class Connection(asyncio.Protocol):
         last = self.owed[-1]
         return last.done is not None and _SIZE_AND_KEY.unpack_from(self.buffer)[1] == last.header.api_key
 
+    def _piles_up(self) -> bool:
+        """Whether at least IN_FLIGHT whole requests wait in the buffer."""
+        at = 0
+        for _ in range(IN_FLIGHT):
+            if len(self.buffer) < at + _SIZE.size:
+                return False
+            at += _SIZE.size + max(_SIZE.unpack_from(self.buffer, at)[0], 0)
+        return len(self.buffer) >= at
+
     def _mute(self, seconds: float = 0.0) -> None:
         if self.muted:
             self.unmute_timer.cancel()
@@ -337,6 +348,7 @@ class Connection(asyncio.Protocol):
             self.host,
             self.number,
             size,
+            bool(self.owed) or self._piles_up(),
         )
         try:
             answer = served.handler(context, request, *served.parts)
@@ -357,15 +369,12 @@ class Connection(asyncio.Protocol):
     async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
         try:
             answer, frame = await pending, None
-            if inspect.isawaitable(answer) and not isinstance(answer, Later):  # long work has come to where it waits
+            if inspect.isawaitable(answer):  # long work has come to where it waits
                 answer = await answer
-            if isinstance(answer, ApiMessage) and is_long(answer, LONG):
+            if answer is not None and is_long(answer, LONG):
                 frame = await self.env.aside(partial(self._encoded, header, answer))
             self.busy = None
-            if isinstance(answer, Later):
-                self._owe(Owed(header, context, answer.done, answer.answer))
-            else:
-                self._answer(header, context, answer, frame)
+            self._answer(header, context, answer, frame)
         except Exception as error:
             self.busy = None
             self._request_failed(header, context, request, error)

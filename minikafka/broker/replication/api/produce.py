@@ -95,16 +95,15 @@ def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: di
     delayed = DelayedProduce(ctx.node.env, waiting)
     if delayed.ready():
         return (yield from _answer(ctx, parts, results, delayed.errors))
-    waits = delayed.begin(request.timeout_ms / 1000)
-    if len(results) > FEW or ctx.node.quotas.limits_producer(ctx.client_id):
-        return _answer_later(ctx, parts, results, delayed, waits)
-    return Later(waits, lambda: at_once(_answer(ctx, parts, results, delayed.told())))
+    timeout = request.timeout_ms / 1000
+    if ctx.in_run and len(results) <= FEW and not ctx.node.quotas.limits_producer(ctx.client_id):
+        return Later(delayed.begin(timeout), lambda: at_once(_answer(ctx, parts, results, delayed.told())))
+    return _answer_later(ctx, parts, results, delayed, timeout)
 
 
 async def _answer_later(ctx: Context, parts: Parts, results: dict[Key, Any], delayed: DelayedProduce,
-                        waits: Awaitable[None]) -> Any:
-    await waits
-    return await ctx.node.env.turns.take(_answer(ctx, parts, results, delayed.told()))
+                        timeout: float) -> Any:
+    return await ctx.node.env.turns.take(_answer(ctx, parts, results, await delayed.outcome(timeout)))
 
 
 async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],

@@ -45,6 +45,18 @@ class DelayedDeletion(Delayed[Partition]):
             self.check(partition)
         if self.pending and timeout > 0:
             await self.wait([p.waiters for p in self.pending], timeout)
+        return self.told()
+
+    def begin(self, timeout: float) -> Future[None]:
+        """Wait from now on; the result is done when all is committed or refused, or after `timeout` seconds."""
+        if timeout > 0:
+            self.watch([p.waiters for p in self.pending], timeout)
+        else:
+            self.force()
+        return self.finished
+
+    def told(self) -> dict[Partition, Err]:
+        """Return each partition's error code as of now; REQUEST_TIMED_OUT for those that are not committed yet."""
         return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
 
 
@@ -72,8 +84,8 @@ class DelayedProduce(Delayed[Partition]):
 
     async def outcome(self, timeout: float) -> dict[Partition, Err]:
         """Return each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
-        if not self.ready():
-            await self.begin(timeout)
+        if not self.ready() and timeout > 0:
+            await self.wait([p.waiters for p in self.pending], timeout)
         return self.told()
 
     def begin(self, timeout: float) -> Future[None]:
