@@ -1,6 +1,7 @@
-"""A process in which one module is loaded with its change: `MUTANT="minikafka/broker/replication/isr.py:17"` names it.
+"""A process in which one module is loaded with its change. MUTANT names it: a place in a file
+(`minikafka/broker/replication/isr.py:17`) or a weakened rule (`move_ends_early`).
 
-    MUTANT=... python -m minikafka.sim.mutation.hook 40 49     run cluster seeds 40 to 49 until one fails, tell which
+    MUTANT=... python -m minikafka.sim.mutation.hook cluster 40 49     run seeds until one fails, tell which
     MUTANT=... python -m pytest -p minikafka.sim.mutation.hook tests/replication
 
 Owns: the loader. The file itself is never written.
@@ -8,15 +9,17 @@ Owns: the loader. The file itself is never written.
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
 from minikafka.sim.mutation.mutants import tree
+from minikafka.sim.mutation.rules import weakened
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,18 +27,28 @@ ROOT = Path(__file__).parents[3]
 class _Loader(SourceFileLoader):
     """Compiles the mutant instead of what the file says."""
 
-    number = 0
+    mutant = ""
 
     def get_code(self, fullname: str) -> CodeType:
-        return compile(tree(Path(self.path).read_text(), self.number), self.path, "exec")
+        return compile(changed(Path(self.path).read_text(), self.mutant), self.path, "exec")
+
+
+def file_of(mutant: str) -> str:
+    """Return the file that a mutant changes, from the project's folder on."""
+    return mutant.rpartition(":")[0] or weakened()[mutant].path
+
+
+def changed(source: str, mutant: str) -> str | ast.Module:
+    """Return the source of the mutant's file, or its tree, with the change."""
+    path, _, number = mutant.rpartition(":")
+    return tree(source, int(number)) if path else weakened()[mutant].change(source)
 
 
 class _Finder(MetaPathFinder):
     """Finds the one module that is changed."""
 
     def __init__(self, mutant: str) -> None:
-        path, _, number = mutant.rpartition(":")
-        self.path, self.number = ROOT / path, int(number)
+        self.mutant, self.path = mutant, ROOT / file_of(mutant)
         self.name = ".".join(self.path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -44,7 +57,7 @@ class _Finder(MetaPathFinder):
         spec = PathFinder.find_spec(name, path, target)
         assert spec is not None and name not in sys.modules
         loader = _Loader(name, str(self.path))
-        loader.number = self.number
+        loader.mutant = self.mutant
         spec.loader = loader
         return spec
 
@@ -62,14 +75,26 @@ install()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run seeds until one fails; print it, and return 1. Arguments: `raft` or `cluster`, the first seed, the last."""
-    from minikafka.sim.swarm.campaign import run_one
+    """Run seeds until one fails; print it, and return 1. Arguments: `raft`, `cluster` or `alone` (one log on one disk), the first
+    seed, the last."""
     kind, first, last = arguments[0], int(arguments[1]), int(arguments[2])
+    run = _alone if kind == "alone" else _campaign(kind)
     for seed in range(first, last + 1):
-        if found := run_one(kind, seed, None).violations:
+        if found := run(seed):
             print(f"{kind} seed {seed}: {found[0]}"[:200])
             return 1
     return 0
+
+
+def _campaign(kind: str) -> Callable[[int], Sequence[str]]:
+    from minikafka.sim.swarm.campaign import run_one
+    return lambda seed: run_one(kind, seed).violations
+
+
+def _alone(seed: int) -> Sequence[str]:
+    from minikafka.sim.ablations.worlds import lone_log, lone_metadata_log
+    worlds = (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_metadata_log.voter_alone)
+    return [f"{fallen} in {world.__name__}" for world in worlds for fallen in world(seed)]
 
 
 if __name__ == "__main__":
