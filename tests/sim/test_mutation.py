@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import subprocess
@@ -11,8 +12,10 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.sim.mutation import command
-from minikafka.sim.mutation.command import ROOT, chosen, files
+from minikafka.sim.mutation.command import chosen, files, told, wanted
+from minikafka.sim.mutation.hook import ROOT
 from minikafka.sim.mutation.mutants import mutants, tree
+from minikafka.sim.mutation.rules import TABLE, weakened
 
 SOURCE = '''
 def grown(a, b, log):
@@ -49,10 +52,10 @@ def test_the_change_takes_effect_and_leaves_the_file_alone() -> None:
     path = ROOT / "minikafka/broker/replication/isr.py"
     before = path.read_text()
     number = next(n for n, one in enumerate(mutants(before)) if "max_lag ->" in one.text)
-    say = "import minikafka.sim.mutation.hook; import minikafka.broker.replication.isr as isr; print(isr.__loader__.number)"
+    say = "import minikafka.sim.mutation.hook; import minikafka.broker.replication.isr as isr; print(isr.__loader__.mutant)"
     ran = subprocess.run([sys.executable, "-c", say], cwd=ROOT, capture_output=True, text=True, check=True, env={
         **os.environ, "MUTANT": f"minikafka/broker/replication/isr.py:{number}", "PYTHONPATH": str(ROOT)})
-    assert ran.stdout.strip() == str(number) and path.read_text() == before
+    assert ran.stdout.strip().endswith(f":{number}") and path.read_text() == before
 
 
 @pytest.mark.slow
@@ -73,3 +76,20 @@ def test_the_choice_is_by_its_seed() -> None:
     """Fails if the same command breaks other rules, or a file that decides nothing is changed."""
     assert chosen(5, 7, "") == chosen(5, 7, "") != chosen(5, 8, "") and len({*chosen(5, 7, "")}) == 5
     assert all("/shell/" not in str(path) and "/api/" not in str(path) for path in files())
+
+
+@pytest.mark.parametrize("name", weakened())
+def test_every_weakened_rule_is_where_the_list_says(name: str) -> None:
+    """I-MUTANT-2. Fails when a line of a safety rule is not what rules.tsv has, so that the rule would not be weakened."""
+    one = weakened()[name]
+    source = (ROOT / one.path).read_text()
+    after = one.change(source)
+    assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(source)), "the same program"
+    assert source.splitlines()[told(name)[0] - 1].find(one.before.strip("\n").splitlines()[0]) >= 0
+
+
+def test_rules_are_chosen_by_name_and_by_file() -> None:
+    """Fails if two rules share a name, so that one of them is never weakened, or if `--only` finds nothing."""
+    assert len(weakened()) == len(TABLE.read_text().splitlines()) - 1
+    found = wanted(argparse.Namespace(one=None, rules=True, only="reassignment_steps"))
+    assert "move_ends_early" in found and len(found) < len(weakened())

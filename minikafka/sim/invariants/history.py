@@ -9,7 +9,11 @@ the offsets that it knows, for OffsetFetch does not ask it to prove that it stil
 that goes on from such an offset reads records again and commits them: exactly once does not hold while two brokers act
 as coordinator of one group.
 
-Owns: what a deposed coordinator's answer excuses; what a permitted loss excuses is in excuses.py.
+What was acknowledged with acks=1 is promised as long as its partition has one leader in one epoch; with the first election
+its last records may go.
+
+Owns: what a deposed coordinator's answer, or an election where acks=1 was asked for, excuses; what a permitted loss
+excuses is in excuses.py.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from typing import Any
 
 from minikafka.broker.coordinator.hashing import partition_of
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
+from minikafka.history import History
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
 
@@ -33,8 +38,10 @@ class HistoryIsValid(Invariant):
     def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._coordinators: dict[str, list[tuple[float, int]]] = {}  # partition of __consumer_offsets -> (since when, leader)
+        self._epochs: dict[str, dict[int, None]] = {}  # partition -> its leader epochs
 
     def on_event(self, event: dict[str, Any]) -> None:
+        self._epochs.setdefault(event["tp"], {})[event["epoch"]] = None
         if event["tp"].startswith(OFFSETS_TOPIC):
             self._coordinators.setdefault(event["tp"], []).append((event["t"], event["leader"]))
 
@@ -43,6 +50,7 @@ class HistoryIsValid(Invariant):
             return
         from minikafka.history import check
 
+        self._excuse_one_ack(self.watch.history)
         asked = [e for e in self.watch.history if e["f"] == "committed"]
         groups = {e["op"]: e["group"] for e in asked if e["type"] == "invoke"}
         for e in asked:
@@ -53,6 +61,14 @@ class HistoryIsValid(Invariant):
             if verdict.valid is False:
                 told = "; ".join(evidence.text for evidence in verdict.evidence[:SHOWN])
                 self.fail(f"{verdict.name} ({verdict.count}): {told}", verdict.name)
+
+    def _excuse_one_ack(self, history: History) -> None:
+        """Excuse losses where a producer was content with the leader, and leaders have changed since."""
+        topics = {e["topic"]: None for e in history if e["type"] == "invoke" and e["f"] == "send" and e.get("acks", -1) == 1}
+        for name, epochs in self._epochs.items():
+            topic, _, partition = name.rpartition("-")
+            if topic in topics and len(epochs) > 1:
+                history.fact("may-lose", topic=topic, partition=int(partition), why="acks=1, and another leader")
 
     def _was_deposed(self, answer: dict[str, Any], group: str) -> bool:
         partition = f"{OFFSETS_TOPIC}-{partition_of(group, len(self._coordinators))}"

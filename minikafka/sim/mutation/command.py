@@ -3,6 +3,8 @@
     python -m minikafka sim mutate --n 30 --seed 7           30 mutants by chance: seeds, then the tests of their rooms
     python -m minikafka sim mutate --only replication/isr    of these files only
     python -m minikafka sim mutate --one minikafka/broker/replication/isr.py:17
+    python -m minikafka sim mutate --rules                   every safety rule, weakened by hand (rules.tsv)
+    python -m minikafka sim mutate --rules --only reassign   of these files, or with this word in the name
 
 Owns: the files that are changed, the judges and their order, tests/seeds/mutants.tsv (`--ledger`).
 """
@@ -19,11 +21,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+from minikafka.sim.mutation.hook import ROOT, file_of
 from minikafka.sim.mutation.mutants import mutants
+from minikafka.sim.mutation.rules import weakened
+from minikafka.sim.swarm.faults import STRAINED
 
-ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "tests" / "seeds" / "mutants.tsv"
-CLUSTER_SEEDS = 50_000  # from here on a seed may have every kind of fault
+CLUSTER_SEEDS = STRAINED  # from here on a seed has everything that the swarm has learned
 FILES = ("broker/replication/*.py", "broker/controller/*.py", "broker/controller/admin/*.py", "broker/raft/*.py",
          "broker/groups/*.py", "broker/groups/classic/*.py", "broker/groups/consumer/*.py", "broker/transactions/*.py",
          "log/log.py", "log/segmented_log.py", "log/producers.py", "log/epochs.py", "log/recovery.py", "log/cleaner.py")
@@ -35,9 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `sim mutate`."""
     parser.add_argument("--n", type=int, default=30, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="of their choice")
-    parser.add_argument("--seeds", type=int, default=20, help="cluster seeds for each (of the quorum: ten times as many)")
+    parser.add_argument("--seeds", type=int, default=20,
+                        help="cluster seeds for each (of the quorum, or of a log alone, ten times as many)")
     parser.add_argument("--only", default="", metavar="WORD", help="only files whose name has this word")
-    parser.add_argument("--one", metavar="FILE:NUMBER", help="this mutant only")
+    parser.add_argument("--one", metavar="NAME", help="this mutant only: FILE:NUMBER, or the name of a rule")
+    parser.add_argument("--rules", action="store_true", help="the safety rules, weakened by hand, instead of chance")
     parser.add_argument("--ledger", action="store_true", help=f"add the outcomes to {LEDGER.name}")
     parser.set_defaults(run=run)
 
@@ -45,17 +51,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Break one rule after the other; return 1 if nobody noticed one of them."""
     counts: Counter[str] = Counter()
-    for name in [options.one] if options.one else chosen(options.n, options.seed, options.only):
-        path, _, number = name.rpartition(":")
-        mutant = mutants((ROOT / path).read_text())[int(number)]
+    for name in wanted(options):
+        line, text = told(name)
         began = time.monotonic()
         who, how = judged(name, options.seeds)
         counts[who] += 1
-        print(f"{who:8} {time.monotonic() - began:4.0f} s  {name} line {mutant.line}: {mutant.text}\n{' ' * 17}{how}", flush=True)
+        print(f"{who:8} {time.monotonic() - began:4.0f} s  {file_of(name)} line {line}: {text}\n{' ' * 17}{how}", flush=True)
         if options.ledger:
-            write_ledger(options, who, name, mutant.line, mutant.text, how)
+            write_ledger(options, who, name, line, text, how)
     print(", ".join(f"{who} {count}" for who, count in sorted(counts.items())))
     return 1 if counts["nobody"] else 0
+
+
+def wanted(options: argparse.Namespace) -> list[str]:
+    """Return the names of the mutants that are asked for."""
+    if options.one:
+        return [options.one]
+    if options.rules:
+        return [name for name, one in weakened().items() if options.only in name or options.only in one.file]
+    return chosen(options.n, options.seed, options.only)
+
+
+def told(name: str) -> tuple[int, str]:
+    """Return the line of a mutant, and what it changes."""
+    path, _, number = name.rpartition(":")
+    source = (ROOT / file_of(name)).read_text()
+    if path:
+        mutant = mutants(source)[int(number)]
+        return mutant.line, mutant.text
+    one = weakened()[name]
+    return one.line(source), f"rule {one.rule}: {name}"
 
 
 def files(only: str = "") -> list[Path]:
@@ -83,12 +108,14 @@ def judged(name: str, seeds: int) -> tuple[str, str]:
 
 
 def _judges(name: str, seeds: int) -> Iterator[tuple[str, Sequence[str]]]:
-    python, hook = [sys.executable, "-m"], "minikafka.sim.mutation.hook"
-    if "/raft/" in name and seeds:
+    python, hook, path = [sys.executable, "-m"], "minikafka.sim.mutation.hook", file_of(name)
+    if "/raft/" in path and seeds:
         yield "seeds", [*python, hook, "raft", "0", str(10 * seeds - 1)]
+    if path.startswith("minikafka/log/") and seeds:
+        yield "seeds", [*python, hook, "alone", "0", str(10 * seeds - 1)]
     if seeds:
         yield "seeds", [*python, hook, "cluster", str(CLUSTER_SEEDS), str(CLUSTER_SEEDS + seeds - 1)]
-    tests = next(folder for part, folder in TESTS.items() if name.startswith(f"minikafka/{part}"))
+    tests = next(folder for part, folder in TESTS.items() if path.startswith(f"minikafka/{part}"))
     yield "tests", [*python, "pytest", "-q", "-x", "-n", "0", "-p", hook, "-p", "no:cacheprovider", tests]
 
 
@@ -98,4 +125,4 @@ def write_ledger(options: argparse.Namespace, who: str, name: str, line: int, te
     if not LEDGER.exists():
         LEDGER.write_text("commit\tseeds\twho\tfile\tline\tchange\thow\n")
     with LEDGER.open("a") as file:
-        file.write("\t".join([commit, str(options.seeds), who, name.rpartition(":")[0], str(line), text, how]) + "\n")
+        file.write("\t".join([commit, str(options.seeds), who, file_of(name), str(line), text, how]) + "\n")

@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+from kafka.protocol.producer import ProduceRequest
+
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.swarm.client_process import ClientProcess
 from minikafka.sim.world import damage
@@ -30,7 +32,7 @@ from minikafka.sim.world.world import CLIENTS, World
 
 LEADER, CONTROLLER, COORDINATOR, CLIENT = "leader", "controller", "coordinator", "client"
 ROLES = (LEADER, CONTROLLER, COORDINATOR)
-SECONDS = 30.0  # of faults
+SECONDS, STRAINED_SECONDS = 30.0, 20.0  # of faults
 Odds = tuple[float, float, float]  # how often a kind is among a seed's, and how long it lasts (seconds, from and to)
 CLIENT_KINDS: dict[str, Odds] = {
     "kill_client": (0.4, 0.1, 8.0), "pause_client": (0.4, 1.0, 15.0), "replace_client": (0.35, 2.0, 15.0),
@@ -38,7 +40,7 @@ CLIENT_KINDS: dict[str, Odds] = {
 }  # fmt: skip
 # Each kind under the first seed that may have it: older seeds stand in lists and in the ledger, and must stay what they
 # are (swarm.Shape).
-CLIENTS_STRUCK, METADATA_FLIPPED, CAUGHT_WRITING, BROKERS_ASSIGN = 30_000, 40_000, 50_000, 60_000
+CLIENTS_STRUCK, METADATA_FLIPPED, CAUGHT_WRITING, BROKERS_ASSIGN, STRAINED = 30_000, 40_000, 50_000, 60_000, 80_000
 KINDS: dict[int, dict[str, Odds]] = {
     0: {
         "kill": (0.5, 0.1, 8.0), "powerloss": (0.4, 0.1, 8.0), "stop": (0.35, 0.1, 6.0), "kill_all": (0.1, 0.1, 3.0),
@@ -51,6 +53,7 @@ KINDS: dict[int, dict[str, Odds]] = {
     CLIENTS_STRUCK: {"flip_bit": (0.25, 0.0, 0.0), "kill_for_good": (0.2, 0.0, 0.0), **CLIENT_KINDS},
     METADATA_FLIPPED: {"flip_metadata": (0.25, 0.0, 0.0), "flip_derived": (0.25, 0.0, 0.0)},
     CAUGHT_WRITING: {"crash_at_write": (0.6, 1.0, 8.0), "crash_at_start": (0.5, 1.0, 6.0)},
+    STRAINED: {"strand": (0.7, 0.3, 4.0), "lose_answers": (0.5, 0.1, 2.0)},
 }  # fmt: skip
 ZOMBIE_S = 5.0  # a replaced client that goes on is ended after so long
 BUSY_S = 1.0  # so long is waited for a client to be busy
@@ -76,12 +79,12 @@ def kinds(seed: int) -> dict[str, Odds]:
     return {kind: odds for first, those in KINDS.items() if seed >= first for kind, odds in those.items()}
 
 
-def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds]) -> list[Fault]:
-    """Draw the plan of one seed."""
+def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds], strained: bool = False) -> list[Fault]:
+    """Draw the plan of one seed; a strained one has more faults in less time."""
     kinds = [kind for kind, (often, _, _) in among.items() if rng.random() < often]
-    every = rng.choice((1.0, 2.0, 4.0, 8.0))
+    every = rng.choice((0.5, 1.0, 2.0) if strained else (1.0, 2.0, 4.0, 8.0))
     plan, now = [], rng.uniform(0.0, 4.0)
-    while kinds and now < SECONDS:
+    while kinds and now < (STRAINED_SECONDS if strained else SECONDS):
         kind = rng.choice(kinds)
         plan.append(_draw_one(rng, brokers, now, kind, *among[kind][1:]))
         now += rng.expovariate(1 / every)
@@ -102,17 +105,19 @@ def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortes
         "fail_disk": (rng.choice(("read", "write", "sync")), rng.choice((1, 1, 3))),
         "fill_disk": (rng.choice((0, 100, 5000)),),
     }.get(kind, ())  # fmt: skip
+    if kind == "strand":
+        detail = (rng.choice(("kill", "powerloss", "isolate", "pause", "stop")), rng.choice((0.3, 2.0, 5.0)))
     if kind in KINDS[CAUGHT_WRITING]:  # a broker changes its disk some ten times a second, and fifty times as it starts
         detail = (rng.choice(("kill", "powerloss")), int(10 ** rng.uniform(0.0, 1.7 if kind == "crash_at_write" else 2.1)))
     return Fault(at, kind, target, lasts, detail)
 
 
 class Striker:
-    """Carries the faults of a plan out on a world; `busy` names the topic whose leader the role means, `clients` are the
-    client processes that can be struck."""
+    """Carries the faults of a plan out on a world, for `seconds`; `busy` names the topic whose leader the role means, `clients`
+    are the client processes that can be struck."""
 
-    def __init__(self, world: World, busy: str, clients: list[ClientProcess]) -> None:
-        self.world, self.busy, self.clients, self.over = world, busy, clients, False
+    def __init__(self, world: World, busy: str, clients: list[ClientProcess], seconds: float = SECONDS) -> None:
+        self.world, self.busy, self.clients, self.seconds, self.over = world, busy, clients, seconds, False
         self.gone: dict[int, None] = {}  # nodes killed for good
         self.spoiled: dict[int, None] = {}  # nodes with damaged metadata
         self.rng = world.rng("striker")
@@ -124,7 +129,7 @@ class Striker:
         for number, fault in enumerate(plan):
             await self.world.sleep(max(0.0, began + fault.at - self.world.now()))
             env.spawn(self._strike(fault), f"fault {number}")
-        await self.world.sleep(max(0.0, began + SECONDS - self.world.now()))
+        await self.world.sleep(max(0.0, began + self.seconds - self.world.now()))
         self.over = True
         for client in self.clients:
             client.resume()
@@ -287,11 +292,30 @@ class Striker:
         if node != other:
             self.world.reset(node, other)
 
+    def _lose_answers(self, node: int) -> Any:
+        """Let the answers to a leader's producers never arrive: what was written is sent again, with all that is in flight."""
+        held = self.world.hold(lambda message: message.is_response and message.api is ProduceRequest and message.src == node)
+        return held.drop
+
     # --- inside --------------------------------------------------------------------------------------------------------
 
     def _hold_follower(self, node: int) -> Any:
         self.world.hold_follower(node)
         return lambda: self.world.hosts[node].hold_follower(False, 0.0)
+
+    def _strand(self, leader: int, how: str, lasts: float) -> Any:
+        """Hold all followers, so that what the leader writes is nowhere else; at the end take the leader away for a while."""
+        followers = [node for node in self.world.alive if node != leader]
+        for node in followers:
+            self.world.hold_follower(node)
+
+        def release() -> None:
+            undo = getattr(self, f"_{how}")(leader)
+            for node in followers:
+                self.world.hosts[node].hold_follower(False, 0.0)
+            if undo is not None:
+                self.world.client_env().later(lasts, lambda: None if self.over else undo())
+        return release
 
     def _slow_follower(self, node: int, rate: float) -> Any:
         self.world.slow_follower(node, rate)

@@ -68,6 +68,8 @@ class Run:
             self.config["unclean.leader.election.enable"] = True
         if shape.brokers_assign:
             self.config |= draw_group_config(Random(f"swarm {seed}:groups"))
+        if shape.strained:
+            self.config |= draw_strained_config(Random(f"swarm {seed}:strain"))
         self.world = World(seed, brokers=shape.brokers, controllers=shape.controllers, config=self.config)
         self.history = History(self.world.now)
         self.watch = Watch(self.world, unclean=shape.unclean, history=self.history)
@@ -77,6 +79,8 @@ class Run:
             work.trims_inside, work.more = shape.trims_inside, seed >= MORE_BROKERS
             if shape.brokers_assign:
                 work.protocols = work.rng.choice((("consumer",), ("classic", "consumer")))
+            if shape.strained:
+                work.strain()
         self.clients: list[ClientProcess] = []
         self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
                      if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
@@ -86,7 +90,8 @@ class Run:
     @staticmethod
     def plan_of(seed: int) -> list[faults.Fault]:
         """All faults of a seed."""
-        return faults.draw(Random(f"swarm {seed}:faults"), range(1, Shape.of(seed).brokers + 1), faults.kinds(seed))
+        shape = Shape.of(seed)
+        return faults.draw(Random(f"swarm {seed}:faults"), range(1, shape.brokers + 1), faults.kinds(seed), shape.strained)
 
     def execute(self) -> Result:
         """Run the seed to its end."""
@@ -127,7 +132,8 @@ class Run:
                 self.clients.append(ClientProcess(world, self.history, f"{work.name} {number}", client,
                                                   self.shape.clients_alone))
                 self.clients[-1].start()
-        striker = faults.Striker(world, self.topics[0], self.clients)
+        seconds = faults.STRAINED_SECONDS if self.shape.strained else faults.SECONDS
+        striker = faults.Striker(world, self.topics[0], self.clients, seconds)
         await striker.strike_all(self.plan)
         for work in self.work:
             work.stopped = True
@@ -190,6 +196,8 @@ class Shape:
     CAUGHT_WRITING      nodes die between two changes to their disks, at work or in their recovery
     BROKERS_ASSIGN      members of groups speak the consumer protocol (KIP-848), all or some of them
     MORE_BROKERS        four or five brokers, so that partitions move to others; acks=0; a group on topics that come and go
+    STRAINED            short sessions, hasty ISRs, faults one upon the other for twenty seconds; leaders stranded with records
+                        that nobody else has; the work of Workload.strain
 
     faults.KINDS has the faults that came with each.
     """
@@ -200,6 +208,7 @@ class Shape:
     trims_inside: bool = False
     brokers_assign: bool = False
     brokers: int = BROKERS
+    strained: bool = False
 
     @classmethod
     def of(cls, seed: int) -> Shape:
@@ -207,9 +216,10 @@ class Shape:
             return cls()
         rng = Random(f"swarm {seed}:shape")
         controllers, unclean = 3 if rng.random() < 0.2 else None, rng.random() < 0.1
-        brokers = rng.choice((4, 5)) if seed >= MORE_BROKERS else BROKERS
+        strained = seed >= faults.STRAINED
+        brokers = rng.choice((3, 3, 4, 5) if strained else (4, 5)) if seed >= MORE_BROKERS else BROKERS
         return cls(controllers, unclean, seed >= faults.CLIENTS_STRUCK, seed >= faults.METADATA_FLIPPED,
-                   seed >= faults.BROKERS_ASSIGN, brokers)
+                   seed >= faults.BROKERS_ASSIGN, brokers, strained)
 
 
 def draw_config(rng: Random) -> dict[str, Any]:
@@ -232,6 +242,15 @@ def draw_group_config(rng: Random) -> dict[str, Any]:
             "group.consumer.heartbeat.interval.ms": rng.choice((500, 1000)),
             "group.consumer.min.heartbeat.interval.ms": 500,
             "group.consumer.assignment.interval.ms": rng.choice((0, 1000))}
+
+
+def draw_strained_config(rng: Random) -> dict[str, Any]:
+    """Draw settings with which everything happens sooner: elections, changes of the ISR, retention, checkpoints."""
+    return {"broker.session.timeout.ms": rng.choice((1500, 3000)), "broker.heartbeat.interval.ms": 300,
+            "replica.lag.time.max.ms": rng.choice((600, 1500, 3000)), "replica.fetch.max.bytes": rng.choice((1, 1 << 20)),
+            "log.initial.task.delay.ms": 500, "log.retention.check.interval.ms": 1000,
+            "log.flush.offset.checkpoint.interval.ms": rng.choice((1000, 60_000)),
+            "replica.high.watermark.checkpoint.interval.ms": rng.choice((500, 5000))}
 
 
 def run_seed(seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> Result:

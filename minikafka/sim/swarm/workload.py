@@ -7,6 +7,9 @@
     compact  few keys written over and over, in a compacted topic
     admin    topics made, filled, grown, moved, deleted and made again under the same name; with `more`, read by a group too
 
+Strained seeds (swarm.Shape) have more of each: acks=1, small segments and retention, tombstones, transactions in a compacted
+log, plain and transactional commits of one group.
+
 Every client may give up at any time and be replaced by a new one: that is part of the work. Faults strike the processes
 in which the clients live (client_process.py).
 
@@ -20,7 +23,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.client.admin.admin import Admin
 from minikafka.client.consumer.consumer import READ_COMMITTED, Consumer
@@ -31,6 +34,11 @@ from minikafka.sim.swarm.client_process import ClientProcess
 from minikafka.sim.world.world import World
 
 RATE = 40.0  # records a second, of all together
+MIXED = "mixed"  # the group of both kinds of commits
+BRISK = "brisk"  # the topic whose producers have acks=1
+SMALL = {"internal.segment.bytes": "1500"}
+COMPACT = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "internal.segment.bytes": "1500",
+           "delete.retention.ms": "2000"}
 
 Client = Callable[[ClientProcess], Awaitable[None]]
 
@@ -41,14 +49,19 @@ class Workload:
     name = ""
     topics: dict[str, tuple[int, dict[str, str]]] = {}  # name -> (partitions, configs)
     transactional: tuple[str, ...] = ()  # topics that are read with read_committed too, at the end
+    version = 2  # transaction.version of its producers
 
     def __init__(self, world: World, share: float) -> None:
         self.world, self.rate, self.rng = world, RATE * share, Random(f"{world.seed}:work {self.name}")
         self.burst = self.rng.choice((2, 4, 8))  # records that are handed over together
         self.stopped = False
-        self.trims_inside = self.more = False
+        self.trims_inside = self.more = self.strained = False
         self.protocols: tuple[str, ...] = ("classic",)  # a member of a group chooses one of them, each time it joins
         self._numbers: dict[str, int] = {}
+
+    def strain(self) -> None:
+        """Take on what belongs to strained seeds."""
+        self.strained = True
 
     async def setup(self, admin: Admin) -> None:
         for name, (partitions, configs) in self.topics.items():
@@ -68,20 +81,21 @@ class Workload:
     async def rest(self, at: ClientProcess, mean: float) -> None:
         await at.env.sleep(self.rng.expovariate(1 / mean))
 
-    async def produce(self, at: ClientProcess, topic: str, keys: int = 0, in_flight: int = 20, **settings: Any) -> None:
-        """Write records one after the other, by producers that die now and then."""
+    async def produce(self, at: ClientProcess, topic: str, keys: int = 0, in_flight: int = 20, tombstones: float = 0.0,
+                      **settings: Any) -> None:
+        """Write records one after the other, by producers that die now and then; some of them have no value."""
         while not self.stopped:
             producer = Producer(at.env, self.world.bootstrap, history=at.history,
                                 name=self.number(f"{self.name}-producer"), **settings)
             dies = self.world.now() + self.rng.expovariate(1 / 20)
-            await self._produce_with(at, producer, topic, keys, in_flight, dies)
+            await self._produce_with(at, producer, topic, keys, in_flight, dies, tombstones)
             if self.stopped or self.rng.random() < 0.4:
                 await producer.close(timeout=30.0)
             else:
                 producer.kill()
 
     async def _produce_with(self, at: ClientProcess, producer: Producer, topic: str, keys: int, in_flight: int,
-                            dies: float) -> None:
+                            dies: float, tombstones: float) -> None:
         promises: list[asyncio.Future[Any]] = []
         while not self.stopped and self.world.now() < dies:
             await self.rest(at, self.burst / self.rate)
@@ -89,7 +103,8 @@ class Workload:
             try:
                 for _ in range(min(self.burst, in_flight - len(promises))):
                     key = f"k{self.rng.randrange(keys)}" if keys else None
-                    promise = await producer.post(topic, self.number(f"{self.name}-{topic}"), key)
+                    empty = bool(tombstones) and self.rng.random() < tombstones
+                    promise = await producer.post(topic, None if empty else self.number(f"{self.name}-{topic}"), key)
                     promise.add_done_callback(_look)
                     promises.append(promise)
             except KafkaError:
@@ -134,6 +149,14 @@ class Workload:
             pass  # a rebalance, or a coordinator that is gone: the records are read again
 
 
+class NoMember(NamedTuple):
+    """Stands for the membership of a client that commits for a group without being its member."""
+
+    group: str
+    joined: tuple[int, str] = (-1, "")
+    instance_id: str | None = None
+
+
 def _look(promise: asyncio.Future[Any]) -> None:
     """Retrieve the outcome of a task that is not awaited; the history has it."""
     if not promise.cancelled():
@@ -143,8 +166,13 @@ def _look(promise: asyncio.Future[Any]) -> None:
 class Plain(Workload):
     name, topics = "plain", {"plain": (2, {})}
 
+    def strain(self) -> None:
+        super().strain()
+        self.topics = {**self.topics, BRISK: (2, SMALL)}
+
     def clients(self) -> list[Client]:
         careless = [lambda at: self.produce(at, "plain", idempotent=False, acks=0)] if self.more else []
+        careless += [lambda at: self.produce(at, BRISK, idempotent=False, acks=1)] if self.strained else []
         return [lambda at: self.produce(at, "plain", idempotent=False, max_in_flight=1), *careless,
                 lambda at: self.consume(at, topics=["plain"])]
 
@@ -157,18 +185,63 @@ class Idempotent(Workload):
         small = {"internal.segment.bytes": "2000"} if self.rng.random() < 0.5 else {}
         self.topics = {"idem": (2, small)}
 
+    def strain(self) -> None:
+        super().strain()
+        self.topics = {**self.topics, "aged": (1, {**SMALL, "retention.bytes": "4000"})}
+
     def clients(self) -> list[Client]:
         linger = self.rng.choice((0.0, 0.05))
-        return [lambda at: self.produce(at, "idem", linger=linger), lambda at: self.consume(at, topics=["idem"])]
+        aged = [lambda at: self.produce(at, "aged", linger=linger)] if self.strained else []
+        return [lambda at: self.produce(at, "idem", linger=linger), *aged, lambda at: self.consume(at, topics=["idem"])]
 
 
 class Compacted(Workload):
+    """Few keys; in a strained seed some of the records are tombstones, and some are written in transactions."""
+
     name = "compact"
-    topics = {"compact": (1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1",
-                              "internal.segment.bytes": "1500", "delete.retention.ms": "2000"})}  # fmt: skip
+    topics = {"compact": (1, COMPACT)}
+
+    def strain(self) -> None:
+        super().strain()
+        self.topics, self.transactional = {**self.topics, "ledger": (1, COMPACT)}, ("ledger",)
+        self.version = self.rng.choice((1, 2, 2))
 
     def clients(self) -> list[Client]:
-        return [lambda at: self.produce(at, "compact", keys=5), lambda at: self.consume(at, topics=["compact"])]
+        usual = [lambda at: self.produce(at, "compact", keys=5, tombstones=0.2 * self.strained),
+                 lambda at: self.consume(at, topics=["compact"])]
+        return [*usual, self.account, lambda at: self.consume(at, topics=["ledger"], isolation=READ_COMMITTED)
+                ] if self.strained else usual
+
+    async def account(self, at: ClientProcess) -> None:
+        """Write a few records in each transaction; abort some."""
+        await _in_transactions(self, at, "accountant", self._entries, at.history)
+
+    async def _entries(self, at: ClientProcess, producer: Producer) -> None:
+        for _ in range(self.rng.randint(1, 4)):
+            promise = await producer.post("ledger", self.number("entry"), f"k{self.rng.randrange(3)}")
+            promise.add_done_callback(_look)
+
+
+async def _in_transactions(work: Workload, at: ClientProcess, name: str, do: Callable[[ClientProcess, Producer], Awaitable[None]],
+                           history: Any) -> None:
+    """Call `do` in one transaction after the other, by producers that die now and then; commit two of three."""
+    while not work.stopped:
+        producer = Producer(at.env, work.world.bootstrap, transactional_id=name, transaction_version=work.version,
+                            transaction_timeout=8.0, history=history, name=work.number(f"{name}-producer"))
+        dies = work.world.now() + work.rng.expovariate(1 / 12)
+        try:
+            await producer.init()
+            while not work.stopped and work.world.now() < dies:
+                await work.rest(at, 0.4)
+                await producer.begin()
+                await do(at, producer)
+                await (producer.commit() if work.rng.random() < 0.7 else producer.abort())
+        except KafkaError:
+            pass  # fenced, or nobody knows: a new producer under the same id settles what the old one left
+        if work.rng.random() < 0.4:
+            await producer.close()
+        producer.kill()
+        await work.rest(at, 0.3)
 
 
 class Groups(Workload):
@@ -191,10 +264,36 @@ class Copies(Workload):
         super().__init__(world, share)
         self.version = self.rng.choice((1, 2, 2))
 
+    def strain(self) -> None:
+        super().strain()
+        self.topics = {"in": (2, SMALL), "out": (2, SMALL)}
+
     def clients(self) -> list[Client]:
         copiers = [lambda at, number=number: self.copy(at, number) for number in range(self.rng.choice((1, 2)))]
+        mixers = [self.mix, self.commit_plainly] if self.strained else []
         return [lambda at: self.produce(at, "in"), *copiers,
-                lambda at: self.consume(at, topics=["out"], isolation=READ_COMMITTED)]
+                lambda at: self.consume(at, topics=["out"], isolation=READ_COMMITTED), *mixers]
+
+    async def mix(self, at: ClientProcess) -> None:
+        """Commit offsets of a group without members in transactions. Nobody reads by them: I12 judges them by their log."""
+        await _in_transactions(self, at, "mixer", self._offsets, None)
+
+    async def _offsets(self, at: ClientProcess, producer: Producer) -> None:
+        await producer.send_offsets({("in", self.rng.randrange(2)): self.rng.randrange(1000)}, NoMember(MIXED))
+        await self.rest(at, 0.3)
+
+    async def commit_plainly(self, at: ClientProcess) -> None:
+        """Commit offsets of the same group outside of transactions."""
+        while not self.stopped:
+            consumer = Consumer(at.env, self.world.bootstrap, MIXED, name=self.number("committer"))
+            ends = self.world.now() + self.rng.expovariate(1 / 12)
+            while not self.stopped and self.world.now() < ends:
+                await self.rest(at, 0.4)
+                try:
+                    await consumer.commit({("in", self.rng.randrange(2)): self.rng.randrange(1000)}, timeout=5.0)
+                except KafkaError:
+                    pass  # unstable, or nobody answers
+            await consumer.kill()
 
     async def copy(self, at: ClientProcess, number: int) -> None:
         at.in_group = True
