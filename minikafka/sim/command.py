@@ -19,7 +19,7 @@ from minikafka.sim.mutation.command import add_arguments as add_mutate
 from minikafka.sim.raft.campaign import RaftRun
 from minikafka.sim.stories.telling.command import add_arguments as add_tell
 from minikafka.sim.swarm import campaign as campaigns
-from minikafka.sim.swarm.faults import KINDS
+from minikafka.sim.swarm.faults import KINDS, STRAINED
 from minikafka.sim.swarm.progress import Progress
 from minikafka.sim.swarm.shrink import shrink
 from minikafka.sim.swarm.swarm import Run
@@ -49,8 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="a campaign: many seeds, each with faults of its own")
     run.add_argument("--seeds", type=_some, default=100, metavar="N", help="how many")
-    run.add_argument("--from", type=int, default=0, dest="first", metavar="SEED",
-                     help=f"the first of them; of whole clusters, those from {max(KINDS)} on have all kinds of faults")
+    run.add_argument("--from", type=int, dest="first", metavar="SEED",
+                     help=f"the first of them: {STRAINED}, from which on clusters have all kinds of faults; of the quorum 0")
     run.add_argument("--jobs", type=_some, default=os.cpu_count() or 1, metavar="N", help="processes")
     run.add_argument("--ledger", action="store_true", help=f"add the outcome to {campaigns.LEDGER.name}")
     run.set_defaults(run=_run)
@@ -106,10 +106,12 @@ def _check(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Run a campaign in parts, so that the ledger has the parts that were done if it is broken off."""
+    kind = _kind(options)
+    if options.first is None:
+        options.first = STRAINED if kind == "cluster" else 0
     _check(options)
     if options.ledger and options.faults:
         raise Mistaken("the ledger has whole campaigns: --faults leaves out a part")
-    kind = _kind(options)
     found, progress = campaigns.Campaign(kind, options.first, options.faults), Progress(options.seeds)
     while found.seeds < options.seeds:
         count = min(PART[kind] if options.ledger else options.seeds, options.seeds - found.seeds)

@@ -77,6 +77,26 @@ def test_a_seed_stays_what_it_is() -> None:
     assert hashlib.sha256(repr(drawn).encode()).hexdigest()[:16] == DRAWN
 
 
+def _topics(seed: int) -> list[str]:
+    run = Run(seed)
+    run.world.close()
+    return run.topics
+
+
+def test_strained_seeds_have_everything_in_less_time() -> None:
+    """Fails if a campaign does not begin with the newest seeds, or if a strained seed lacks its work or its faults."""
+    assert command.STRAINED == max(KINDS)
+    run = Run(command.STRAINED)
+    assert run.shape.strained and run.config["broker.session.timeout.ms"] <= 3000 and all(work.strained for work in run.work)
+    run.world.close()
+    plans = [Run.plan_of(command.STRAINED + n) for n in range(20)]
+    assert max(fault.at for plan in plans for fault in plan) < 20.0
+    assert {"strand", "lose_answers"} <= {fault.kind for plan in plans for fault in plan}
+    topics = {topic for n in range(20) for topic in _topics(command.STRAINED + n)}
+    assert {"brisk", "aged", "ledger"} <= topics
+    assert not {"brisk", "aged", "ledger"} & {topic for n in range(20) for topic in _topics(70_000 + n)}
+
+
 def test_a_campaign_is_judged_by_the_kinds_that_came_later() -> None:
     """Fails when a campaign whose seeds should have them, and had none, is believed."""
     met = Counter(dict.fromkeys(coverage.LEAST["cluster"], 10 ** 6))

@@ -94,6 +94,20 @@ def test_names_are_promised_by_the_folder() -> None:
     assert left == {("kept",), ("kept", "new"), ("moved", "new")}
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_folder_of_the_same_name_gets_nothing_of_the_one_before(seed: int) -> None:
+    """Fails if a name that was not promised yet when its folder was moved away comes up in the next folder of that name: a
+    topic made anew would have the records of the one before."""
+    disk, fs = mounted()
+    fs.open("/a/b/f").fsync()
+    fs.rename("/a/b", "/a/gone")
+    fs.mkdir("/a/b")
+    fs.open("/a/b/f").pwrite(b"new", 0)
+    old = disk.names["/a/gone/f"]
+    disk.powerloss(Random(seed))
+    assert disk.names.get("/a/b/f") is not old
+
+
 def test_an_atomic_write_is_atomic() -> None:
     """Fails if write_atomic leaves after a loss of power anything but the new bytes, once it has returned."""
     for seed in range(30):

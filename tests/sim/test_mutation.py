@@ -78,14 +78,13 @@ def test_the_choice_is_by_its_seed() -> None:
     assert all("/shell/" not in str(path) and "/api/" not in str(path) for path in files())
 
 
-@pytest.mark.parametrize("name", weakened())
-def test_every_weakened_rule_is_where_the_list_says(name: str) -> None:
+def test_every_weakened_rule_is_where_the_list_says() -> None:
     """I-MUTANT-2. Fails when a line of a safety rule is not what rules.tsv has, so that the rule would not be weakened."""
-    one = weakened()[name]
-    source = (ROOT / one.path).read_text()
-    after = one.change(source)
-    assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(source)), "the same program"
-    assert source.splitlines()[told(name)[0] - 1].find(one.before.strip("\n").splitlines()[0]) >= 0
+    for name, one in weakened().items():
+        source = (ROOT / one.path).read_text()
+        after = one.change(source)
+        assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(source)), f"{name}: the same program"
+        assert one.before.strip("\n").splitlines()[0] in source.splitlines()[told(name)[0] - 1], name
 
 
 def test_rules_are_chosen_by_name_and_by_file() -> None:

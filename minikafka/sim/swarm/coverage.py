@@ -17,7 +17,7 @@ from minikafka.history import History
 from minikafka.sim.invariants.losses import METADATA
 from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.swarm.client_process import KILLED
-from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CAUGHT_WRITING, CLIENTS_STRUCK, METADATA_FLIPPED
+from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CAUGHT_WRITING, CLIENTS_STRUCK, METADATA_FLIPPED, STRAINED
 from minikafka.sim.world.world import World
 
 # Refusals of clients that were replaced: zombies.
@@ -35,7 +35,7 @@ LEAST: dict[str, dict[str, float]] = {
     },
     "cluster": {
         "ISR shrinks": 600, "ISR expands": 600, "leaders elected": 700, "controllers elected": 100, "truncations": 60,
-        "torn tails": 30, "rebalances": 150, "transaction CompleteAbort": 30, "transaction CompleteCommit": 200,
+        "torn tails": 30, "rebalances": 60, "transaction CompleteAbort": 30, "transaction CompleteCommit": 200,
         "segments rolled": 100, "compactions": 100, "brokers died of their disk": 10, "fault kill": 60,
         "fault powerloss": 40, "fault pause": 40, "fault cut": 60, "fault stop": 20, "fault reset": 20, "fault wipe": 3,
         "send ok": 20_000, "send info": 200, "commit ok": 500, "delete-topic ok": 20, "requests fenced": 3,
@@ -50,7 +50,8 @@ LEAST_FROM: dict[int, dict[str, float]] = {
     },
     METADATA_FLIPPED: {"bits flipped in metadata": 5, "bits flipped in derived files": 8, "fault renew_metadata": 3},
     CAUGHT_WRITING: {"fault crash_at_write": 35, "died starting": 20},
-    BROKERS_ASSIGN: {"reconciliations": 250},
+    BROKERS_ASSIGN: {"reconciliations": 100},
+    STRAINED: {"fault strand": 30, "fault lose_answers": 20},
 }  # fmt: skip
 
 

@@ -294,6 +294,7 @@ class Striker:
 
     def _lose_answers(self, node: int) -> Any:
         """Let the answers to a leader's producers never arrive: what was written is sent again, with all that is in flight."""
+        self.world.tell("fault", fault="lose_answers", node=node)
         held = self.world.hold(lambda message: message.is_response and message.api is ProduceRequest and message.src == node)
         return held.drop
 
@@ -305,6 +306,7 @@ class Striker:
 
     def _strand(self, leader: int, how: str, lasts: float) -> Any:
         """Hold all followers, so that what the leader writes is nowhere else; at the end take the leader away for a while."""
+        self.world.tell("fault", fault="strand", node=leader)
         followers = [node for node in self.world.alive if node != leader]
         for node in followers:
             self.world.hold_follower(node)

@@ -149,6 +149,9 @@ class SimDisk:
         """Change the names in a folder; durable when the folder is synced."""
         self.before("write")
         change.apply(self.names)
+        if change.what == "move":  # what is not durable in a folder goes with it, not to the next one of that name
+            for inside in [p for p in self.pending if p == change.path or p.startswith(change.path + "/")]:
+                self.pending[inside] = [each.within(change.path, change.to) for each in self.pending[inside]]
         self.pending.setdefault(folder, []).append(change)
 
     def sync_names(self, folder: str) -> None:
@@ -235,6 +238,14 @@ class Change:
             inode = names.pop(path)
             if self.what == "move":
                 names[self.to + path[len(self.path) :]] = inode
+
+
+    def within(self, folder: str, to: str) -> Change:
+        """Return this change as it is when the folder that it happened in has moved."""
+        def moved(path: str) -> str:
+            return to + path[len(folder):] if path.startswith(folder + "/") else path
+
+        return Change(self.what, moved(self.path), moved(self.to), self.inode)
 
 
 def _check_name(path: str) -> None:
