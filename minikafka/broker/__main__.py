@@ -7,6 +7,7 @@ error. SIGTERM is a controlled shutdown.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import resource
@@ -26,12 +27,14 @@ from minikafka.broker.server.trace import Trace
 from minikafka.broker.storage.shell.log_dir import LogDirError
 
 GARBAGE = (10_000, 20, 20)  # Python looks for garbage seldom: each look through what a long request has made takes long
+KEPT = 32 << 20  # bytes of memory that the process keeps for its next large message, instead of giving them back each time
 SWITCH_S = 0.001  # a thread that computes lets the event loop go on after so long, instead of Python's 5 ms
 
 
 def main(path: str) -> int:
     log_to_stderr()
     _raise_file_limit()
+    _keep_memory()
     sys.setswitchinterval(SWITCH_S)
     gc.freeze()  # what was imported is never garbage: to look through it again and again would hold up the event loop
     gc.set_threshold(*GARBAGE)
@@ -107,6 +110,15 @@ def read_secret(env: LiveEnv, path: str) -> bytes:
     if len(secret) < 16:
         raise ConfigError("minikafka.cluster.secret.file", path, "Expected a file of at least 16 random bytes")
     return secret
+
+
+def _keep_memory() -> None:
+    """Let the C library keep the memory of large messages: each page given back costs a page fault when it comes again, which
+    takes longer than to copy what it holds. (glibc only; other C libraries have no mallopt.)"""
+    trim_threshold, mmap_threshold = -1, -3
+    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        mallopt(trim_threshold, KEPT)
+        mallopt(mmap_threshold, KEPT)
 
 
 def _raise_file_limit() -> None:

@@ -24,8 +24,7 @@ from kafka.protocol.api_message import ApiMessage
 from minikafka.broker.server.env import Env, Timer
 from minikafka.protocol.codec import RESPONSES, correlation_id, decode_response, encode_request
 from minikafka.protocol.errors import ProtocolError
-
-_SIZE = struct.Struct(">i")
+from minikafka.protocol.frames import SIZE, first_frame
 
 Then = Callable[[Any], None]  # called with the answer, or with the ConnectionError or TimeoutError in its place
 
@@ -103,14 +102,13 @@ class Connection(asyncio.Protocol):
             self._end(ConnectionError(f"what the broker sent is no answer: {error}"))
 
     def _next_frame(self) -> memoryview | None:
-        if len(self._buffer) < _SIZE.size:
+        if len(self._buffer) < SIZE.size:
             return None
-        (size,) = _SIZE.unpack_from(self._buffer)
-        if len(self._buffer) < _SIZE.size + size:
+        (size,) = SIZE.unpack_from(self._buffer)
+        if len(self._buffer) < SIZE.size + size:
             return None
-        frame = bytes(self._buffer[_SIZE.size : _SIZE.size + size])
-        del self._buffer[: _SIZE.size + size]
-        return memoryview(frame)
+        frame, self._buffer = first_frame(self._buffer, size)
+        return frame
 
     def _take(self, frame: memoryview) -> None:
         number = correlation_id(frame)

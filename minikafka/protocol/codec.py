@@ -25,6 +25,7 @@ from kafka.protocol.data_container import DataContainer
 
 import minikafka.protocol.apis  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
+from minikafka.protocol.frames import SIZE
 from minikafka.protocol.reader import MAX_ELEMENTS, UNLIMITED, read_message, read_text, skip_tags
 from minikafka.protocol.writer import pieces
 
@@ -32,7 +33,7 @@ API_VERSIONS = 18
 
 _START = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
 _CORRELATION = struct.Struct(">i")
-_SIZE = struct.Struct(">i")
+LARGE = 1 << 16  # bytes of a field that is not copied into its frame
 
 
 def _by_key(kind: str) -> dict[int, type[ApiMessage]]:
@@ -120,26 +121,42 @@ def encode_request(request: ApiMessage, version: int, correlation: int, client_i
     name = client_id.encode() if client_id is not None else b""
     length = -1 if client_id is None else len(name)
     tags = b"\0" if request.flexible_version_q(version) else b""
-    return _frame(_START.pack(request.API_KEY, version, correlation, length) + name + tags, request, version)
+    return b"".join(_frame(_START.pack(request.API_KEY, version, correlation, length) + name + tags, request, version))
 
 
 def with_correlation(frame: bytes, correlation: int) -> bytes:
     """Return the frame of a request with another correlation id."""
-    at = _SIZE.size + 4  # after the API key and the version
+    at = SIZE.size + 4  # after the API key and the version
     return frame[:at] + _CORRELATION.pack(correlation) + frame[at + _CORRELATION.size :]
 
 
 def encode_response(response: ApiMessage, version: int, correlation: int) -> bytes:
     """Return the whole frame of a response, size included."""
+    return b"".join(response_pieces(response, version, correlation))
+
+
+def response_pieces(response: ApiMessage, version: int, correlation: int) -> list[bytes]:
+    """Return the whole frame of a response, size included, in pieces: what is large is not copied."""
     tagged = response.flexible_version_q(version) and response.API_KEY != API_VERSIONS
     return _frame(_CORRELATION.pack(correlation) + (b"\0" if tagged else b""), response, version)
 
 
 def encoded_size(message: ApiMessage, version: int) -> int:
     """Return the bytes of a message with its size, but no header: what Kafka counts of a Fetch response."""
-    return _SIZE.size + sum(map(len, pieces(message, version)))
+    return SIZE.size + sum(map(len, pieces(message, version)))
 
 
-def _frame(head: bytes, message: ApiMessage, version: int) -> bytes:
+def _frame(head: bytes, message: ApiMessage, version: int) -> list[bytes]:
     body = pieces(message, version)
-    return b"".join((_SIZE.pack(len(head) + sum(map(len, body))), head, *body))
+    size = len(head) + sum(map(len, body))
+    frame: list[bytes] = []
+    small = [SIZE.pack(size), head]
+    if size < LARGE:
+        return [b"".join((*small, *body))]
+    for piece in body:
+        if len(piece) < LARGE:
+            small.append(piece)
+        else:
+            frame += [b"".join(small), piece]
+            small = []
+    return [*frame, b"".join(small)]

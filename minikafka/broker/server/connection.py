@@ -45,9 +45,11 @@ from minikafka.protocol.codec import (
     encode_response,
     is_long,
     parse_header,
+    response_pieces,
 )
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 from minikafka.protocol.failure import failed_response
+from minikafka.protocol.frames import SIZE, first_frame
 from minikafka.protocol.reader import LongMessage
 
 if TYPE_CHECKING:
@@ -57,7 +59,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("minikafka.server")
 
-_SIZE = struct.Struct(">i")
 _SIZE_AND_KEY = struct.Struct(">ih")
 HALF_FRAME_S = 30.0  # from a frame's first byte to its last
 UNREAD_S = 60.0  # in which the client reads not one byte of its answers
@@ -75,7 +76,7 @@ class Owed(NamedTuple):
     context: Context
     done: asyncio.Future[None] | None  # None: it could leave now
     answer: Callable[[], Any]  # raises where the request failed
-    frame: bytes | None = None  # its bytes, where they are written already
+    frame: list[bytes] | None = None  # its bytes, where they are written already
 
 
 class Connection(asyncio.Protocol):
@@ -225,9 +226,9 @@ class Connection(asyncio.Protocol):
         """Whether at least IN_FLIGHT whole requests wait in the buffer."""
         at = 0
         for _ in range(IN_FLIGHT):
-            if len(self.buffer) < at + _SIZE.size:
+            if len(self.buffer) < at + SIZE.size:
                 return False
-            at += _SIZE.size + max(_SIZE.unpack_from(self.buffer, at)[0], 0)
+            at += SIZE.size + max(SIZE.unpack_from(self.buffer, at)[0], 0)
         return len(self.buffer) >= at
 
     def _mute(self, seconds: float = 0.0) -> None:
@@ -275,21 +276,19 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _next_frame(self) -> memoryview | None:
-        if len(self.buffer) < _SIZE.size:
+        if len(self.buffer) < SIZE.size:
             return None
-        (size,) = _SIZE.unpack_from(self.buffer)
+        (size,) = SIZE.unpack_from(self.buffer)
         if size < 0:
             raise ProtocolError(f"Invalid receive (size = {size})")
         largest = self.server.max_frame if self.guest is None else LARGEST
         if size > largest:
             raise ProtocolError(f"Invalid receive (size = {size} larger than {largest})")
-        if len(self.buffer) < _SIZE.size + size:
+        if len(self.buffer) < SIZE.size + size:
             return None
-        with memoryview(self.buffer) as view:
-            frame = bytes(view[_SIZE.size : _SIZE.size + size])
-        del self.buffer[: _SIZE.size + size]
+        frame, self.buffer = first_frame(self.buffer, size)
         self.half_since = None
-        return memoryview(frame)
+        return frame
 
     def _serve(self, frame: memoryview) -> None:
         header = parse_header(frame)
@@ -398,7 +397,7 @@ class Connection(asyncio.Protocol):
         else:
             self._answer(header, context, response)
 
-    def _answer(self, header: Header, context: Context, answer: Any, frame: bytes | None = None) -> None:
+    def _answer(self, header: Header, context: Context, answer: Any, frame: list[bytes] | None = None) -> None:
         """Send an answer, after those that are owed; `frame` is its bytes where they are written already."""
         if self.owed:
             self._owe(Owed(header, context, None, lambda: answer, frame))
@@ -425,17 +424,17 @@ class Connection(asyncio.Protocol):
         if settled:
             self._pump()
 
-    def _send(self, header: Header, context: Context, answer: Any, frame: bytes | None) -> None:
+    def _send(self, header: Header, context: Context, answer: Any, frame: list[bytes] | None) -> None:
         if context.throttle_ms:
             self._mute(context.throttle_ms / 1000)
         if answer is None or self.closed:
             return
         self.active_at = self.env.now()
-        self.transport.write(self._encoded(header, answer) if frame is None else frame)
+        self.transport.writelines(self._encoded(header, answer) if frame is None else frame)
 
     @staticmethod
-    def _encoded(header: Header, answer: Any) -> bytes:
-        return encode_response(answer, header.version if answer._version is None else answer._version, header.correlation_id)
+    def _encoded(header: Header, answer: Any) -> list[bytes]:
+        return response_pieces(answer, header.version if answer._version is None else answer._version, header.correlation_id)
 
 
 def _raise(error: Exception) -> None:

@@ -46,8 +46,13 @@ class _Lane:
         self.queue: deque[Any] = deque()
         self.busy = False
 
+    @property
+    def clear(self) -> bool:
+        """Whether what is pushed now is delivered at once."""
+        return not self.queue and not getattr(self.link, self.cut) and not self.link.slow
+
     def push(self, data: Any) -> None:
-        if not self.queue and not getattr(self.link, self.cut) and not self.link.slow:
+        if self.clear:
             self.deliver(data)
             return
         self.queue.append(data)
@@ -106,6 +111,13 @@ class Wire(asyncio.Protocol):
 
     def write(self, data: Any) -> None:
         self.outbound.push(data)
+
+    def writelines(self, pieces: list[bytes]) -> None:
+        """Write a frame that comes in pieces; while the link is clear they are not copied into one."""
+        if len(pieces) == 1 or not self.outbound.clear:
+            self.outbound.push(b"".join(pieces))
+        else:
+            self.transport.writelines(pieces)
 
     def close(self) -> None:
         """Close when everything that was written has left."""

@@ -29,11 +29,11 @@ from minikafka.protocol.codec import (
     with_correlation,
 )
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.frames import SIZE, first_frame
 from minikafka.protocol.reader import LongMessage
 
 log = logging.getLogger("minikafka.peer")
 
-_SIZE = struct.Struct(">i")
 
 
 class Peers:
@@ -205,15 +205,14 @@ class _Session(asyncio.Protocol):
             self.close()
 
     def _take_frames(self) -> None:
-        while len(self._buffer) >= _SIZE.size:
-            (size,) = _SIZE.unpack_from(self._buffer)
+        while len(self._buffer) >= SIZE.size:
+            (size,) = SIZE.unpack_from(self._buffer)
             if size < 0:
                 raise ProtocolError(f"Invalid receive (size = {size})")
-            if len(self._buffer) < _SIZE.size + size:
+            if len(self._buffer) < SIZE.size + size:
                 return
-            frame = bytes(self._buffer[_SIZE.size : _SIZE.size + size])
-            del self._buffer[: _SIZE.size + size]
-            self._deliver(memoryview(frame))
+            frame, self._buffer = first_frame(self._buffer, size)
+            self._deliver(frame)
 
     def _deliver(self, frame: memoryview) -> None:
         correlation = correlation_id(frame)

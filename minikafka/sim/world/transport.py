@@ -76,6 +76,9 @@ class SimTransport:
             self.protocol.pause_writing()
         self.pass_on(data)
 
+    def writelines(self, pieces: list[bytes]) -> None:
+        self.write(b"".join(pieces))
+
     def pass_on(self, data: Piece) -> None:
         """Send what was written, unless it is held back or behind something that is."""
         if self.dam is not None:

@@ -1,0 +1,26 @@
+"""Takes frames out of what a connection has received.
+
+A frame is a size of four bytes, and so many bytes more. Large frames are not copied: a record that a client sends is copied by
+the kernel into our buffer, and by the kernel from there into the log.
+
+Owns: nothing. Invariants: I-FRAME-1 a frame stays as it is, whatever is done to the buffer afterwards.
+What Kafka does differently: it allocates the whole frame when it knows its size (NetworkReceive), and believes the size.
+"""
+
+from __future__ import annotations
+
+import struct
+
+SIZE = struct.Struct(">i")
+
+
+def first_frame(buffer: bytearray, size: int) -> tuple[memoryview, bytearray]:
+    """Return the first frame, which has `size` bytes without its size, and a buffer of what comes after it: the smaller of the
+    two is a copy."""
+    end = SIZE.size + size
+    if size > len(buffer) - end:
+        return memoryview(buffer)[SIZE.size : end], buffer[end:]
+    with memoryview(buffer) as view:
+        frame = bytes(view[SIZE.size : end])
+    del buffer[:end]
+    return memoryview(frame), buffer
