@@ -17,7 +17,7 @@ PYTEST := $(PY) -m pytest -p tests.light
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lab labs quick test long judge soak apache demo doctor lint clean distclean
+.PHONY: help setup lock lab labs site quick test long judge soak apache demo doctor lint clean distclean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ doctor: setup  ## versions, Java, ports, jars, and what to do about what is miss
 
 labs: setup  ## notebooks from solutions/source/: labs/ and solutions/ (LAB=06; RUN=1 runs the solved one, keeps its outputs)
 	@$(PY) tools/labs.py $(LAB) $(if $(RUN),--run) $(ARGS)
+
+site: setup  ## the solved labs and the demos as static pages with playable pictures, in build/site (ARGS="--still")
+	@$(PY) tools/site.py $(ARGS)
 
 lint: setup  ## the laws of the house, and ruff
 	@$(PY) -m pytest -q tests/test_laws.py tests/setup/test_lock.py $(ARGS)

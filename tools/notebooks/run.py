@@ -24,17 +24,9 @@ def run(path: Path, project: Project) -> str:
     """Builds a lab, runs its solved notebook and keeps the outputs; says how long it took. LabError if a cell fails."""
     lab = build(path, project)
     notebook = load(project.solved(lab))
-    began, times = time.monotonic(), Times()
-    os.environ.update(STRICT)
-    try:
-        client = NotebookClient(notebook, timeout=CELL_LIMIT, kernel_name="python3",
-                                resources={"metadata": {"path": str(project.solutions)}},
-                                on_cell_execute=times.start, on_cell_executed=times.stop)
-        client.execute()
-    except CellExecutionError as error:
-        raise LabError(f"{lab.name}: {error}") from None
+    began = time.monotonic()
+    times = execute(notebook, lab.name, project)
     taken = time.monotonic() - began
-    notebook.metadata.pop("widgets", None)
     notebook.metadata["minikafka"]["ran"] = outputs.code_hash(lab.cells)
     project.solved(lab).write_text(text(notebook))
     build(path, project)
@@ -43,6 +35,21 @@ def run(path: Path, project: Project) -> str:
         raise LabError(f"{lab.name}: outputs tell about this machine: {'; '.join(told)}")
     slowest = ", ".join(f"{cell} {spent:.1f} s" for spent, cell in sorted(times.taken, reverse=True)[:5])
     return f"{lab.name}: {len(times.taken)} cells in {taken:.0f} s; slowest: {slowest}"
+
+
+def execute(notebook: NotebookNode, name: str, project: Project, **environment: str) -> Times:
+    """Runs a notebook in the folder of the solved ones and fills in its outputs. LabError if a cell fails."""
+    times = Times()
+    os.environ.update(STRICT, **environment)
+    try:
+        client = NotebookClient(notebook, timeout=CELL_LIMIT, kernel_name="python3",
+                                resources={"metadata": {"path": str(project.solutions)}},
+                                on_cell_execute=times.start, on_cell_executed=times.stop)
+        client.execute()
+    except CellExecutionError as error:
+        raise LabError(f"{name}: {error}") from None
+    notebook.metadata.pop("widgets", None)
+    return times
 
 
 class Times:

@@ -34,11 +34,15 @@ NARROWEST, USUAL, WIDEST = 600.0, 760.0, 1120.0
 Entry = tuple[str, str, str]
 
 
-def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: float = USUAL, high: float = 0) -> str:
-    """The board as one SVG element, `wide` units wide (a letter is 14 units high) and at least `high` units high."""
+def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: float = USUAL, high: float = 0,
+           name: str | None = None) -> str:
+    """The board as one SVG element, `wide` units wide (a letter is 14 units high) and at least `high` units high.
+
+    `name` is its id on the page, made from the content if not given.
+    """
     paper, needed = draw(frame, counters, wide)
     body, high = "".join(paper.parts), max(needed, high)
-    name, summary = "mk" + blake2s(f"{theme} {body}".encode(), digest_size=5).hexdigest(), escape(describe(frame))
+    name, summary = name or "mk" + blake2s(f"{theme} {body}".encode(), digest_size=5).hexdigest(), escape(describe(frame))
     drawn = f'{style(name, theme)}<rect class="paper" width="{wide:g}" height="{high:g}"/>{body}'
     return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" viewBox="0 0 {wide:g} {high:g}" width="100%" role="img" '
             f'aria-label="{summary}" font-family="{FONT}" font-size="14" data-part="picture" fill="{ink(theme)}">'

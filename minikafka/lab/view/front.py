@@ -3,6 +3,9 @@
 A page tells in every request which cell it runs (`cellId`); a program that executes notebooks (nbclient, nbconvert, nbval)
 does not, and there only a still picture makes sense: it is what remains in the file.
 
+Where the environment says MINIKAFKA_VIEW=film, a still picture of a run carries the run itself, and another program can
+play it (`make site` does).
+
 Owns: the display ids. Every picture is shown under one, so that it can be replaced when the view has stopped.
 """
 from __future__ import annotations
@@ -10,13 +13,19 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from base64 import b64encode
 from typing import Any
 
-from minikafka.lab.picture.draw.svg import image
+from minikafka.lab.picture.draw.svg import image, to_svg
+from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.frame import Frame
 
 PAGE, STILL, NOWHERE = "page", "still", "nowhere"
 LAST = "The last picture of this run. Run the cell again for a live one."  # view.js has the same
 WIDGET = "application/vnd.jupyter.widget-view+json"
+FILM = "film"
+RUN = "application/vnd.recorded-run+json"  # {"run": the packed run in base64, "tp": partition, "t": seconds}
 _numbers = itertools.count(1)
 
 
@@ -72,14 +81,28 @@ def replace(name: str, bundle: dict[str, Any]) -> None:
     update_display(bundle, raw=True, display_id=name)
 
 
+def recorded(run: Run, frame: Frame) -> dict[str, Any]:
+    """The run of which a frame is shown, for the mime bundle; nothing where nobody wishes to play it."""
+    if os.environ.get("MINIKAFKA_VIEW") != FILM:
+        return {}
+    tp = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen is not None else None
+    return {RUN: {"run": b64encode(run.packed()).decode(), "tp": tp, "t": frame.t}}
+
+
 class Still:
     """A picture that stays as it is: what `view.snapshot()` returns for a later cell to display."""
 
-    def __init__(self, svg: str, text: str) -> None:
-        self.svg, self.text = svg, text
+    def __init__(self, svg: str, text: str, film: dict[str, Any] | None = None) -> None:
+        self.svg, self.text, self._film = svg, text, film or {}
+
+    @classmethod
+    def of(cls, run: Run, t: float | None = None, tp: str | None = None) -> Still:
+        """The picture of a run at `t` seconds (None: its end), with the partition `tp` in full."""
+        frame = run.at(t, tp)
+        return cls(to_svg(frame), to_text(frame), recorded(run, frame))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return still(self.svg, self.text)
+        return {**still(self.svg, self.text), **self._film}
 
     def __repr__(self) -> str:
         return self.text

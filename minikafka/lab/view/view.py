@@ -77,7 +77,8 @@ class View:
 
     def snapshot(self, t: float | None = None) -> front.Still:
         """A still picture at `t` (None: now, wherever the viewer looks), for this cell to display."""
-        return front.Still(*self._still(self.at(t)))
+        frame = self.at(t)
+        return front.Still(*self._still(frame), front.recorded(self.run, frame))
 
     def charts(self, tp: str | None = None) -> Any:
         """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still picture of it."""
@@ -206,7 +207,8 @@ class View:
         if not self._shown:
             return
         self._film.refresh()
-        bundle = front.still(*self._still(self._film.frame(None, self._painter.cursor.tp)), front.LAST)
+        last = self._film.frame(None, self._painter.cursor.tp)
+        bundle = front.still(*self._still(last), front.LAST) | front.recorded(self.run, last)
         for place in self._shown:
             front.replace(place, bundle)
 

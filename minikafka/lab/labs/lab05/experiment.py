@@ -113,14 +113,11 @@ class Aftermath:
 
 def picture(after: Aftermath, at: float | None = None) -> Any:
     """The cluster at a moment (None: when C1 dies): a still picture of `rides-0`, with the fingers of C1 and of the group."""
-    from minikafka.lab.picture.draw.svg import to_svg
-    from minikafka.lab.picture.draw.text import to_text
     from minikafka.lab.picture.facts.run import Run
     from minikafka.lab.view.front import Still
     run = Run.of(after.stage.cluster)
     began = run.events[0]["t"]
-    frame = run.at(after.stage.begin - began + (after.at - 0.001 if at is None else at), f"{TOPIC}-0")
-    return Still(to_svg(frame), to_text(frame))
+    return Still.of(run, after.stage.begin - began + (after.at - 0.001 if at is None else at), f"{TOPIC}-0")
 
 
 async def work_until(stage: Stage, consumer: Consumer, loop: Callable[..., Any], at: float, done: list[int]) -> int:

@@ -29,8 +29,6 @@ from minikafka import Cluster
 from minikafka.broker.controller.placement import place
 from minikafka.broker.metadata.image import Broker
 from minikafka.lab.labs.steady import Reader, Writer, read_all
-from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.draw.text import to_text
 from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view.front import Still
 from minikafka.protocol.errors import KafkaError
@@ -47,8 +45,7 @@ def world(seed: int = 6, **settings: Any) -> Any:
 
 def picture(cluster: Any, tp: str = TP) -> Still:
     """A still picture of the cluster as it is now."""
-    frame = Run.of(cluster).at(tp=tp)
-    return Still(to_svg(frame), to_text(frame))
+    return Still.of(Run.of(cluster), tp=tp)
 
 
 # --- looking ------------------------------------------------------------------------------------------------------

@@ -27,8 +27,6 @@ from minikafka import Cluster
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.cluster.settings import PRESETS
 from minikafka.lab.labs.steady import Writer
-from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.draw.text import to_text
 from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.view.front import Still
 from minikafka.log.batch import build
@@ -132,8 +130,7 @@ class Room:
     def picture(self, t: float) -> Still:
         """The picture of that moment (in it C, A and D are brokers 1, 2 and 3)."""
         run = Run.of(self.cluster)
-        frame = run.at(self._zero + t - run.events[0]["t"], TP)
-        return Still(to_svg(frame), to_text(frame))
+        return Still.of(run, self._zero + t - run.events[0]["t"], TP)
 
     def close(self) -> None:
         self.cluster.close()

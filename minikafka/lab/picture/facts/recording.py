@@ -12,21 +12,20 @@ from typing import Any
 FORMAT = "minikafka run 1"
 
 
-def write(path: str | Path, head: dict[str, Any], events: list[dict[str, Any]]) -> Path:
-    path = Path(path)
+def pack(head: dict[str, Any], events: list[dict[str, Any]]) -> bytes:
+    """Return the bytes of a recorded run; equal runs give equal bytes."""
     lines = [{"format": FORMAT, **head}, *events]
     text = "\n".join(json.dumps(line, separators=(",", ":"), default=str) for line in lines)
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))       # no date: equal runs, equal files
-    return path
+    return gzip.compress(text.encode(), mtime=0)                  # no date
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(head, events). Raises ValueError for what is no run."""
+def unpack(packed: bytes, name: str | Path = "this") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(head, events). Raises ValueError for what is no run; `name` is what the error calls it."""
     try:
-        first, *lines = gzip.decompress(Path(path).read_bytes()).decode().splitlines()
+        first, *lines = gzip.decompress(packed).decode().splitlines()
         head = json.loads(first)
     except (gzip.BadGzipFile, EOFError, UnicodeDecodeError, json.JSONDecodeError, ValueError) as error:
-        raise ValueError(f"{path} is no recorded run: {error}") from error
+        raise ValueError(f"{name} is no recorded run: {error}") from error
     if head.get("format") != FORMAT:
-        raise ValueError(f"{path} is no recorded run of this version: {head.get('format')!r}")
+        raise ValueError(f"{name} is no recorded run of this version: {head.get('format')!r}")
     return head, [json.loads(line) for line in lines]

@@ -74,13 +74,23 @@ class Run:
         """A run that `save` wrote, or the trace of a cluster that ended (its folder, or a file of `Trace.save`)."""
         if Path(path).is_dir() or Path(path).suffix == ".trace":
             return cls(Trace.open(path).events(), title=Path(path).name)
-        head, events = recording.read(path)
+        return cls.unpacked(Path(path).read_bytes(), path)
+
+    @classmethod
+    def unpacked(cls, packed: bytes, name: str | Path = "this") -> Run:
+        """The run of which `packed` gave the bytes. Raises ValueError for other bytes."""
+        head, events = recording.unpack(packed, name)
         return cls(events, engine=head.get("engine", ""), seed=head.get("seed"), title=head.get("title", ""))
+
+    def packed(self) -> bytes:
+        """The run as a few bytes."""
+        with self._lock:
+            return recording.pack({"engine": self.engine, "seed": self.seed, "title": self.title}, self.events)
 
     def save(self, path: str | Path) -> Path:
         """One small file that `open` reads without a cluster."""
-        with self._lock:
-            return recording.write(path, {"engine": self.engine, "seed": self.seed, "title": self.title}, self.events)
+        Path(path).write_bytes(self.packed())
+        return Path(path)
 
     # --- events ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,91 @@
+"""A solved notebook's cells as HTML: text, code, what the code put out, and a place for each film.
+
+An exercise shows what students get; its solution is folded. Code and words are those of the notebook, nothing is drawn anew.
+
+Owns: the HTML of one cell.
+Invariants
+  I-CELLS-1  every output of the notebook is on the page: as a film, as HTML, or as text
+"""
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat import NotebookNode
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from minikafka.lab.view.front import RUN
+from tools.notebooks.student import BEGIN, END, TEST_MARK, unsolved
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal
+MARKER = re.compile("|".join(each.pattern for each in (BEGIN, END, TEST_MARK)))
+GUESSED = re.compile(r"\s*### GUESS\s*$", re.MULTILINE)
+HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+Place = Callable[[dict[str, Any]], str]  # what a mime bundle with a run becomes
+
+
+def rendered(cells: list[NotebookNode], place: Place) -> str:
+    """All cells in order."""
+    return "\n".join(text(cell.source) if cell.cell_type == "markdown" else code(cell, place) for cell in cells)
+
+
+def text(source: str) -> str:
+    """Markdown as HTML; tables get a box that can be scrolled."""
+    made = MarkdownWithMath(renderer=IPythonRenderer(escape=False, exclude_anchor_links=True)).render(source)
+    made = re.sub("<h2>(.*?)</h2>", lambda found: f'<h2 id="{slug(found[1])}">{found[1]}</h2>', made)
+    return made.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
+
+
+def sections(body: str) -> list[tuple[str, str]]:
+    """(id, title) of every section of a page."""
+    return [(name, re.sub("<[^>]*>", "", title)) for name, title in HEADING.findall(body)]
+
+
+def slug(words: str) -> str:
+    """A heading as the name of its place: "2 · One partition" -> "2-one-partition"."""
+    return re.sub(r"\W+", "-", re.sub("<[^>]*>|&[^;]*;", "", words).lower()).strip("-")
+
+
+def title(body: str) -> str:
+    """The first heading of a page."""
+    found = re.search("<h1[^>]*>(.*?)</h1>", body, re.DOTALL)
+    return re.sub("<[^>]*>", "", found[1]) if found else ""
+
+
+def code(cell: NotebookNode, place: Place) -> str:
+    """A cell of code and its outputs."""
+    lines = cell.source.splitlines()
+    solved = GUESSED.sub("", "\n".join(line for line in lines if not MARKER.match(line)))
+    shown = python(solved)
+    if any(BEGIN.match(line) for line in lines):
+        shown = f'{python(unsolved(cell.source))}<details class="solution"><summary>A solution</summary>{shown}</details>'
+    outputs = "".join(f'<div class="out">{output(each, place)}</div>' for each in cell.outputs)
+    return f'<div class="cell" id="{html.escape(cell.id)}">{shown}{outputs}</div>'
+
+
+def python(source: str) -> str:
+    return highlight(source.strip("\n"), PythonLexer(), HtmlFormatter(cssclass="code"))
+
+
+def output(found: NotebookNode, place: Place) -> str:
+    """One output, in the richest form that a page without a kernel can show."""
+    if found.output_type == "stream":
+        return f"<pre>{plain(found.text)}</pre>"
+    if found.output_type == "error":
+        return f"<pre>{plain(chr(10).join(found.traceback))}</pre>"
+    if RUN in found.data:
+        return place(found.data)
+    if "text/html" in found.data:
+        return f'<div class="wide">{found.data["text/html"]}</div>'
+    if "image/svg+xml" in found.data:
+        return f'<div class="wide">{found.data["image/svg+xml"]}</div>'
+    return f"<pre>{plain(found.data.get('text/plain', ''))}</pre>"
+
+
+def plain(words: str) -> str:
+    return html.escape(COLOURS.sub("", words))
