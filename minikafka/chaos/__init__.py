@@ -8,6 +8,8 @@
     librdkafka.py    the same of librdkafka (confluent-kafka)
     final.py         every partition read from its first to its last offset, by both libraries
     search.py        a missing record looked for in the brokers' log files: lost, or not delivered?
+    hostile.py       the other campaign: no faults, but random requests of all APIs beside an ordinary client
+    attack.py        the process that sends them; grammar.py: how they are made from the schemas
 
 Unlike the simulator's swarm (sim/swarm/) a seed repeats the faults here, but not what the machine makes of them.
 """

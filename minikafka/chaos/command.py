@@ -2,6 +2,7 @@
 
     python -m minikafka chaos --minutes 5 --seed 7          our brokers
     python -m minikafka chaos --minutes 5 --engine apache   Apache's
+    python -m minikafka chaos --hostile --minutes 2         random requests instead of faults (hostile.py)
     python -m minikafka chaos --check FILE                  the history of an earlier campaign, or of anything else
 
 Owns: the options, what is printed, the row in tests/seeds/ledger.tsv. The exit status is 1 if anything was
@@ -22,11 +23,12 @@ from minikafka.history import History, check
 
 from . import search
 from .campaign import Campaign, Outcome
+from .hostile import Hostile
 from .nemesis import rounds
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
-HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; a live campaign counts kills, not seeds
+HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; a live campaign counts kills, a hostile one requests
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -42,6 +44,12 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     commit = checked_out() if options.ledger else ""
     say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+    if options.hostile:
+        found = Hostile(options.engine, options.minutes, options.seed, say).run()
+        print(found.json() if options.json else found.told())
+        if options.ledger:
+            add_row(commit, found.kind, found.seed, found.requests, len(found.problems))
+        return int(bool(found.problems))
     outcome = Campaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
     print(json.dumps(outcome.json()) if options.json else told(outcome))
     if options.ledger:
@@ -64,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=_positive, default=2.0, help="of breaking things; healing and reading come after")
     parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
+    parser.add_argument("--hostile", action="store_true", help="random requests of all APIs beside an ordinary client instead")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of faults")
     parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds so named: kill, cut, disk, ...")
     parser.add_argument("--rate", type=_positive, default=25.0, help="records a second of each of the four producers")
@@ -117,11 +126,15 @@ def checked_out() -> str:
 
 def write_ledger(outcome: Outcome, commit: str, path: Path = LEDGER) -> None:
     """Append the campaign to the ledger."""
+    kind = "live" if outcome.engine == "minikafka" else f"live-{outcome.engine}"
+    violations = sum(verdict.count for verdict in outcome.report if verdict.valid is False) + len(outcome.problems)
+    add_row(commit, kind, outcome.seed, outcome.kills, violations, path)
+
+
+def add_row(commit: str, kind: str, seed: int, count: int, violations: int, path: Path = LEDGER) -> None:
+    """Append a row to the ledger, which is made if there is none."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\t".join(HEAD) + "\n")
-    kind = "live" if outcome.engine == "minikafka" else f"live-{outcome.engine}"
-    violations = sum(verdict.count for verdict in outcome.report if verdict.valid is False) + len(outcome.problems)
-    row = commit, kind, f"seed {outcome.seed}", str(outcome.kills), str(violations)
     with path.open("a") as file:
-        file.write("\t".join(row) + "\n")
+        file.write("\t".join((commit, kind, f"seed {seed}", str(count), str(violations))) + "\n")

@@ -9,9 +9,9 @@ struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.
-            I-READ-4 every text that was read can be written again, with a short suffix: bytes that are no UTF-8 grow when
-              their replacement characters are encoded, and a client id becomes part of a member id. Kafka 4.3 never answers a
-              text that grows too long for a string (the connection hangs); we refuse to read it.
+            I-READ-4 every text that was read can be written again: bytes that are no UTF-8 grow when their replacement
+              characters are encoded. Kafka 4.3 never answers a text that grows too long for a string (the connection hangs);
+              we refuse to read it.
             I-READ-5 a request has at most MAX_ELEMENTS list elements and tags in all: two bytes on the wire become
               hundreds in memory, and no other connection is served while they are read.
 Lenient where Kafka is (tried on 4.3): any negative length of a nullable field is null, bytes after the body and unknown
@@ -36,7 +36,6 @@ FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "
 MAX_STRING = 0x7FFF
 MAX_ELEMENTS = 100_000
 UNLIMITED = 1 << 62
-MAX_TEXT = MAX_STRING - 64  # bytes of UTF-8, with replacement characters
 
 
 class LongMessage(Exception):
@@ -202,7 +201,7 @@ def read_text(data: memoryview) -> str:
     """Return the text of UTF-8 bytes, with replacement characters for invalid ones; raise ProtocolError if it grows too long
     (I-READ-4)."""
     text = str(data, "utf-8", "replace")
-    if 3 * len(data) > MAX_TEXT and len(text.encode()) > MAX_TEXT:
+    if 3 * len(data) > MAX_STRING and len(text.encode()) > MAX_STRING:
         raise ProtocolError("a string is too long to be written again")
     return text
 

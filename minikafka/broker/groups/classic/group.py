@@ -48,6 +48,8 @@ from minikafka.broker.groups.records import group_key
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err
 
+LONGEST_NAME = 32_767 - 64  # bytes that a member id has of its client's name: with its suffix it fits into an answer
+
 
 class ClassicGroup(Group):
     """One classic group. Methods that take a context, or `now` (monotonic seconds), return the effects, in order."""
@@ -143,7 +145,8 @@ class ClassicGroup(Group):
         return request.protocol_type == self.protocol_type and any(name in common for name in names)
 
     def _join_new(self, call: Call, request: Join, now: float) -> list[Effect]:
-        member_id = f"{request.client_id if request.instance_id is None else request.instance_id}-{self.new_id()}"
+        named = request.client_id if request.instance_id is None else request.instance_id
+        member_id = f"{named.encode()[:LONGEST_NAME].decode(errors='ignore')}-{self.new_id()}"
         if request.instance_id in self.members.static:
             return static_member.replace(self, call, request, member_id, now)
         if request.instance_id is None and request.must_return:
