@@ -9,7 +9,7 @@
     final.py         every partition read from its first to its last offset, by both libraries
     search.py        a missing record looked for in the brokers' log files: lost, or not delivered?
     hostile.py       the other campaign: no faults, but random requests of all APIs beside an ordinary client
-    attack.py        the process that sends them; grammar.py: how they are made from the schemas
+    attack.py        the process that sends them; grammar.py: how they are made from the schemas; ordinary.py: that client
 
 Unlike the simulator's swarm (sim/swarm/) a seed repeats the faults here, but not what the machine makes of them.
 """
