@@ -17,10 +17,10 @@ PYTEST := $(PY) -m pytest -p tests.light
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lab labs site quick test long judge soak apache demo doctor lint clean distclean
+.PHONY: help setup lock lab labs site student-copy quick test long judge soak apache demo doctor lint clean distclean
 
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## .venv with the locked versions (done once; the others call it)
 	@tools/setup.sh $(VENV)
@@ -60,6 +60,9 @@ labs: setup  ## notebooks from solutions/source/: labs/ and solutions/ (LAB=06; 
 
 site: setup  ## the solved labs and the demos as static pages with playable pictures, in build/site (ARGS="--still")
 	@$(PY) tools/site.py $(ARGS)
+
+student-copy: setup  ## what students get, without the solutions: build/minikafka.zip
+	@$(PY) tools/student_copy.py $(ARGS)
 
 lint: setup  ## the laws of the house, and ruff
 	@$(PY) -m pytest -q tests/test_laws.py tests/setup/test_lock.py $(ARGS)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools.notebooks.build import Project, build, orphans, stale
+from tools.notebooks.build import Project, build, orphans, restore, stale
 from tools.notebooks.source import LabError
 
 
@@ -29,6 +29,9 @@ def main(argv: list[str], project: Project | None = None) -> int:
     options = parser.parse_args(argv)
     project = project or Project()
     try:
+        if not project.source.exists():
+            print("\n".join(path.stem for path in restore(project, options.labs)))
+            return 0
         sources = project.sources(options.labs)
         if options.check:
             problems = [problem for path in sources for problem in stale(path, project)]
