@@ -10,7 +10,8 @@ Invariants: I-OPEN-1 never more than `limit` descriptors, but those in use at th
             I-OPEN-3 what was written is fsynced before a descriptor is given back: a failed write-back is told to those
               who had the file open, not to those who open it later. Files without such bytes go first, so that this is
               rare; an error is raised at the file's next use.
-            I-OPEN-4 when the machine has no descriptor left (EMFILE, ENFILE), idle ones are given back first.
+            I-OPEN-4 when the machine has no descriptor left (EMFILE, ENFILE), idle ones are given back first, then those
+              held in reserve, one for each thread: so a log never fails because connections have taken all the others.
 Apache Kafka holds the files of all segments for ever; its guide asks for 100,000 descriptors.
 """
 
@@ -18,12 +19,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 LOOK = 32  # of the files used longest ago, how many are looked at for one that needs no fsync
+RESERVE = 5  # descriptors: for the loop's thread, those of blocking calls, and one that is being renamed or listed
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
@@ -46,9 +48,13 @@ class Pooled(Protocol):
 class OpenFiles:
     """The files that are open now. `lock` is held around every change, because an fsync runs in a thread of its own."""
 
-    def __init__(self, limit: int, lock: AbstractContextManager[object]) -> None:
+    def __init__(self, limit: int, lock: AbstractContextManager[object],
+                 reserve: Callable[[], Callable[[], None]] | None = None) -> None:
         self.limit = limit
         self.lock = lock
+        self._take_reserve = reserve  # takes one descriptor; what it returns gives it back
+        self._reserve: list[Callable[[], None]] = []
+        self._fill_reserve()
         self.count = 0  # descriptors
         self._idle: dict[Pooled, None] = {}  # have one and are not in use, the one used longest ago first
 
@@ -73,12 +79,14 @@ class OpenFiles:
                 self._idle[file] = None
                 if file.closed or file.gone:
                     self._release(file)
+                    self._fill_reserve()
 
     def drop(self, file: Pooled) -> None:
         """The file is gone: it needs its descriptor no more, once nobody uses it."""
         with self.lock:
             if file in self._idle:
                 self._release(file)
+                self._fill_reserve()
 
     def opened(self, open_one: Callable[[], T]) -> T:
         """Call a function that opens something, again if idle files had to give back descriptors for it (I-OPEN-4)."""
@@ -86,8 +94,22 @@ class OpenFiles:
             try:
                 return open_one()
             except OSError as error:
-                if error.errno not in NO_DESCRIPTORS or not self._shrink():
+                if error.errno not in NO_DESCRIPTORS or not (self._shrink() or self._spend_reserve()):
                     raise
+
+    def _fill_reserve(self) -> None:
+        """Take what is missing of the reserve, as far as the machine has it."""
+        with suppress(OSError):
+            while self._take_reserve is not None and len(self._reserve) < RESERVE:
+                self._reserve.append(self._take_reserve())
+
+    def _spend_reserve(self) -> bool:
+        """Give one descriptor of the reserve back to the machine; False if there is none."""
+        with self.lock:
+            if not self._reserve:
+                return False
+            self._reserve.pop()()
+            return True
 
     def _shrink(self) -> bool:
         """Take one descriptor back; False if all are in use."""

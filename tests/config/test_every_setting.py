@@ -35,7 +35,7 @@ from tests.stage import IDS, play
 
 SET, DELETE = 0, 1
 ENDS = {"INT": (-(2**31), 2**31 - 1), "SHORT": (-(2**15), 2**15 - 1), "LONG": (-(2**63), 2**63 - 1),
-        "DOUBLE": ("-1.7976931348623157E308", "0", "4.9E-324", "1.7976931348623157E308", "1e999", "-1e999"),
+        "DOUBLE": ("-1.7976931348623157E308", "0", "4.9E-324", "1.7976931348623157E308", "1e999", "-1e999", "NaN", "0x1p-1"),
         "BOOLEAN": ("false", "true"), "STRING": ("", "x", "x" * 9000), "CLASS": ("", "x"), "PASSWORD": ("", "x"),
         "LIST": ("", ",".join(f"{n}:1" for n in range(3000)), "compact", "compact,delete", "client_id=.*")}
 # What a producer may be told under some setting; never that the broker does not know what went wrong.

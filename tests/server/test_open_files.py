@@ -108,6 +108,40 @@ def test_idle_files_make_room(tmp_path: Path) -> None:
         fs.open_files.opened(lambda: _raise(OSError(errno.EMFILE, "full")))
 
 
+WITHOUT_ANY = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+from minikafka.broker.server.live import LiveFs
+fs = LiveFs(20)
+fs.mkdir(sys.argv[1])
+def take_all():
+    try:
+        while True:
+            os.dup(0)
+    except OSError:
+        pass
+take_all()
+files = [fs.open(f"{sys.argv[1]}/{number}") for number in range(30)]
+for number, file in enumerate(files):
+    file.pwrite(b"%d" % number, 0)
+for number, file in enumerate(files):
+    file.fsync()
+    assert file.pread(10, 0) == b"%d" % number
+for file in files[3:]:
+    file.close()
+fs.sync_dir(sys.argv[1])
+take_all()
+print(len(fs.listdir(sys.argv[1])), files[0].pread(10, 0), fs.read(sys.argv[1] + "/29"))
+"""
+
+
+def test_a_machine_without_any_descriptor(tmp_path: Path) -> None:
+    """Fails if a log cannot use its files because others have taken all descriptors, and none is idle (I-OPEN-4)."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_ANY, str(tmp_path / "a")], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=60, check=False)
+    assert done.stdout == "30 b'0' b'29'\n", done.stderr
+
+
 def _raise(error: OSError) -> None:
     raise error
 

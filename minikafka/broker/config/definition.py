@@ -21,7 +21,8 @@ TYPE_IDS = {"UNKNOWN": 0, "BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG
 LONG_MAX = (1 << 63) - 1
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
 _INTEGER = re.compile(r"[+-]?0*(\d{1,19})\Z")        # with the digits of any script, as in Java
-_FLOAT = re.compile(r"[+-]?(Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)\Z")
+_FLOAT = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)\Z")
+_HEX_FLOAT = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?\Z")
 
 
 class ConfigError(Exception):
@@ -157,9 +158,10 @@ def parsed(name: str, kind: Type, text: str) -> Value:
             raise ConfigError(name, text, f"Not a number of type {kind}")
         return number
     if kind == "DOUBLE":
-        if not _FLOAT.match(trimmed):
+        number = double(trimmed)
+        if number is None:
             raise ConfigError(name, text, "Not a number of type DOUBLE")
-        return float(trimmed.rstrip("dDfF"))
+        return number
     if kind == "LIST":
         words = [word.strip() for word in trimmed.split(",")] if trimmed else []
         if "" in words:
@@ -177,6 +179,19 @@ def integer(text: str, bits: int = 32) -> int | None:
     return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 
+def double(text: str) -> float | None:
+    """Return the number that a client wrote, as Java reads it: also NaN, and hexadecimal with an exponent; None if it is none."""
+    if _FLOAT.match(text):
+        return float(text.rstrip("dDfF"))
+    found = _HEX_FLOAT.match(text)
+    if found is None:
+        return None
+    try:
+        return float.fromhex(found[1])
+    except OverflowError:
+        return -math.inf if text.startswith("-") else math.inf
+
+
 def to_text(value: Value) -> str | None:
     """Return a typed value as Kafka prints it."""
     if isinstance(value, bool):
@@ -189,7 +204,9 @@ def to_text(value: Value) -> str | None:
 
 
 def _double(value: float) -> str:
-    """Return a number as Java writes it: 0.5, 1.0E-4, 2.147483647E9, Infinity."""
+    """Return a number as Java writes it: 0.5, 1.0E-4, 2.147483647E9, Infinity, NaN."""
+    if math.isnan(value):
+        return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:

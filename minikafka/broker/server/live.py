@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, TypeVar
 
 from minikafka.broker.server.env import Env
@@ -184,12 +185,17 @@ class Budget:
         return taken
 
 
+def _one_descriptor() -> Callable[[], None]:
+    """Take one descriptor from the machine; the function that is returned gives it back."""
+    return partial(os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+
+
 class LiveFs:
     """The machine's file system; see env.Fs."""
 
     def __init__(self, most_open: int = MOST_OPEN) -> None:
         self.budget = Budget()
-        self.open_files = OpenFiles(most_open, threading.RLock())
+        self.open_files = OpenFiles(most_open, threading.RLock(), _one_descriptor)
         self.names = Names(self.open_files)
         self._locks: list[int] = []
 

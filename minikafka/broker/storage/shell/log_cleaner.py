@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.storage.shell.log_dir import Offsets
@@ -207,4 +208,4 @@ class LogCleaner:
     def _seconds(self, size: int) -> float:
         """How long so many bytes take at log.cleaner.io.max.bytes.per.second."""
         rate = self._config("io.max.bytes.per.second")
-        return size / rate if rate > 0 else float("inf")
+        return 0.0 if isnan(rate) else size / rate if rate > 0 else inf
