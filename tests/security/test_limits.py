@@ -287,3 +287,42 @@ def test_a_million_elements_are_not_even_read() -> None:
         assert len(client.frames) == 1
 
     World(14).play(story)
+
+
+# --- shares ---------------------------------------------------------------------------------------------------------
+
+
+def test_no_address_takes_the_last_connections_from_the_others() -> None:
+    """Fails if one machine's idle connections keep another machine out (I-SRV-3), or who uses its own loses it."""
+
+    async def story(world: World) -> None:
+        crowd = [await world.connect() for _ in range(20)]
+        for client in crowd[1:]:
+            client.send(ONE)
+        await world.sleep(1)
+        others = [await world.connect(host="other") for _ in range(12)]
+        await world.sleep(1)
+        assert crowd[0].closed and sum(client.closed for client in crowd) == 10
+        assert [client.closed for client in others] == [False] * 10 + [True] * 2
+        assert not await served(world), "an address at its share gets no more"
+
+    World(15, max_connections="20").play(story)
+
+
+def test_requests_that_wait_cost_memory() -> None:
+    """Fails if requests that were read and wait for something are not counted: each may hold what it named (I-SRV-2)."""
+
+    async def story(world: World) -> None:
+        wanted = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
+        fetch = FetchRequest(replica_id=-1, max_wait_ms=60_000, min_bytes=1, max_bytes=1, isolation_level=0,
+                             topics=[FetchRequest.FetchTopic(topic="t", partitions=[wanted] * 900)])
+        crowd, most = [await world.connect() for _ in range(10)], 0
+        for client in crowd:
+            client.send(encode_request(fetch, 4, 1, "waits"))
+            await world.sleep(1)
+            most = max(most, holding(world))
+        assert 1 << 20 < most <= 2 << 20
+        assert 3 < sum(client.closed for client in crowd) < 9
+        assert await served(world)
+
+    World(16, queued_max_request_bytes=str(2 << 20)).play(story)

@@ -13,7 +13,7 @@ from kafka.protocol.api_message import ApiMessage
 from minikafka.log.batch import batches
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from minikafka.sim.world.host import host_name
-from minikafka.sim.world.world import CLIENT_PORT
+from minikafka.sim.world.world import CLIENT_PORT, CLIENTS
 from minikafka.sim.world.world import World as SimWorld
 
 T = TypeVar("T")
@@ -101,9 +101,9 @@ class World(SimWorld):
         finally:
             self.close()
 
-    async def connect(self, port: int = CLIENT_PORT) -> Client:
+    async def connect(self, port: int = CLIENT_PORT, host: str = CLIENTS) -> Client:
         client = Client(self)
-        await self.client_env().connect(host_name(1), port, lambda: client, 1)
+        await self.client_env(host).connect(host_name(1), port, lambda: client, 1)
         return client
 
     async def _create_topic(self) -> None:

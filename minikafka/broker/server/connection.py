@@ -50,7 +50,7 @@ from minikafka.protocol.codec import (
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 from minikafka.protocol.failure import failed_response
 from minikafka.protocol.frames import SIZE, first_frame
-from minikafka.protocol.reader import LongMessage
+from minikafka.protocol.reader import MAX_ELEMENTS, LongMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +65,8 @@ UNREAD_S = 60.0  # in which the client reads not one byte of its answers
 READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
 TURN = 16  # frames served in a row before other connections have their turn
 IN_FLIGHT = 5  # requests of one producer, as long as it wants their order kept (max.in.flight.requests.per.connection)
+ELEMENT, SHORTEST = 400, 4  # bytes that an element of a request costs in memory, and has on the wire at least, about
+MUCH = 1 << 18  # bytes of a request that is being served: from there on the memory of all is looked at at once
 AHEAD = 100  # answers owed, at most, before the next request waits
 AHEAD_BYTES = 4 << 20  # and bytes of the requests that wait for them
 
@@ -92,6 +94,7 @@ class Connection(asyncio.Protocol):
         self.owed: deque[Owed] = deque()  # answers whose requests wait for something; the first leaves first
         self.ahead = 0  # bytes of those requests
         self.pending: Any = None  # the awaitable of the handler that `busy` runs
+        self.cost = 0  # bytes of memory, about, of the request that `busy` serves
         self.muted = False  # no request is served: its turn is over, or a quota makes it wait
         self.write_paused = self.read_paused = False
         self.ended = False  # the peer has closed its half: no more requests
@@ -150,8 +153,9 @@ class Connection(asyncio.Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes of memory that this connection costs: requests not served yet, and answers not read yet."""
-        return len(self.buffer) + int(self.transport.get_write_buffer_size())
+        """Bytes of memory that this connection costs: requests not served yet, the one being served, answers not read yet."""
+        serving = self.cost if self.busy is not None else 0
+        return len(self.buffer) + self.ahead + serving + int(self.transport.get_write_buffer_size())
 
     def check_deadlines(self, now: float) -> None:
         """Close the connection if one of its deadlines has passed. Called once a second."""
@@ -307,7 +311,9 @@ class Connection(asyncio.Protocol):
             try:
                 request = decode_request(header, frame, LONG)
             except LongMessage:
+                self.cost = _cost(len(frame), MAX_ELEMENTS)
                 self.busy = self.env.spawn(self._serve_long(header, served, frame), f"{self.host}:{header.api_key}")
+                self.server.shed_load()
                 return
         self._call(header, served, request, len(frame))
 
@@ -315,7 +321,7 @@ class Connection(asyncio.Protocol):
         try:
             request = await self.env.aside(partial(decode_request, header, frame))
             self.busy = None
-            self._call(header, served, request, len(frame))
+            self._call(header, served, request, len(frame), MAX_ELEMENTS)
         except Exception as error:
             self.busy = None
             self._failed(error)
@@ -337,7 +343,8 @@ class Connection(asyncio.Protocol):
         elif self.guest.proven:
             self.guest = None
 
-    def _call(self, header: Header, served: Served, request: Any, size: int) -> None:
+    def _call(self, header: Header, served: Served, request: Any, size: int, most: int = LONG) -> None:
+        """Serve a request of so many bytes and at most `most` elements."""
         context = Context(
             self.server.node,
             header.api_key,
@@ -364,6 +371,9 @@ class Connection(asyncio.Protocol):
             return
         self.pending = answer
         self.busy = self.env.spawn(self._finish(header, context, request, answer), f"{self.host}:{header.api_key}")
+        self.cost = _cost(size, most)
+        if self.cost > MUCH:
+            self.server.shed_load()
 
     async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
         try:
@@ -435,6 +445,11 @@ class Connection(asyncio.Protocol):
     @staticmethod
     def _encoded(header: Header, answer: Any) -> list[bytes]:
         return response_pieces(answer, header.version if answer._version is None else answer._version, header.correlation_id)
+
+
+def _cost(size: int, most: int) -> int:
+    """Return about how many bytes a request of `size` bytes and at most `most` elements takes once it is read."""
+    return size + ELEMENT * min(size // SHORTEST, most)
 
 
 def _raise(error: Exception) -> None:

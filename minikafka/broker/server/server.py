@@ -3,8 +3,10 @@
 Owns: the connections of one listener and the limits on them; each connection is `connection.py`'s.
 Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats. Of the
               descriptors that the machine gives, a quarter is for clients, an eighth for brokers, half for files.
-            I-SRV-2 requests and answers in memory stay below `queued.max.request.bytes`; the connection that holds
-              the most is closed first.
+            I-SRV-2 requests and answers in memory stay below `queued.max.request.bytes`, those too that are being served or
+              wait for something; the connection that holds the most is closed first.
+            I-SRV-3 no address takes the last connections from the others: when all are taken, a new one of an address that has
+              fewer gets the place of the one of the greediest address that was silent for longest.
 What Kafka does differently: `max.connections`, `max.connections.per.ip` and `queued.max.request.bytes` are unlimited there
 unless configured; here 2000 connections (or what the limit of open files leaves) and 512 MiB are the most. At
 `max.connections` Kafka makes new connections wait, at its memory limit it stops reading. Neither ends by itself while the
@@ -15,6 +17,7 @@ Source: kafka.network.SocketServer, ConnectionQuotas.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 
 from minikafka.broker.server.connection import Connection
 from minikafka.broker.server.membership import GUESTS, Acceptor
@@ -71,7 +74,7 @@ class Server:
     def admit(self, connection: Connection) -> bool:
         """Accept a new connection and give it its number; return False if a limit forbids it."""
         host = connection.host
-        if len(self.connections) >= self.max_connections:
+        if len(self.connections) >= self.max_connections and not self._make_room_for(host):
             log.info("Rejected connection from %s, there are already %d connections.", host, self.max_connections)
             return False
         if sum(c.host == host for c in self.connections) >= self.max_per_ip:
@@ -83,6 +86,16 @@ class Server:
         self._count += 1
         connection.number = self._count
         self.connections[connection] = None
+        return True
+
+    def _make_room_for(self, host: str) -> bool:
+        """Drop a connection of the address that has the most if it has more than its share; False if nobody has (I-SRV-3)."""
+        counts = Counter(connection.host for connection in self.connections)
+        greediest = max(counts, key=lambda one: counts[one], default=host)
+        if counts[greediest] <= counts[host] + 1:
+            return False
+        silent = min((c for c in self.connections if c.host == greediest), key=lambda c: c.active_at)
+        silent.abort(f"its address has {counts[greediest]} connections, and another has no place")
         return True
 
     def _make_room_for_a_guest(self) -> None:
@@ -101,4 +114,5 @@ class Server:
         now = self.node.env.now()
         for connection in list(self.connections):
             connection.check_deadlines(now)
+        self.shed_load()
         self._sweeper = self.node.env.later(SWEEP_S, self._sweep)
