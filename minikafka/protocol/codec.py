@@ -25,7 +25,7 @@ from kafka.protocol.data_container import DataContainer
 
 import minikafka.protocol.apis  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
-from minikafka.protocol.frames import SIZE
+from minikafka.protocol.frames import LARGE, SIZE
 from minikafka.protocol.reader import MAX_ELEMENTS, UNLIMITED, read_message, read_text, skip_tags
 from minikafka.protocol.writer import pieces
 
@@ -33,7 +33,6 @@ API_VERSIONS = 18
 
 _START = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
 _CORRELATION = struct.Struct(">i")
-LARGE = 1 << 16  # bytes of a field that is not copied into its frame
 
 
 def _by_key(kind: str) -> dict[int, type[ApiMessage]]:

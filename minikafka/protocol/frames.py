@@ -12,13 +12,14 @@ from __future__ import annotations
 import struct
 
 SIZE = struct.Struct(">i")
+LARGE = 1 << 16  # bytes from which on a frame, or a field of one, is not copied
 
 
 def first_frame(buffer: bytearray, size: int) -> tuple[memoryview, bytearray]:
     """Return the first frame, which has `size` bytes without its size, and a buffer of what comes after it: the smaller of the
-    two is a copy."""
+    two is a copy, and of a small frame always the frame."""
     end = SIZE.size + size
-    if size > len(buffer) - end:
+    if size >= LARGE and size > len(buffer) - end:
         return memoryview(buffer)[SIZE.size : end], buffer[end:]
     with memoryview(buffer) as view:
         frame = bytes(view[SIZE.size : end])
