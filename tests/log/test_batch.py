@@ -132,6 +132,29 @@ def test_foreign_bytes_raise_nothing_but_malformed(rows: list, data: st.DataObje
         assert records(again) == read
 
 
+def one_record(attributes: int = 0, offset: int = 0, key: int = -1, value: bytes = b"v", extra: bytes = b"") -> bytes:
+    """The bytes of a record as they come, `key` being the length that stands for null."""
+    body = bytearray([attributes])
+    for number in (0, offset, key, len(value)):
+        write_varint(body, number)
+    body += value + b"\0" + extra
+    out = bytearray()
+    write_varint(out, len(body))
+    return bytes(out + body)
+
+
+ODD = [{"attributes": 1}, {"attributes": 255}, {"offset": 3}, {"offset": -1}, {"key": -2}, {"key": -64}]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_clients_read_differently_is_not_ordinary(odd: dict[str, int]) -> None:
+    """Fails if a record that Java reads, and other clients misread or refuse, is stored as it came (I-SURVEY-2)."""
+    assert survey(one_record(), 1, 0).ordinary
+    body = one_record(**odd)
+    assert len(decode_records(body, 1, 0, 0, None)) == 1
+    assert not survey(body, 1, 0).ordinary
+
+
 @pytest.mark.parametrize("lie", [b"\x01", b"\x7f", b"\x0a", b"\xff\xff\xff\xff\x0f"])
 def test_lengths_that_lie_far_into_a_batch_are_found(lie: bytes) -> None:
     """Fails if far behind the first records a negative, tiny or huge length is followed."""

@@ -71,6 +71,16 @@ def test_a_removed_file_stays_removed(tmp_path: Path) -> None:
         files[5].pwrite(b"5", 0)
 
 
+def test_a_file_that_goes_while_it_is_used_gives_its_descriptor_back(tmp_path: Path) -> None:
+    """Fails if a file that was removed or closed during an fsync keeps a descriptor for ever."""
+    fs, files = written(tmp_path / "a")
+    with files[0], files[1]:
+        fs.remove(f"{tmp_path}/a/0")
+        files[1].close()
+        held = fs.open_files.count
+    assert fs.open_files.count == held - 2
+
+
 def test_what_was_written_is_synced_before_the_descriptor_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a failed write-back is forgotten with the descriptor that would have told it (I-OPEN-3)."""
     _, files = written(tmp_path / "a")
