@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--preset", choices=["class"], help="class: short times, so that failures show in seconds")
     start.add_argument("--config", action="append", default=[], metavar="NAME=VALUE", help="a setting of Kafka's")
     start.add_argument("--data", help="folder to keep the data in (default: a temporary one)")
+    start.add_argument("--port", type=int, help="of the first broker of a new --data folder; the next have the next ports")
     start.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
     start.set_defaults(run=_start)
     doctor = commands.add_parser("doctor", help="versions, Java, ports, jars; what is missing and the remedy")
@@ -68,11 +70,16 @@ def _parser() -> argparse.ArgumentParser:
 def _start(options: argparse.Namespace) -> int:
     from . import Cluster
     from .cluster.errors import ClusterError
+    from .cluster.plan import new_plan
     over = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, lambda *_: over.set())
     try:
         config = dict(_setting(text) for text in options.config)
+        if options.port is not None:
+            folder = Path(_wanted(options.data, "--port needs --data: the folder in which the ports are kept")).resolve()
+            if not (folder / "cluster.json").exists():
+                new_plan(folder, options.engine, options.brokers, options.controllers, {}).listen_from(options.port)
         with Cluster(options.brokers, config, options.preset, options.data, options.engine,
                      options.controllers) as cluster:
             print(f"{len(cluster.ids)} brokers of {cluster.engine} at {cluster.bootstrap}\n"
@@ -83,6 +90,12 @@ def _start(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _wanted(value: str | None, why: str) -> str:
+    if value is None:
+        raise ValueError(why)
+    return value
 
 
 def _setting(text: str) -> tuple[str, str]:

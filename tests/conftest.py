@@ -50,7 +50,7 @@ SETTINGS = {
 NOT_QUICK = frozenset(Path(__file__).parent / name for name in (
     "chaos", "client", "clients", "cluster", "datasets", "labs", "picture", "security", "setup", "sim/ablations",
     "sim/invariants", "sim/raft", "sim/test_campaign.py", "sim/test_campaign_seeds_1.py", "sim/test_campaign_seeds_2.py",
-    "sim/test_damage.py", "sim/test_determinism.py", "sim/test_struck_clients.py", "spark", "view", "wire"))
+    "sim/test_damage.py", "sim/test_determinism.py", "sim/test_struck_clients.py", "spark", "view", "website", "wire"))
 SLOW = ("slow", "soak", "spark", "browser")
 
 _numbers = itertools.count(1)

@@ -105,6 +105,12 @@ class Plan:
             node.rack = rack
         self.save()
 
+    def listen_from(self, port: int) -> None:
+        """Give the brokers the ports `port`, `port` + 1 and so on for their clients."""
+        for number, node in enumerate(self.brokers):
+            node.client = port + number
+        self.save()
+
     def add_broker(self, rack: str | None = None) -> Node:
         """Add a broker that does not vote: the voters of a cluster are fixed."""
         (node,) = _nodes(self.folder, [(max(n.id for n in self.brokers) + 1, True, False)])

@@ -1,9 +1,16 @@
 """docker/: cannot be built here (no engine), so what can be read is: the same lock, the same command, loopback only."""
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import json5
 import yaml
+
+from minikafka import Cluster
+from minikafka.cluster.plan import Plan, new_plan, open_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
@@ -24,4 +31,47 @@ def test_the_container_runs_the_same_command_as_everyone():
 
 def test_the_port_is_published_on_loopback_only():
     """Fails if a classroom's network could reach the notebook server."""
-    assert all(port.startswith("127.0.0.1:") for port in COMPOSE["services"]["lab"]["ports"])
+    ports = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
+    assert len(ports) == len(set(ports)) == 2 and all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_the_profile_kafka_has_the_image_s_brokers_and_jars():
+    """Fails if the profile fetches another Kafka, starts when nobody asks for it, or has brokers that no lab can reach."""
+    services = COMPOSE["services"]
+    asked = {name for name, service in services.items() if service.get("profiles") == ["kafka"]}
+    assert set(services) - asked == {"lab"} and {service["image"] for service in services.values()} == {"minikafka"}
+    assert services["kafka"]["environment"] == {"MINIKAFKA_ENGINE": "apache"} and "RUN make apache" in DOCKERFILE
+    assert services["brokers"]["network_mode"] == "service:kafka", "all brokers listen on loopback"
+
+
+def test_standing_brokers_have_the_ports_that_are_asked_for(tmp_path):
+    """The command of the service `brokers`, on our engine. Fails if clients would have to look for the ports in a log."""
+    (asked,) = (str(node.client) for node in _free_plan(tmp_path / "other").brokers)
+    command = ["start", "--brokers", "1", "--data", str(tmp_path / "kept"), "--port", asked]
+    with subprocess.Popen([sys.executable, "-m", "minikafka", *command], stdout=subprocess.PIPE, text=True, cwd=ROOT) as started:
+        try:
+            assert started.stdout is not None and started.stdout.readline().endswith(f"at 127.0.0.1:{asked}\n")
+            cluster = Cluster.connect(f"127.0.0.1:{asked}")
+            assert cluster.ids == [1]
+            cluster.close()
+        finally:
+            started.terminate()
+    kept = open_plan(tmp_path / "kept", "minikafka", {})
+    assert started.returncode == 0 and kept is not None and [str(node.client) for node in kept.brokers] == [asked]
+
+
+def _free_plan(folder: Path) -> Plan:
+    return new_plan(folder, "minikafka", 1, None, {})
+
+
+def test_a_click_starts_the_course():
+    """.devcontainer/ and Binder's postBuild. Fails if either names a stage, a target or a file that is not there."""
+    found = json5.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    assert (ROOT / ".devcontainer" / found["build"]["dockerfile"]).samefile(ROOT / "docker" / "Dockerfile")
+    assert f"AS {found['build']['target']}\n" in DOCKERFILE and f"useradd --create-home {found['remoteUser']}" in DOCKERFILE
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"setup", "apache"} <= targets and found["onCreateCommand"] == "make setup apache"
+    assert found["postAttachCommand"].startswith("make lab ")
+    script = (ROOT / "postBuild").read_text()
+    assert all((ROOT / path).exists() for path in re.findall(r"minikafka/\S+", script))
+    subprocess.run(["bash", "-n", str(ROOT / "postBuild")], check=True)

@@ -31,9 +31,10 @@ def test_the_simulated_example_runs_and_runs_alike(tmp_path):
     assert first == second and re.findall(r"\(0, (\d)\)", first) == ["0", "1"]
 
 
-def test_every_link_leads_somewhere():
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_link_leads_somewhere(page):
     """Fails if a file named in a link was moved, or a heading was given other words."""
-    links = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
+    links = [target for target in re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text()) if "://" not in target]
     assert links and [target for target in links if not _leads_somewhere(*target.partition("#"))] == []
 
 
@@ -45,11 +46,11 @@ def _leads_somewhere(file, _, anchor):
     return anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", ["README.md", "tools/setup.sh", ".ci/run"])
+@pytest.mark.parametrize("page", ["README.md", "tools/setup.sh", ".ci/run", "CONTRIBUTING.md", "docker/README.md"])
 def test_every_make_command_exists(page):
     """Fails if a page names a target that the Makefile does not have."""
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    quoted = re.findall(r"(?:`|\n|part \d+ )make ((?:[a-z]+ ?)+)", (ROOT / page).read_text())
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    quoted = re.findall(r"(?:`|\n|part \d+ )make ((?:[a-z-]+ ?)+)", (ROOT / page).read_text())
     named = {word for command in quoted for word in command.split()}
     assert named <= targets, named - targets
 
