@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minikafka.broker.config.alter import APPEND, SET, Alteration, Op
+from minikafka.broker.controller.admin import replica_budget
 from minikafka.broker.controller.admin.alter_reassignments import Reassignment
 from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
-from minikafka.broker.controller.admin.create_topics import CreateTopicsContext
+from minikafka.broker.controller.admin.create_topics import CreateTopicsContext, NewTopic
 from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.controller.reassignment_steps import Assignment, completed, reverted, towards
@@ -237,6 +238,24 @@ def test_new_partitions_follow_the_old_ones():
     w.decide(create_partitions(ctx, [NewPartitions("t", 4)]))
     assert list(w.image.topics["t"].partitions) == [0, 1, 2, 3]
     assert all(len(p.replicas) == 2 and p.isr == p.replicas for p in w.image.partitions())
+
+
+def test_a_broker_gets_no_more_replicas_than_it_can_hold(monkeypatch):
+    """Fails if clients can give a broker any number of replicas: new topics, more partitions, moves, one by one or at once."""
+    monkeypatch.setattr(replica_budget, "MOST_REPLICAS", 4)
+    w = World()
+    w.create("t", [1, 2], [1, 2], [2, 3])
+    verdicts = w.request_topics(*(NewTopic(name, -1, -1, [(0, brokers)]) for name, brokers in
+                                  (("a", [1]), ("b", [1]), ("c", [1, 3]), ("d", [3]), ("e", [2]))))
+    refused = {name: verdict for name, verdict in verdicts if isinstance(verdict, KafkaError)}
+    assert {name: verdict.code for name, verdict in refused.items()} == {"c": Err.POLICY_VIOLATION}
+    assert refused["c"].message == "Broker 1 would have 5 replicas, more than the 4 that it can hold."
+    ctx = CreateTopicsContext(w.image, w.config, random.Random(5), lambda: UUID(int=1))
+    more = [NewPartitions("a", 2, [[3]]), NewPartitions("b", 2, [[1]]), NewPartitions("e", 3, [[3], [3]])]
+    told = w.decide(create_partitions(ctx, more))
+    assert [one.refusal and one.refusal.code for one in told] == [None, Err.POLICY_VIOLATION, Err.POLICY_VIOLATION]
+    moved = w.decide(w.core.reassign([("t", [Reassignment(2, (1, 3)), Reassignment(0, (3, 2))])], True))
+    assert [one.refusal and one.refusal.code for one in moved[0][1]] == [Err.POLICY_VIOLATION, None]
 
 
 def test_an_unregistered_broker_is_gone_from_everywhere():

@@ -11,7 +11,7 @@ has committed them, every node replays them and the verdict goes out as a respon
     reassignment_steps.py    how one list of replicas becomes another while the partition goes on serving
     admin/                   what administrators request, one API a file: create_topics.py, create_partitions.py,
                              delete_topics.py, elect_leaders.py, alter_reassignments.py, update_features.py; verdicts.py is
-                             what they all return
+                             what they all return, replica_budget.py what a broker can hold
     shell/                   active_controller.py   one decision at a time into the quorum's log, answered when committed
                              broker_lifecycle.py    the other side: a broker registers, sends heartbeats, stops
                              controller_channel.py  requests to the active controller, whichever node it is

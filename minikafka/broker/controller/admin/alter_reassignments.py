@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from minikafka.broker.controller.admin.create_topics import check_assignment
+from minikafka.broker.controller.admin.replica_budget import ReplicaBudget
 from minikafka.broker.controller.admin.verdicts import PartitionVerdict, TopicPartitionVerdicts
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas, reverted, towards
 from minikafka.broker.metadata.image import MetadataImage, Partition
@@ -42,13 +43,13 @@ def alter_reassignments(
         allow_replication_factor_change: bool) -> Generator[None, None, tuple[list[MetadataRecord], TopicPartitionVerdicts]]:
     """Return the records that begin or cancel reassignments, and a verdict for each partition requested, by topic."""
     records: list[MetadataRecord] = []
-    topics = []
+    topics, budget = [], ReplicaBudget(ctx.image)
     for topic, reassignments in requested:
         verdicts = []
         for wanted in reassignments:
             yield None
             try:
-                record = _alter(ctx, topic, wanted, allow_replication_factor_change)
+                record = _alter(ctx, topic, wanted, allow_replication_factor_change, budget)
             except KafkaError as refusal:
                 verdicts.append(PartitionVerdict(wanted.partition, refusal))
             else:
@@ -58,8 +59,8 @@ def alter_reassignments(
     return records, topics
 
 
-def _alter(ctx: ReassignmentContext, topic: str, wanted: Reassignment,
-           other_factor: bool) -> PartitionChangeRecord | None:
+def _alter(ctx: ReassignmentContext, topic: str, wanted: Reassignment, other_factor: bool,
+           budget: ReplicaBudget) -> PartitionChangeRecord | None:
     if topic not in ctx.image.topics:
         raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
     partition = ctx.image.partition(topic, wanted.partition)
@@ -72,6 +73,7 @@ def _alter(ctx: ReassignmentContext, topic: str, wanted: Reassignment,
     if not other_factor and len(wanted.replicas) != factor:
         raise KafkaError(Err.INVALID_REPLICATION_FACTOR,
                          f"The replication factor is changed from {factor} to {len(wanted.replicas)}")
+    budget.take([[broker for broker in wanted.replicas if broker not in partition.replicas]])
     return ctx.change(partition, towards(partition, wanted.replicas), None)
 
 

@@ -19,6 +19,7 @@ from minikafka.broker.controller.admin.create_topics import (
     new_partition,
     place_active,
 )
+from minikafka.broker.controller.admin.replica_budget import ReplicaBudget
 from minikafka.broker.controller.admin.verdicts import TopicVerdict
 from minikafka.broker.metadata.image import Topic
 from minikafka.broker.metadata.records import MetadataRecord
@@ -41,12 +42,13 @@ def create_partitions(ctx: CreateTopicsContext, requested: Sequence[NewPartition
     twice = KafkaError(Err.INVALID_REQUEST, "Duplicate topic name.")
     verdicts = [TopicVerdict(name, twice) for name, count in counts.items() if count > 1]
     records: list[MetadataRecord] = []
+    budget = ReplicaBudget(ctx.image)
     for wanted in requested:
         yield None
         if counts[wanted.topic] > 1:
             continue
         try:
-            records += _create(ctx, wanted)
+            records += _create(ctx, wanted, budget)
         except KafkaError as refusal:
             verdicts.append(TopicVerdict(wanted.topic, refusal))
         else:
@@ -54,7 +56,7 @@ def create_partitions(ctx: CreateTopicsContext, requested: Sequence[NewPartition
     return [] if validate_only else records, verdicts
 
 
-def _create(ctx: CreateTopicsContext, wanted: NewPartitions) -> list[MetadataRecord]:
+def _create(ctx: CreateTopicsContext, wanted: NewPartitions, budget: ReplicaBudget) -> list[MetadataRecord]:
     topic = ctx.image.topics.get(wanted.topic)
     if topic is None:
         raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)
@@ -69,6 +71,7 @@ def _create(ctx: CreateTopicsContext, wanted: NewPartitions) -> list[MetadataRec
         assignment = place_active(ctx.image, more, factor, ctx.rng)
     else:
         assignment = _manual(ctx, topic, wanted.assignments, factor)
+    budget.take(assignment)
     return [new_partition(ctx.image, topic.id, first + i, replicas) for i, replicas in enumerate(assignment)]
 
 

@@ -28,6 +28,7 @@ from minikafka.broker.config.effective import (
     validate_topic_configs,
 )
 from minikafka.broker.config.table import TOPIC_CONFIGS
+from minikafka.broker.controller.admin.replica_budget import ReplicaBudget
 from minikafka.broker.controller.placement import Random, place
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import (
@@ -102,11 +103,11 @@ def create_topics(ctx: CreateTopicsContext, requested: Sequence[NewTopic],
         return [], _too_large(requested, "Unable to perform excessively large batch operation.")
     records: list[MetadataRecord] = []
     verdicts: Verdicts = []
-    unified = unify(ctx.image.topics)
+    unified, budget = unify(ctx.image.topics), ReplicaBudget(ctx.image)
     for topic in wanted:
         yield None
         try:
-            made, created = _create(ctx, topic, unified)
+            made, created = _create(ctx, topic, unified, budget)
         except KafkaError as refusal:
             verdicts.append((topic.name, refusal))
         else:
@@ -132,11 +133,13 @@ def _requested_partitions(ctx: CreateTopicsContext, topic: NewTopic) -> int:
     return topic.partitions if topic.partitions > 0 else ctx.config["num.partitions"]
 
 
-def _create(ctx: CreateTopicsContext, topic: NewTopic, unified: dict[str, str]) -> tuple[list[MetadataRecord], CreatedTopic]:
+def _create(ctx: CreateTopicsContext, topic: NewTopic, unified: dict[str, str],
+            budget: ReplicaBudget) -> tuple[list[MetadataRecord], CreatedTopic]:
     """Return the records and the verdict of one topic; KafkaError in Kafka's words if it is refused."""
     _check_new_name(ctx.image, topic.name, unified)
     configs = _checked_configs(ctx, topic)
     assignment = _manual(ctx.image, topic) if topic.assignments else _automatic(ctx, topic)
+    budget.take(assignment)
     ctx.charge(len(assignment))
     topic_id = ctx.new_id()
     records: list[MetadataRecord] = [TopicRecord(topic.name, topic_id)]
