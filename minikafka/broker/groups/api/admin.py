@@ -6,6 +6,8 @@ Source: KafkaApis, GroupCoordinatorService; KIP-518 (states), KIP-848 (types), K
 
 from __future__ import annotations
 
+from functools import partial
+
 from kafka.protocol.admin.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -34,33 +36,30 @@ def describe_groups(ctx: Context, request: DescribeGroupsRequest,
                     groups: GroupCoordinator) -> Steps[DescribeGroupsResponse]:
     """Describe classic groups. A group that is not classic is Dead; from version 6 on with GROUP_ID_NOT_FOUND."""
     operations, room = request.include_authorized_operations, Room()
-    described = yield from each(lambda group_id: _fitting(_describe(ctx, groups, group_id, operations), room),
-                                request.groups)
+    described = yield from each(partial(_describe, ctx, groups, operations, room), request.groups)
     return DescribeGroupsResponse(throttle_time_ms=0, groups=described)
 
 
-def _fitting(described: Described, room: Room) -> Described:
-    """Return the description, or a refusal if the answer has no room for it."""
-    try:
-        room.take(sum(ROW + len(m.member_metadata) + len(m.member_assignment) for m in described.members))
-    except KafkaError as refused:
-        return _described(described.group_id, "", refused.code, refused.message)
-    return described
-
-
-def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool) -> Described:
+def _describe(ctx: Context, groups: GroupCoordinator, operations: bool, room: Room, group_id: str) -> Described:
     try:
         partition = groups.loaded(group_id)
+        group = partition.find(group_id, ClassicGroup)
+        room.take(ROW + len(group_id) + (_size(group) if group is not None else 0))
     except KafkaError as error:
-        return _described(group_id, "", error.code)
+        return _described(group_id, "", error.code, error.message if error.code is Err.INVALID_REQUEST else None)
     allowed = GROUP_OPERATIONS if operations and ctx.version >= 3 else None
-    group = partition.find(group_id, ClassicGroup)
     if group is not None:
         return _described(group_id, group.state_name, group=group, allowed=allowed)
     if ctx.version >= 6:
         reason = "is not a classic group" if group_id in partition.groups else "not found"
         return _described(group_id, State.DEAD.value, Err.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
     return _described(group_id, State.DEAD.value, allowed=allowed)
+
+
+def _size(group: ClassicGroup) -> int:
+    """Return about how many bytes the group's members take in the answer."""
+    return sum(ROW + len(m.member_id) + len(m.instance_id or "") + len(m.client_id) + len(m.assignment)
+               + len(m.metadata(group.protocol) if group.state is State.STABLE else b"") for m in group.members)
 
 
 def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | None = None, group: ClassicGroup | None = None,

@@ -15,6 +15,7 @@ from minikafka.broker.groups.consumer.messages import Heartbeat
 from minikafka.broker.groups.consumer.reconciliation import Member, Partition, pack
 from minikafka.broker.groups.shell.consumer_requests import existing, heartbeat
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
+from minikafka.broker.server.answer_size import ROW, Room
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.apis import (
     ConsumerGroupDescribeRequest,
@@ -79,14 +80,14 @@ async def consumer_group_describe(ctx: Context, request: ConsumerGroupDescribeRe
                                   groups: GroupCoordinator) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups: epochs, members, and each member's present and target assignment."""
     ids = sorted(request.group_ids, key=bool)               # Kafka answers empty ids first
-    described, pace = [], ctx.node.env.turns.pace()
+    described, pace, room = [], ctx.node.env.turns.pace(), Room()
     for group_id in ids:
-        described.append(await _describe(ctx, groups, group_id, request.include_authorized_operations))
+        described.append(await _describe(ctx, groups, group_id, request.include_authorized_operations, room))
         await pace()
     return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=described)
 
 
-async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool) -> Described:
+async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool, room: Room) -> Described:
     try:
         _check_feature(ctx)
         if not group_id:
@@ -95,6 +96,7 @@ async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, opera
         if (outcome := await partition.log.settled()) is not Err.NONE:      # a response shows only what is committed
             raise KafkaError(outcome)
         group = existing(partition, group_id)
+        room.take(ROW + len(group_id) + sum(_size(group, member_id, one) for member_id, one in group.state.members.items()))
     except KafkaError as error:
         return Described(group_id=group_id, error_code=int(error.code), error_message=_own(error), group_state="",
                          group_epoch=0, assignment_epoch=0, assignor_name="", members=[], authorized_operations=None)
@@ -105,6 +107,13 @@ async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, opera
         assignor_name=group.state.assignor(default),
         members=[_member(ctx, group, member_id, member) for member_id, member in group.state.members.items()],
         authorized_operations=GROUP_OPERATIONS if operations else None)
+
+
+def _size(group: ConsumerGroup, member_id: str, member: Member) -> int:
+    """Return about how many bytes a member takes in the answer."""
+    said, partitions = member.metadata, len(member.has) + len(group.state.targets.get(member_id, ()))
+    texts = (member_id, said.instance_id, said.rack_id, said.client_id, said.regex, *said.topics)
+    return ROW + sum(len(text or "") for text in texts) + 4 * partitions
 
 
 def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: Member) -> Any:

@@ -8,6 +8,7 @@ Source: KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest, Offset
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -129,15 +130,11 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
         for group in request.groups:
             await pace()
             member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NO_MEMBER
-            error, topics = await _fetch(ctx, groups, group.group_id, group.topics, request.require_stable, member)
-            try:
-                room.take(sum(_size(topic) for topic in topics))
-            except KafkaError as refused:
-                error, topics = refused.code, []
+            error, topics = await _fetch(ctx, groups, group.group_id, group.topics, request.require_stable, room, member)
             rows = await ctx.node.env.turns.take(_rows(response.OffsetFetchResponseTopics, topics))
             found.append(response(group_id=group.group_id, error_code=int(error), topics=rows))
         return OffsetFetchResponse(throttle_time_ms=0, groups=found)
-    error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable)
+    error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable, Room())
     if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
         topics = [(t, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
     rows = await ctx.node.env.turns.take(_rows(OffsetFetchResponse.OffsetFetchResponseTopic, topics))
@@ -145,11 +142,13 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
 
 
 Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
+Known = Callable[[str, int], tuple[int, Err, CommittedOffset]]      # what is committed for a topic's name and a partition
 
 
-async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Any, require_stable: bool,
+async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Any, require_stable: bool, room: Room,
                  member: tuple[str | None, int] = NO_MEMBER) -> tuple[Err, list[Found]]:
     """Return the offsets of one group; `topics` None: of every topic. `member`: id and epoch of the member that asks."""
+    left = room.left
     try:
         store = groups.loaded(group_id)
         if require_stable and (outcome := await store.log.settled()) is not Err.NONE:
@@ -158,19 +157,17 @@ async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: 
         group = store.groups.get(group_id)
         if group is not None:
             group.check_fetch(*member)
+        known = partial(_look_up, store, group_id, require_stable, room)
+        if topics is None:
+            room.check(ROW * len(store.offsets.groups.get(group_id, ())))
+            return Err.NONE, await ctx.node.env.turns.take(_all_offsets(ctx, store, group_id, known))
+        return Err.NONE, await ctx.node.env.turns.take(_some_offsets(ctx, topics, known))
     except KafkaError as refused:
+        room.left = left
         return refused.code, []
-    if topics is None:
-        return Err.NONE, await ctx.node.env.turns.take(_all_offsets(ctx, store, group_id, require_stable))
-    return Err.NONE, await ctx.node.env.turns.take(_some_offsets(ctx, store, group_id, topics, require_stable))
 
 
-def _size(topic: Found) -> int:
-    return sum(ROW + len(offset.metadata) for _, _, offset in topic[2])
-
-
-def _some_offsets(ctx: Context, store: GroupPartition, group_id: str, topics: Any,
-                  require_stable: bool) -> Steps[list[Found]]:
+def _some_offsets(ctx: Context, topics: Any, known: Known) -> Steps[list[Found]]:
     found: list[Found] = []
     by_id = ctx.version >= 10
     for topic in topics:
@@ -178,13 +175,13 @@ def _some_offsets(ctx: Context, store: GroupPartition, group_id: str, topics: An
         if name is None:
             offsets = [(index, unknown, NO_OFFSET) for index in topic.partition_indexes]
         else:
-            offsets = yield from each(partial(_look_up, store, group_id, require_stable, name), topic.partition_indexes)
+            offsets = yield from each(partial(known, name), topic.partition_indexes)
         found.append((topic.topic_id if by_id else None, topic.name, offsets))
         yield None
     return found
 
 
-def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_stable: bool) -> Steps[list[Found]]:
+def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, known: Known) -> Steps[list[Found]]:
     by_topic: dict[str, list[int]] = {}
     for (name, index), _ in list(store.offsets.of_group(group_id)):
         yield None
@@ -192,17 +189,21 @@ def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, require_sta
             by_topic.setdefault(name, []).append(index)
     found: list[Found] = []
     for name, indexes in by_topic.items():
-        offsets = yield from each(partial(_look_up, store, group_id, require_stable, name), indexes)
+        offsets = yield from each(partial(known, name), indexes)
         found.append((ctx.node.image.topic_id(name), name, offsets))
     return found
 
 
-def _look_up(store: GroupPartition, group_id: str, require_stable: bool, name: str,
+def _look_up(store: GroupPartition, group_id: str, require_stable: bool, room: Room, name: str,
              index: int) -> tuple[int, Err, CommittedOffset]:
+    """Return what is committed, charged to the answer before its row is made; KafkaError if there is no room."""
     key = (name, index)
     if require_stable and store.offsets.is_unstable(group_id, key):
+        room.take(ROW)
         return index, Err.UNSTABLE_OFFSET_COMMIT, NO_OFFSET
-    return index, Err.NONE, store.committed_offset(group_id, key) or NO_OFFSET
+    found = store.committed_offset(group_id, key) or NO_OFFSET
+    room.take(ROW + len(found.metadata))
+    return index, Err.NONE, found
 
 
 def _rows(kind: Any, topics: list[Found]) -> Steps[list[Any]]:

@@ -23,6 +23,7 @@ from kafka.protocol.admin.transactions import (
 
 from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
+from minikafka.broker.server.answer_size import ROW, Room
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
@@ -33,6 +34,7 @@ from minikafka.protocol.errors import TEXTS, Err, KafkaError
 Described = DescribeTransactionsResponse.TransactionState
 Listed = ListTransactionsResponse.TransactionState
 Partition = DescribeProducersResponse.TopicResponse.PartitionResponse
+PRODUCER = 40  # bytes of a producer in an answer, about
 
 
 # --- DescribeTransactions -----------------------------------------------------------------------------------------
@@ -41,13 +43,14 @@ Partition = DescribeProducersResponse.TopicResponse.PartitionResponse
 def describe_transactions(ctx: Context, request: DescribeTransactionsRequest,
                           transactions: TransactionCoordinator) -> Steps[DescribeTransactionsResponse]:
     """Describe transactional ids that this broker coordinates."""
-    states = yield from each(partial(_describe, transactions), request.transactional_ids)
+    states = yield from each(partial(_describe, transactions, Room()), request.transactional_ids)
     return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
 
 
-def _describe(transactions: TransactionCoordinator, transactional_id: str) -> Described:
+def _describe(transactions: TransactionCoordinator, room: Room, transactional_id: str) -> Described:
     try:
         _, txn = transactions.find(transactional_id)
+        room.take(ROW + len(transactional_id) + sum(4 + len(topic) for topic, _ in txn.data.partitions))
     except KafkaError as refused:
         unknown = refused.code is Err.INVALID_PRODUCER_ID_MAPPING
         error = Err.TRANSACTIONAL_ID_NOT_FOUND if unknown else refused.code
@@ -121,23 +124,24 @@ def _filter(ctx: Context, request: ListTransactionsRequest) -> Callable[[Transac
 def describe_producers(ctx: Context, request: DescribeProducersRequest,
                        replicas: ReplicaManager) -> Steps[DescribeProducersResponse]:
     """Describe the producers that the logs of these partitions remember."""
-    topic = DescribeProducersResponse.TopicResponse
+    topic, room = DescribeProducersResponse.TopicResponse, Room()
     topics = []
     for one in request.topics:
-        rows = yield from each(partial(_producers, ctx, replicas, one.name), one.partition_indexes)
+        rows = yield from each(partial(_producers, ctx, replicas, room, one.name), one.partition_indexes)
         topics.append(topic(name=one.name, partitions=rows))
     return DescribeProducersResponse(throttle_time_ms=0, topics=topics)
 
 
-def _producers(ctx: Context, replicas: ReplicaManager, topic: str, index: int) -> Partition:
+def _producers(ctx: Context, replicas: ReplicaManager, room: Room, topic: str, index: int) -> Partition:
     try:
         check_name(topic)
         if topic not in ctx.node.image.topics:
             return _refused(index, Err.UNKNOWN_TOPIC_OR_PARTITION, TEXTS[Err.UNKNOWN_TOPIC_OR_PARTITION])
         partition = replicas.get(topic, index)
         partition.check(only_leader=False)
+        room.take(PRODUCER * len(partition.log.producers.entries))
     except KafkaError as refused:
-        text = refused.message if refused.code is Err.INVALID_TOPIC_EXCEPTION else None
+        text = refused.message if refused.code in (Err.INVALID_TOPIC_EXCEPTION, Err.INVALID_REQUEST) else None
         return _refused(index, refused.code, text)
     producers = [
         Partition.ProducerState(
