@@ -1,0 +1,97 @@
+"""I21: each step of a replica is one that its rules allow, whether harm comes of it or not.
+
+Other invariants see what is lost in the end; for that several things must go wrong. Here the rule itself is looked at:
+
+    a leader's epoch is the last one in its epoch cache (rule 5)
+    its high watermark stands still while its ISR is smaller than min.insync.replicas (rule 3)
+    whom it proposes to join has reached the start of its epoch and its high watermark, is active, and has fetched in the
+    life that the leader's metadata knows (rule 15)
+    what a follower appends continues a log with the leader's epochs, each from the same offset on (rules 20, 21)
+
+The last is not asked of compacted logs, in which epochs may be missing, nor after a loss with permission.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from minikafka.sim.invariants.invariant import CUT, GREW, ROLE, Invariant
+from minikafka.sim.invariants.known import Known
+from minikafka.sim.invariants.replica import Key, Seen
+
+
+class _Led(NamedTuple):
+    """A leader as last seen."""
+
+    seen: Seen
+    epoch: int
+    high_watermark: int
+    small: bool  # its ISR
+    proposal: Any
+
+
+class StepsAreAllowed(Invariant):
+    """I21."""
+
+    id = "I21"
+
+    def __init__(self, watch: Known) -> None:
+        super().__init__(watch)
+        self._led: dict[tuple[int, Key], _Led] = {}
+        self._ends: dict[tuple[int, Key], tuple[Seen, int, int]] = {}  # of followers, with their leader epoch
+
+    def on_replica(self, seen: Seen, why: int) -> None:
+        if seen.core.is_leader:
+            self._leads(seen, why)
+        elif why & (GREW | CUT | ROLE):
+            key, now = (seen.node, seen.truth.key), (seen, seen.core.leader_epoch, seen.log.end_offset)
+            before, self._ends[key] = self._ends.get(key), now
+            grew = before is not None and before[0] is seen and before[1] == now[1] and before[2] < now[2]
+            if grew and not seen.truth.was_lost and not self.watch.unclean:
+                self._follows(seen)
+
+    def _leads(self, seen: Seen, why: int) -> None:
+        core, key = seen.core, (seen.node, seen.truth.key)
+        if why & ROLE and seen.log.epochs.latest != core.leader_epoch:
+            self.fail(f"{seen} leads in epoch {core.leader_epoch}, its epoch cache ends with {seen.log.epochs.latest}", str(seen))
+        before = self._led.get(key)
+        small = len(core.isr.committed) < core.effective_min_insync
+        if before is None or before.seen is not seen or before.epoch != core.leader_epoch:
+            before = _Led(seen, core.leader_epoch, core.high_watermark, False, None)
+        if small and before.small and core.high_watermark > before.high_watermark:
+            self.fail(f"{seen}: HW rose from {before.high_watermark} to {core.high_watermark} with ISR "
+                      f"{list(core.isr.committed)}, of which there must be {core.effective_min_insync}", str(seen))
+        proposal = core.isr.proposal
+        if proposal is not None and proposal is not before.proposal and self.cluster.leads(seen):
+            for member, epoch in proposal.isr:
+                if member not in core.isr.committed:
+                    self._joins(seen, member, epoch)
+        self._led[key] = _Led(seen, core.leader_epoch, core.high_watermark, small, proposal)
+
+    def _joins(self, seen: Seen, member: int, epoch: int) -> None:
+        leader, known = self.cluster.running(seen.node), None
+        if leader is not None:
+            known = leader.image.brokers.get(member)
+        if known is None or not known.active or epoch != known.epoch:
+            self.fail(f"{seen} proposes broker {member} with epoch {epoch}; it knows {known}", str(seen), member)
+        replica = self.cluster.replica(member, seen.truth.key)
+        if replica is None or replica.leader_epoch != seen.core.leader_epoch or member in seen.truth.suspects:
+            return
+        least = max(seen.core.high_watermark, seen.core.epoch_start)
+        if replica.log.end_offset < least:
+            self.fail(f"{seen} proposes broker {member}, whose LEO is {replica.log.end_offset}; it must be {least}",
+                      str(seen), member)
+
+    def _follows(self, seen: Seen) -> None:
+        leader = self.cluster.replica(seen.core.leader, seen.truth.key) if seen.core.leader >= 0 else None
+        if leader is None or not leader.replica.is_leader or leader.leader_epoch != seen.core.leader_epoch:
+            return
+        if leader.log.config.compact or seen.log.config.compact or {seen.node, seen.core.leader} & {*self.watch.keeper.flipped}:
+            return
+        start, end = max(leader.log.start_offset, seen.log.start_offset), seen.log.end_offset
+        its = [entry for entry in leader.log.epochs.entries if start < entry[1] < end]
+        own = [entry for entry in seen.log.epochs.entries if entry[1] > start]
+        same = start >= end or leader.log.epochs.epoch_for_offset(start) == seen.log.epochs.epoch_for_offset(start)
+        if own != its or not same:
+            self.fail(f"{seen} appended up to {end} what broker {seen.core.leader} sent, but its epochs are "
+                      f"{seen.log.epochs.entries}, the leader's {leader.log.epochs.entries}", str(seen))
