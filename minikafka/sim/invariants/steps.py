@@ -4,8 +4,8 @@ Other invariants see what is lost in the end; for that several things must go wr
 
     a leader's epoch is the last one in its epoch cache (rule 5)
     its high watermark stands still while its ISR is smaller than min.insync.replicas (rule 3)
-    whom it proposes to join has reached the start of its epoch and its high watermark, is active, and has fetched in the
-    life that the leader's metadata knows (rule 15)
+    who joins its ISR has reached the start of its epoch and its high watermark (rule 15); whom it proposes is active, and
+    has fetched in the life that its metadata knows
     what a follower appends continues a log with the leader's epochs, each from the same offset on (rules 20, 21)
 
 The last is not asked of compacted logs, in which epochs may be missing, nor after a loss with permission.
@@ -25,7 +25,9 @@ class _Led(NamedTuple):
 
     seen: Seen
     epoch: int
+    partition_epoch: int
     high_watermark: int
+    isr: tuple[int, ...]
     small: bool  # its ISR
     proposal: Any
 
@@ -54,33 +56,39 @@ class StepsAreAllowed(Invariant):
         core, key = seen.core, (seen.node, seen.truth.key)
         if why & ROLE and seen.log.epochs.latest != core.leader_epoch:
             self.fail(f"{seen} leads in epoch {core.leader_epoch}, its epoch cache ends with {seen.log.epochs.latest}", str(seen))
-        before = self._led.get(key)
-        small = len(core.isr.committed) < core.effective_min_insync
+        small, isr, proposal = len(core.isr.committed) < core.effective_min_insync, core.isr.committed, core.isr.proposal
+        now = _Led(seen, core.leader_epoch, core.partition_epoch, core.high_watermark, isr, small, proposal)
+        before, self._led[key] = self._led.get(key), now
         if before is None or before.seen is not seen or before.epoch != core.leader_epoch:
-            before = _Led(seen, core.leader_epoch, core.high_watermark, False, None)
-        if small and before.small and core.high_watermark > before.high_watermark:
-            self.fail(f"{seen}: HW rose from {before.high_watermark} to {core.high_watermark} with ISR "
-                      f"{list(core.isr.committed)}, of which there must be {core.effective_min_insync}", str(seen))
-        proposal = core.isr.proposal
-        if proposal is not None and proposal is not before.proposal and self.cluster.leads(seen):
-            for member, epoch in proposal.isr:
-                if member not in core.isr.committed:
-                    self._joins(seen, member, epoch)
-        self._led[key] = _Led(seen, core.leader_epoch, core.high_watermark, small, proposal)
+            return
+        one_change = now.partition_epoch == before.partition_epoch + 1  # of several, one before may have had enough members
+        if small and (before.small or one_change) and now.high_watermark > before.high_watermark:
+            self.fail(f"{seen}: HW rose from {before.high_watermark} to {now.high_watermark} with ISR {list(isr)}, of which "
+                      f"there must be {core.effective_min_insync}", str(seen))
+        if self.cluster.leads(seen):
+            for member in {*isr} - {*before.isr}:
+                self._joins(seen, member)
+            if proposal is not None and proposal is not before.proposal:
+                self._proposes(seen, {member: epoch for member, epoch in proposal.isr if member not in isr})
 
-    def _joins(self, seen: Seen, member: int, epoch: int) -> None:
-        leader, known = self.cluster.running(seen.node), None
-        if leader is not None:
-            known = leader.image.brokers.get(member)
-        if known is None or not known.active or epoch != known.epoch:
-            self.fail(f"{seen} proposes broker {member} with epoch {epoch}; it knows {known}", str(seen), member)
-        replica = self.cluster.replica(member, seen.truth.key)
-        if replica is None or replica.leader_epoch != seen.core.leader_epoch or member in seen.truth.suspects:
+    def _joins(self, seen: Seen, member: int) -> None:
+        replica, leader, image = self.cluster.replica(member, seen.truth.key), self.cluster.running(seen.node), self.cluster.image
+        if replica is None or leader is None or image is None or replica.leader_epoch != seen.core.leader_epoch:
+            return
+        known, newest = leader.image.brokers.get(member), image.brokers.get(member)
+        if known is None or newest is None or known.epoch != newest.epoch:  # another life than the one that joins
             return
         least = max(seen.core.high_watermark, seen.core.epoch_start)
         if replica.log.end_offset < least:
-            self.fail(f"{seen} proposes broker {member}, whose LEO is {replica.log.end_offset}; it must be {least}",
-                      str(seen), member)
+            self.fail(f"{seen}: broker {member} joins with LEO {replica.log.end_offset}; it must be {least}", str(seen), member)
+
+    def _proposes(self, seen: Seen, epochs: dict[int, int]) -> None:
+        leader = self.cluster.running(seen.node)
+        for member, epoch in epochs.items() if leader is not None else ():
+            known = leader.image.brokers.get(member)
+            if known is None or not known.active or epoch != known.epoch:
+                self.fail(f"{seen} proposes broker {member} with epoch {epoch}; it knows {known}", str(seen), member)
+            self._joins(seen, member)
 
     def _follows(self, seen: Seen) -> None:
         leader = self.cluster.replica(seen.core.leader, seen.truth.key) if seen.core.leader >= 0 else None
