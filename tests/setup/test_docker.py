@@ -1,4 +1,4 @@
-"""docker/: cannot be built here (no engine), so what can be read is: the same lock, the same command, loopback only."""
+"""docker/ and what else starts the labs in a container, as far as it can be read: one lock, one command, loopback only."""
 from __future__ import annotations
 
 import re

@@ -85,7 +85,7 @@ def _button(part: str, title: str, icon: str) -> str:
 def card(address: str, title: str, text: str, more: str = "") -> str:
     """One entry of the index."""
     small = f"<span>{html.escape(more)}</span>" if more else ""
-    return f'<li><a href="{address}"><b>{html.escape(title)}</b>{html.escape(text)}{small}</a></li>'
+    return f'<li><a href="{address}"><b>{html.escape(title)}</b><span class="ask">{html.escape(text)}</span>{small}</a></li>'
 
 
 def answer(answer: Answer) -> str:

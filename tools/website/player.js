@@ -141,5 +141,8 @@ addEventListener("DOMContentLoaded", () => {
   for (const each of document.querySelectorAll("[data-part=theme]")) {
     each.addEventListener("click", () => theme(remembered(THEMES[(THEMES.indexOf(root.dataset.theme) + 1) % 3])));
   }
+  if (!matchMedia("(min-width: 1240px)").matches) {  // above the text, the list of sections would push it out of sight
+    for (const list of document.querySelectorAll(".side details")) list.open = false;
+  }
   for (const figure of document.querySelectorAll("[data-film]")) player(figure);
 });
