@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from minikafka.broker.groups.consumer import assignors
 from minikafka.broker.groups.consumer.assignors import ASSIGNORS, Assignment, MemberSubscription, by_range, uniform
 
 T, U, V = (UUID(int=number) for number in (1, 2, 3))
@@ -81,3 +82,27 @@ def test_range_puts_static_members_first() -> None:
     subscriptions = {"a": MemberSubscription(frozenset({T})), "z": MemberSubscription(frozenset({T}), instance_id="i2"),
               "y": MemberSubscription(frozenset({T}), instance_id="i1")}
     assert list(by_range(subscriptions, {T: 2}).items()) == [("y", {(T, 0)}), ("z", {(T, 1)}), ("a", set())]
+
+
+def test_a_huge_group_is_assigned_without_looking_again_and_again(monkeypatch):
+    """Fails if work grows with the square of the topics, or with partitions times members: nobody else was served for minutes."""
+    looks, moves = [0], [0]
+    balance, push = assignors._balance, assignors.heappush
+
+    def looked(*args):
+        looks[0] += 1
+        return balance(*args)
+
+    def pushed(*args):
+        moves[0] += 1
+        return push(*args)
+
+    monkeypatch.setattr(assignors, "_balance", looked)
+    monkeypatch.setattr(assignors, "heappush", pushed)
+    topics = [UUID(int=number + 1) for number in range(300)]
+    everything = frozenset((topic, index) for topic in topics for index in range(10))
+    members = {f"m{number:03}": MemberSubscription(frozenset(topics), everything if number == 0 else frozenset())
+               for number in range(100)}
+    given = uniform(members, dict.fromkeys(topics, 10))
+    assert {len(partitions) for partitions in given.values()} == {30}
+    assert looks[0] < 4 * len(topics) and moves[0] < 8 * len(everything)

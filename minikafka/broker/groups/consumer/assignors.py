@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush, heapreplace
 
 from minikafka.broker.groups.consumer.reconciliation import Partition
 from minikafka.protocol.record_codec import Uuid
@@ -61,35 +62,70 @@ def uniform(members: Subscriptions, counts: Counts) -> Assignment:
     # Topics with the least choice first: many partitions for few members.
     topics = sorted(wanted, key=lambda t: (-counts[t] / len(wanted[t]), len(wanted[t]), t.bytes))
     _hand_out(given, wanted, topics, counts)
-    while any(_balance(given, wanted[topic], topic) for topic in topics):
-        pass                                   # a move for one topic may have unbalanced another topic
+    held = _held(given, wanted)
+    moved = True
+    while moved:                               # a move for one topic may have unbalanced another topic
+        moved = False
+        for topic in topics:
+            moved |= _balance(given, wanted[topic], held[topic])
     return given
 
 
 def _hand_out(given: Assignment, wanted: dict[Uuid, list[str]], topics: list[Uuid], counts: Counts) -> None:
+    """Give each partition that nobody has to the subscriber with the fewest."""
     had = {partition for partitions in given.values() for partition in partitions}
     for topic in topics:
-        for index in range(counts[topic]):
-            if (topic, index) not in had:
-                given[min(wanted[topic], key=lambda m: len(given[m]))].add((topic, index))
+        free = [(topic, index) for index in range(counts[topic]) if (topic, index) not in had]
+        loads = [(len(given[member]), place) for place, member in enumerate(wanted[topic])] if free else []
+        heapify(loads)
+        for partition in free:
+            load, place = loads[0]
+            given[wanted[topic][place]].add(partition)
+            heapreplace(loads, (load + 1, place))
 
 
-def _balance(given: Assignment, subscribers: list[str], topic: Uuid) -> bool:
+def _held(given: Assignment, wanted: dict[Uuid, list[str]]) -> dict[Uuid, dict[str, list[Partition]]]:
+    """Return for each topic what each of its subscribers has of it."""
+    held: dict[Uuid, dict[str, list[Partition]]] = {topic: {} for topic in wanted}
+    for member, partitions in given.items():
+        for partition in partitions:
+            held[partition[0]].setdefault(member, []).append(partition)
+    return held
+
+
+def _balance(given: Assignment, subscribers: list[str], held: dict[str, list[Partition]]) -> bool:
     """Move partitions of one topic while a move makes loads more even; return whether any moved.
 
-    Every move makes the loads of two members more equal, so the loop ends.
+    Every move makes the loads of two members more equal, so the loop ends. An entry of a heap counts only while the load in it
+    is still its member's: so a move costs the logarithm of the number of subscribers.
     """
+    loads = [len(given[member]) for member in subscribers]
+    if not held or max(loads) - min(loads) < 2:
+        return False
     moved = False
-    held = {member: sorted(p for p in given[member] if p[0] == topic) for member in subscribers}
+    for partitions in held.values():
+        partitions.sort()
+    rich = [(-loads[place], place) for place, member in enumerate(subscribers) if held.get(member)]
+    poor = [(load, place) for place, load in enumerate(loads)]
+    heapify(rich)
+    heapify(poor)
     while True:
-        richest = max((m for m in subscribers if held[m]), key=lambda m: len(given[m]), default=None)
-        poorest = min(subscribers, key=lambda m: len(given[m]))
-        if richest is None or len(given[richest]) - len(given[poorest]) < 2:
+        while rich and (-rich[0][0] != loads[rich[0][1]] or not held.get(subscribers[rich[0][1]])):
+            heappop(rich)
+        while poor[0][0] != loads[poor[0][1]]:
+            heappop(poor)
+        if not rich or -rich[0][0] - poor[0][0] < 2:
             return moved
-        partition = held[richest].pop()
-        given[richest].remove(partition)
-        given[poorest].add(partition)
-        held[poorest].append(partition)
+        giver, taker = rich[0][1], poor[0][1]
+        partition = held[subscribers[giver]].pop()
+        given[subscribers[giver]].remove(partition)
+        given[subscribers[taker]].add(partition)
+        held.setdefault(subscribers[taker], []).append(partition)
+        loads[giver] -= 1
+        loads[taker] += 1
+        for place in (giver, taker):
+            heappush(rich, (-loads[place], place))
+            heappush(poor, (loads[place], place))
         moved = True
 
 
