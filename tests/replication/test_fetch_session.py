@@ -122,3 +122,20 @@ def test_the_leader_knows_what_the_follower_wants(rounds: list[tuple[dict[Any, i
             assert follower.epoch == 0
         if fate == "evict":
             leader.sessions.clear()
+
+
+def test_sessions_have_a_largest_size_together() -> None:
+    """Fails when sessions grow without end, when what ended still counts, or when brokers pay for clients (I-SESSION-4)."""
+    many = {("t", index): 0 for index in range(6)}
+    s: FetchSessions[int] = FetchSessions(10, 120.0, itertools.count(101).__next__, most_partitions=8)
+    assert ask(s, 0, 0, many, {})[:2] == (Err.NONE, 101)
+    assert ask(s, 0, 0, {A: 0, B: 0, ("c", 0): 0}, {})[:2] == (Err.NONE, 0), "no room: no session, and a full answer"
+    assert ask(s, 0, 0, {A: 0}, {})[:2] == (Err.NONE, 102)
+    assert ask(s, 0, 0, many, {}, follower=True)[:2] == (Err.NONE, 103)
+    assert ask(s, 101, 1, {A: 0}, {})[0] == Err.NONE
+    assert ask(s, 102, 1, {B: 0}, {})[0] == Err.FETCH_SESSION_ID_NOT_FOUND
+    assert s.partitions == 7 and sorted(s.sessions) == [101, 103]
+    assert ask(s, 101, 2, {}, {}, forgotten=(A,))[0] == Err.NONE
+    assert s.partitions == 6
+    ask(s, 101, -1, {}, {})
+    assert s.partitions == 0

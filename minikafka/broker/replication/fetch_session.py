@@ -10,8 +10,10 @@ Invariants
   I-SESSION-2  what a partition is known by (topic id or name) never changes within a session.
   I-SESSION-3  an incremental answer leaves out a partition only if neither records, errors, high watermark nor log
                start have anything new to say; a partition answered with records goes to the end of the line.
+  I-SESSION-4  all consumers' sessions together have at most `most_partitions`: a session without room is not made (its fetcher
+               goes on naming everything), and one that grows too large ends.
 What Kafka does differently: eviction also weighs how many partitions a session has; here the least recently used one
-goes, consumers' before followers'. Source: kafka.server.FetchSession, FetchSessionHandler.
+goes, consumers' before followers'. There a session may grow without end. Source: kafka.server.FetchSession, FetchSessionHandler.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from minikafka.protocol.errors import Err
 
 NO_SESSION = 0
+MOST_PARTITIONS = 300_000  # about 150 MB
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 MAX_EPOCH = 0x7FFFFFFF
@@ -82,15 +85,18 @@ class FetchContext(Generic[Wanted]):
 class FetchSessions(Generic[Wanted]):
     """The leader's sessions: at most `max_sessions`; one unused for `evict_after` seconds may be thrown out."""
 
-    def __init__(self, max_sessions: int, evict_after: float, new_id: Callable[[], int]) -> None:
+    def __init__(self, max_sessions: int, evict_after: float, new_id: Callable[[], int],
+                 most_partitions: int = MOST_PARTITIONS) -> None:
         self.max_sessions, self.evict_after, self._new_id = max_sessions, evict_after, new_id
         self.sessions: dict[int, Session[Wanted]] = {}
+        self.most_partitions = most_partitions
+        self.partitions = 0                 # of all consumers' sessions
 
     def open(self, session_id: int, epoch: int, by_topic_id: bool, wanted: dict[Key, Wanted],
              forgotten: Iterable[Key], now: float) -> FetchContext[Wanted]:
         """Place a request: full (epoch 0 or -1), or the next one of a session."""
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self.sessions.pop(session_id, None)
+            self._end(session_id)
             return FetchContext(wanted, create=epoch == INITIAL_EPOCH)
         session = self.sessions.get(session_id)
         if session is None:
@@ -103,6 +109,7 @@ class FetchSessions(Generic[Wanted]):
 
     def _continue(self, session: Session[Wanted], wanted: dict[Key, Wanted], forgotten: Iterable[Key],
                   now: float) -> FetchContext[Wanted]:
+        before = len(session.partitions)
         for key, value in wanted.items():
             if key in session.partitions:
                 session.partitions[key].wanted = value
@@ -110,8 +117,13 @@ class FetchSessions(Generic[Wanted]):
                 session.partitions[key] = Cached(value)
         for key in forgotten:
             session.partitions.pop(key, None)
+        if not session.follower:
+            self.partitions += len(session.partitions) - before
+        if self.partitions > self.most_partitions and len(session.partitions) > before:
+            self._end(session.id)                        # its fetcher begins anew, and names everything
+            return FetchContext({}, error=Err.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:                       # nothing left to wait for: the session ends
-            del self.sessions[session.id]
+            self._end(session.id)
             return FetchContext(wanted)
         session.used, session.epoch = now, next_epoch(session.epoch)
         everything = {key: cached.wanted for key, cached in session.partitions.items()}
@@ -125,7 +137,7 @@ class FetchSessions(Generic[Wanted]):
             return error, session_id, {}
         if context.session is not None:
             return Err.NONE, session_id, self._news(context.session, answers)
-        if not context.create or not self._make_room(follower, now):
+        if not context.create or not self._make_room(follower, len(answers), now):
             return Err.NONE, NO_SESSION, answers
         return Err.NONE, self._create(context.wanted, answers, by_topic_id, follower, now), answers
 
@@ -158,9 +170,18 @@ class FetchSessions(Generic[Wanted]):
             cached = session.partitions[key] = Cached(wanted[key])
             cached.has_news(answer)
         self.sessions[session_id] = session
+        if not follower:
+            self.partitions += len(session.partitions)
         return session_id
 
-    def _make_room(self, follower: bool, now: float) -> bool:
+    def _end(self, session_id: int) -> None:
+        session = self.sessions.pop(session_id, None)
+        if session is not None and not session.follower:
+            self.partitions -= len(session.partitions)
+
+    def _make_room(self, follower: bool, partitions: int, now: float) -> bool:
+        if not follower and self.partitions + partitions > self.most_partitions:
+            return False
         if len(self.sessions) < self.max_sessions:
             return True
         oldest = min(self.sessions.values(), key=lambda s: s.used, default=None)
@@ -172,7 +193,7 @@ class FetchSessions(Generic[Wanted]):
             oldest = min(consumers, key=lambda s: s.used, default=None) if follower else None
         if oldest is None:
             return False
-        del self.sessions[oldest.id]
+        self._end(oldest.id)
         return True
 
 

@@ -202,8 +202,9 @@ class Fetch:
                  for key, result in results.items()} | self.refused
         if self._has_quota and (wait_ms := (yield from self._over_quota(context, found))):
             return self._throttled(context, wait_ms)
+        follower = self.from_follower and self.ctx.listener == INTERNAL     # clients may call themselves so, too
         error, session_id, told = self.replicas.sessions.answer(
-            context, found, self.by_id, self.from_follower, self.ctx.node.env.now())
+            context, found, self.by_id, follower, self.ctx.node.env.now())
         news = yield from self._all_data(told)
         response = make_response(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))
