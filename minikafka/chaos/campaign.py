@@ -115,7 +115,7 @@ class Campaign:
             self._guard("breaking", lambda: self._break(cluster, nemesis))
             self._guard("mending", lambda: self._mend(cluster, nemesis))
             self._guard("the clients' end", self._finish)
-            self._guard("the last look", lambda: read_everything(cluster.bootstrap, self.history, self.topics))
+            self._guard("the last look", lambda: read_everything(cluster, self.history, self.topics))
             self._guard("the cluster's end", cluster.close)
         return self._judge(nemesis)
 

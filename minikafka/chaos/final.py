@@ -23,19 +23,19 @@ PATIENCE = 45.0  # seconds without a step forward
 COMMITTED = "read_committed"
 
 
-def read_everything(bootstrap: str, history: History, topics: dict[str, int]) -> None:
+def read_everything(cluster: Any, history: History, topics: dict[str, int]) -> None:
     """Record the finals of all partitions of `topics` (name -> number of partitions)."""
     tps = [TopicPartition(topic, partition) for topic in sorted(topics) for partition in range(topics[topic])]
-    with closing(KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)) as asker:
+    with closing(KafkaConsumer(**cluster.for_kafka_python(), enable_auto_commit=False)) as asker:
         starts, ends = asker.beginning_offsets(tps), asker.end_offsets(tps)
-    _kafka_python(bootstrap, history, starts, ends)
-    _librdkafka(bootstrap, history, starts, ends)
+    _kafka_python(cluster, history, starts, ends)
+    _librdkafka(cluster, history, starts, ends)
 
 
-def _kafka_python(bootstrap: str, history: History, starts: dict[Any, int], ends: dict[Any, int]) -> None:
+def _kafka_python(cluster: Any, history: History, starts: dict[Any, int], ends: dict[Any, int]) -> None:
     ops = {tp: _invoke(history, "final-kafka-python", tp) for tp in starts}
     found: dict[TopicPartition, list[Any]] = {tp: [] for tp in starts}
-    with closing(KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False, isolation_level=COMMITTED,
+    with closing(KafkaConsumer(**cluster.for_kafka_python(), enable_auto_commit=False, isolation_level=COMMITTED,
                                auto_offset_reset="none", max_poll_records=5000)) as consumer:
         consumer.assign(list(starts))
         for tp, start in starts.items():
@@ -51,13 +51,13 @@ def _kafka_python(bootstrap: str, history: History, starts: dict[Any, int], ends
         _end(history, op, position[tp] >= ends[tp], starts[tp], found[tp])
 
 
-def _librdkafka(bootstrap: str, history: History, starts: dict[Any, int], ends: dict[Any, int]) -> None:
+def _librdkafka(cluster: Any, history: History, starts: dict[Any, int], ends: dict[Any, int]) -> None:
     """Read with librdkafka, which tells by an event that it is at a partition's end, markers included."""
     ops = {tp: _invoke(history, "final-librdkafka", tp) for tp in starts}
     found: dict[TopicPartition, list[Any]] = {tp: [] for tp in starts}
     reached = dict(starts)
     consumer = confluent_kafka.Consumer({
-        "bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False, "isolation.level": COMMITTED,
+        **cluster.for_confluent(), "group.id": "unused", "enable.auto.commit": False, "isolation.level": COMMITTED,
         "auto.offset.reset": "error", "enable.partition.eof": True, "logger": QUIET})
     with closing(consumer):
         consumer.assign([confluent_kafka.TopicPartition(tp.topic, tp.partition, start) for tp, start in starts.items()])

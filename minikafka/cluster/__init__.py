@@ -10,7 +10,7 @@
     trace.py       the merged events of all processes
     watch.py       clients of three libraries that tell the trace what they do; checkpoint.py: the same for a Spark query
     wire.py        the few requests that a cluster itself sends; poll.py: events of brokers that write no trace
-    remote.py      a cluster that somebody else runs
+    remote.py      a cluster that somebody else runs; security.py: what it asks of clients, in the words of each client
     doctor.py      `python -m minikafka doctor`: what this machine has and lacks
 
 The simulated engine is sim/engine/cluster.py. Promised: a broker that ends unasked makes the next call raise BrokerDied

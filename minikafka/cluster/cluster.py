@@ -36,6 +36,7 @@ from .nodes import Nodes
 from .plan import Node, Plan, new_plan, open_plan
 from .poll import Poller
 from .process import Child
+from .security import OPEN
 from .settings import as_text, internal_topics, make_engine, preset_values
 from .trace import Trace, TraceWriter
 from .watch import watch
@@ -55,6 +56,8 @@ class Cluster:
     says where each broker stands (broker.rack). `data` names a folder to keep; without it the files go with the
     cluster. Raises NotReady, BrokerDied, JarsMissing or NoJava.
     """
+
+    security = OPEN  # what clients must bring along
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Cluster:
         engine = kwargs.get("engine", args[4] if len(args) > 4 else None)
@@ -87,10 +90,14 @@ class Cluster:
             raise
 
     @classmethod
-    def connect(cls, bootstrap: str) -> Cluster:
-        """Return an existing Kafka, one's own or a managed one, behind the same interface; faults raise NotSupported."""
+    def connect(cls, bootstrap: str, **security: Any) -> Cluster:
+        """Return an existing Kafka, one's own or a managed one, behind the same interface; faults raise NotSupported.
+
+        `security` is what it asks of clients, by kafka-python's names (security.py): `security_protocol="SASL_SSL",
+        sasl_mechanism="PLAIN", sasl_plain_username=..., sasl_plain_password=..., ssl_cafile=...`.
+        """
         from .remote import RemoteCluster
-        return RemoteCluster(bootstrap)
+        return RemoteCluster(bootstrap, security)
 
     def _prepare(self, folder: Path) -> None:
         """Make what exists without any process: the bookkeeping, and the cluster's own part of the trace."""
@@ -114,6 +121,18 @@ class Cluster:
     def bootstrap(self) -> str:
         """Every broker's address, as clients take it for `bootstrap_servers`."""
         return ",".join(node.address for node in self.plan.brokers)
+
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Return what a client of kafka-python needs to be let in: `KafkaProducer(**cluster.for_kafka_python())`."""
+        return {"bootstrap_servers": self.bootstrap, **self.security.kafka_python()}
+
+    def for_confluent(self) -> dict[str, Any]:
+        """Return the same for confluent-kafka: `Producer(cluster.for_confluent())`."""
+        return {"bootstrap.servers": self.bootstrap, **self.security.librdkafka()}
+
+    def for_spark(self, source: str = "kafka") -> dict[str, str]:
+        """Return the same for Spark: `spark.readStream.format(source).options(**cluster.for_spark(source))`."""
+        return {"kafka.bootstrap.servers": self.bootstrap, **self.security.spark(source)}
 
     @property
     def ids(self) -> list[int]:

@@ -13,6 +13,7 @@ from .cluster import Cluster
 from .errors import NotReady, NotSupported
 from .folder import temporary_folder
 from .plan import Node, Plan
+from .security import Address, Security
 
 
 class _Elsewhere:
@@ -30,13 +31,14 @@ class _Elsewhere:
 
 
 class RemoteCluster(Cluster):
-    """A cluster made by `Cluster.connect(bootstrap)`. Plaintext only; other listeners need clients of your own."""
+    """A cluster made by `Cluster.connect(bootstrap, **security)`."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, settings: dict[str, Any]) -> None:
         self._engine = _Elsewhere()
         self._temporary = True
         self._given = bootstrap
-        self._addresses: dict[int, str] = _discover(bootstrap)
+        self.security = Security(settings)
+        self._addresses: dict[int, str] = _discover(bootstrap, self.security)
         folder, self._lock_file = temporary_folder()  # for the trace of faults and clients
         self.plan = Plan(folder, self._engine.name, "", {}, {})
         self._prepare(folder)
@@ -52,7 +54,7 @@ class RemoteCluster(Cluster):
     @property
     def alive(self) -> list[int]:
         """The brokers that the cluster's own metadata counts as unfenced."""
-        self._addresses |= (known := _discover(",".join(self._addresses.values())))
+        self._addresses |= (known := _discover(",".join(self._addresses.values()), self.security))
         return sorted(known)
 
     def address(self, broker: int) -> str:
@@ -65,12 +67,13 @@ class RemoteCluster(Cluster):
         raise NotSupported(f"node {node} of {self._given} is somebody else's process: no faults and no logs from here")
 
 
-def _discover(addresses: str) -> dict[int, str]:
+def _discover(addresses: str, security: Security) -> dict[int, str]:
     """Ask one address after another for the brokers. Raises NotReady if none answers."""
     failures = []
     for address in addresses.split(","):
         try:
-            return wire.live_brokers(address.strip())
+            found = wire.live_brokers(Address.of(address.strip(), security))
+            return {broker: Address.of(at, security) for broker, at in found.items()}
         except OSError as error:
             failures.append(f"{address}: {error}")
     raise NotReady("no broker answered: " + "; ".join(failures))

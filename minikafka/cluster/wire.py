@@ -8,7 +8,6 @@ controller, so the true one is asked for with DescribeQuorum (KIP-595).
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -22,6 +21,8 @@ from kafka.protocol.admin import (
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+
+from .security import OPEN, Address
 
 CLIENT_ID = "minikafka-cluster"
 PROBE_TOPIC = "minikafka-probe"  # only ever validated, never created
@@ -48,10 +49,12 @@ class Connection:
 
     def __init__(self, address: str, timeout: float) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout)
+        security = address.security if isinstance(address, Address) else OPEN
+        self._socket = security.open(host, int(port), timeout)
         self._ids = count(1)
         try:
             answer = self._ask(ApiVersionsRequest(), ApiVersionsResponse, 0)
+            security.log_in(host, self._ask)
         except BaseException:
             self.close()
             raise

@@ -6,6 +6,7 @@
                .option("subscribe", "flights").load())
 
     session.py  starts Spark
+    standalone.py  a Spark cluster on this machine: a master and workers as processes
     source.py   the source as Spark calls it: schema, partitions, offsets of each micro-batch
     options.py  the connector's options: which are served, which are refused; the settings of the Kafka client
     offsets.py  which offsets a query starts from and how far a micro-batch reads

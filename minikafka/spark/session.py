@@ -20,16 +20,20 @@ from .source import FORMAT, KafkaSource
 
 log = logging.getLogger(__name__)
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
-SMALL = {
-    "spark.driver.memory": "1g",
-    "spark.sql.shuffle.partitions": "2",  # the default, 200, is for clusters: 200 tiny files and tasks per micro-batch
-    "spark.default.parallelism": "2",
-    "spark.ui.enabled": "false",
+EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+ONE_MACHINE = {
+    "spark.sql.shuffle.partitions": "2",  # the default, 200, is for many: 200 tiny files and tasks per micro-batch
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+SMALL = {
+    "spark.driver.memory": "1g",
+    "spark.default.parallelism": "2",
+    "spark.ui.enabled": "false",
 }
 
 
@@ -46,7 +50,11 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
     master = master or os.environ.get("SPARK_MASTER") or "local[2]"
     builder = SparkSession.builder.appName("minikafka").master(master)
     local = master.startswith("local")
-    settings = (_local() if local else {}) | _java_options(local) | _connector(connector)
+    settings = EVERYWHERE | _java_options(local) | _connector(connector)
+    if local:
+        settings |= _local()
+    if local or master.startswith("spark://127."):
+        settings |= ONE_MACHINE
     for name, value in (settings | {name.replace("__", "."): value for name, value in config.items()}).items():
         builder = builder.config(name, value)
     use_java()

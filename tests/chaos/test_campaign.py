@@ -61,7 +61,7 @@ def test_a_loss_is_found(tmp_path: Path) -> None:
                      PATIENCE)
         cluster.mend()
         cluster.wait(lambda: len(cluster.isr(topic)) == 3, 2 * PATIENCE)
-        read_everything(cluster.bootstrap, history, {topic: 1})
+        read_everything(cluster, history, {topic: 1})
     report = check(history)
     assert report.violated == ["lost-write"]
     assert report["lost-write"].count == 5

@@ -51,8 +51,8 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
     create(cluster, topic, pipeline.min_insync)
     history = History(cluster.now)
     with contextlib.closing(Sink(pipeline, str(home / "sink.db"))) as sink:
-        query = Query(spark, cluster.bootstrap, topic, pipeline, sink, home / "checkpoint")
-        writer = TripWriter(cluster.bootstrap, topic, pipeline, schedule, history)
+        query = Query(spark, cluster, topic, pipeline, sink, home / "checkpoint")
+        writer = TripWriter(cluster, topic, pipeline, schedule, history)
         try:
             query.at_rest(30)                   # Spark's first batch takes seconds: the schedule begins when it is awake
             writer.start()
@@ -62,12 +62,12 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
             settled = written and query.at_rest(60)
         finally:
             query.stop()
-        read_everything(cluster.bootstrap, history, {topic: len(PARTS)})
+        read_everything(cluster, history, {topic: len(PARTS)})
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed)
 
 
 def create(cluster: Any, topic: str, min_insync: int) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    admin = KafkaAdminClient(**cluster.for_kafka_python())
     configs = {"min.insync.replicas": min_insync, "retention.ms": -1}
     admin.create_topics({topic: {"num_partitions": len(PARTS), "replication_factor": 3, "configs": configs}},
                         wait_for_metadata=True)
@@ -77,12 +77,12 @@ def create(cluster: Any, topic: str, min_insync: int) -> None:
 class TripWriter(threading.Thread):
     """Sends the trips at their rate, keyed by taxi, and tells the history."""
 
-    def __init__(self, bootstrap: str, topic: str, pipeline: Pipeline, schedule: Schedule, history: History) -> None:
+    def __init__(self, cluster: Any, topic: str, pipeline: Pipeline, schedule: Schedule, history: History) -> None:
         super().__init__(name="trips", daemon=True)
         self.topic, self.schedule, self.history = topic, schedule, history
         self.idempotence, self.acks = pipeline.idempotence, "all" if pipeline.acks == "all" else int(pipeline.acks)
         self.producer = KafkaProducer(
-            bootstrap_servers=bootstrap, acks=self.acks, enable_idempotence=pipeline.idempotence, linger_ms=0,
+            **cluster.for_kafka_python(), acks=self.acks, enable_idempotence=pipeline.idempotence, linger_ms=0,
             request_timeout_ms=REQUEST_MS, delivery_timeout_ms=PATIENCE_MS, max_block_ms=PATIENCE_MS)
 
     def run(self) -> None:
@@ -107,8 +107,8 @@ class TripWriter(threading.Thread):
 class Query(Spark):
     """Spark's streaming query over the topic, started again after each death that was asked for."""
 
-    def __init__(self, spark: SparkSession, bootstrap: str, topic: str, pipeline: Pipeline, sink: Sink, checkpoint: Path) -> None:
-        self.spark, self.bootstrap, self.topic = spark, bootstrap, topic
+    def __init__(self, spark: SparkSession, cluster: Any, topic: str, pipeline: Pipeline, sink: Sink, checkpoint: Path) -> None:
+        self.spark, self.cluster, self.topic = spark, cluster, topic
         self.pipeline, self.sink, self.checkpoint = pipeline, sink, checkpoint
         self.deaths, self.dying = 0, 0.0
         self.query = self._start("earliest")
@@ -143,7 +143,8 @@ class Query(Spark):
         self.query.stop()
 
     def _start(self, starting: str) -> Any:
-        rows = (self.spark.readStream.format(kafka_format(self.spark)).option("kafka.bootstrap.servers", self.bootstrap)
+        source = kafka_format(self.spark)
+        rows = (self.spark.readStream.format(source).options(**self.cluster.for_spark(source))
                 .option("subscribe", self.topic).option("startingOffsets", starting).load())
         return (trips(rows).writeStream.foreachBatch(self._write).trigger(processingTime=TRIGGER)
                 .option("checkpointLocation", str(self.checkpoint)).start())
@@ -156,7 +157,7 @@ class Query(Spark):
 
     def _reached(self) -> bool:
         """Whether the last batch ended where the log ends now; without a batch, whether Spark waits at an empty log."""
-        with contextlib.closing(KafkaConsumer(bootstrap_servers=self.bootstrap)) as asker:
+        with contextlib.closing(KafkaConsumer(**self.cluster.for_kafka_python())) as asker:
             places = [TopicPartition(self.topic, part) for part in PARTS]
             ends = {place.partition: asker.end_offsets([place])[place] for place in places}
         if (last := self.query.lastProgress) is None:

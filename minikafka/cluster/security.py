@@ -1,0 +1,144 @@
+"""How clients are let in by a cluster that asks for TLS or a password: one set of settings, in the words of each client.
+
+    Security({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ada",
+              "sasl_plain_password": "...", "ssl_cafile": "ca.pem"})
+
+The names are kafka-python's. librdkafka and Java have others for the same things, and Spark's connector takes Java's with
+`kafka.` before them. Our own brokers ask for none of it.
+
+Owns: the translation, and the opening of a connection for the few questions of `wire.py`.
+Invariants: I-SECURITY-1 a setting that cannot be said to every client is refused, never dropped.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from .errors import ClusterError, NotSupported
+
+# kafka-python's name: librdkafka's, Java's (None: see `_java`)
+NAMES: dict[str, tuple[str, str | None]] = {
+    "security_protocol": ("security.protocol", "security.protocol"),
+    "sasl_mechanism": ("sasl.mechanism", "sasl.mechanism"),
+    "sasl_plain_username": ("sasl.username", None),
+    "sasl_plain_password": ("sasl.password", None),
+    "ssl_cafile": ("ssl.ca.location", None),
+    "ssl_certfile": ("ssl.certificate.location", None),
+    "ssl_keyfile": ("ssl.key.location", None),
+    "ssl_password": ("ssl.key.password", "ssl.key.password"),
+    "ssl_check_hostname": ("ssl.endpoint.identification.algorithm", None),
+}
+LOGIN = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+class Security:
+    """The settings of one cluster. Raises NotSupported for a setting or mechanism that some client would not get."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        if unknown := sorted(settings.keys() - NAMES):
+            raise NotSupported(f"{', '.join(unknown)}: not a setting that all clients have. There are: {', '.join(NAMES)}")
+        self.settings = dict(settings)
+        self.protocol = str(settings.get("security_protocol", "PLAINTEXT"))
+        if self.sasl and settings.get("sasl_mechanism") not in LOGIN:
+            raise NotSupported(f"sasl_mechanism={settings.get('sasl_mechanism')!r}: there are {', '.join(LOGIN)}")
+
+    @property
+    def sasl(self) -> bool:
+        return self.protocol.startswith("SASL_")
+
+    # --- in the words of each client --------------------------------------------------------------------------------
+
+    def kafka_python(self) -> dict[str, Any]:
+        return dict(self.settings)
+
+    def librdkafka(self) -> dict[str, Any]:
+        told = {NAMES[name][0]: value for name, value in self.settings.items() if name != "ssl_check_hostname"}
+        if not self.settings.get("ssl_check_hostname", True):
+            told[NAMES["ssl_check_hostname"][0]] = "none"
+        return told
+
+    def java(self) -> dict[str, str]:
+        """Return what Java's clients take; certificates and keys as PEM."""
+        told = {java: str(self.settings[name]) for name, (_, java) in NAMES.items() if java and name in self.settings}
+        if self.sasl:
+            user, password = (_quoted(str(self.settings[f"sasl_plain_{what}"])) for what in ("username", "password"))
+            told["sasl.jaas.config"] = f"{LOGIN[self.settings['sasl_mechanism']]} required username={user} password={password};"
+        if ca := self.settings.get("ssl_cafile"):
+            told |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(Path(ca).absolute())}
+        if certificate := self.settings.get("ssl_certfile"):
+            key = Path(self.settings.get("ssl_keyfile", certificate)).read_text()
+            told |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": Path(certificate).read_text(),
+                     "ssl.keystore.key": key}
+        if not self.settings.get("ssl_check_hostname", True):
+            told["ssl.endpoint.identification.algorithm"] = ""
+        return told
+
+    def spark(self, source: str) -> dict[str, str]:
+        """Return the options of Spark's `source`: "kafka", the official connector, or ours."""
+        told = self.java() if source == "kafka" else {k.replace("_", "."): str(v) for k, v in self.settings.items()}
+        return {f"kafka.{name}": value for name, value in told.items()}
+
+    # --- a connection of our own --------------------------------------------------------------------------------------
+
+    def open(self, host: str, port: int, timeout: float) -> socket.socket:
+        """Connect, with TLS where the protocol says so; OSError."""
+        plain = socket.create_connection((host, port), timeout)
+        if not self.protocol.endswith("SSL"):
+            return plain
+        context = ssl.create_default_context(cafile=self.settings.get("ssl_cafile"))
+        context.check_hostname = self.settings.get("ssl_check_hostname", True)
+        if certificate := self.settings.get("ssl_certfile"):
+            context.load_cert_chain(certificate, self.settings.get("ssl_keyfile"), self.settings.get("ssl_password"))
+        return context.wrap_socket(plain, server_hostname=host)
+
+    def log_in(self, host: str, ask: Callable[..., Any]) -> None:
+        """Authenticate on a connection where `ask` asks; raises ClusterError with the broker's words if it refuses."""
+        if not self.sasl:
+            return
+        name = self.settings["sasl_mechanism"]
+        mechanism = get_sasl_mechanism(name)(host=host, mechanism=name, **self.settings)
+        if ask(SaslHandshakeRequest(mechanism=name), SaslHandshakeResponse, 1).error_code:
+            raise ClusterError(f"{host} does not offer the SASL mechanism {name}")
+        while not mechanism.is_done():
+            request = SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes())
+            answer = ask(request, SaslAuthenticateResponse, 1)
+            if answer.error_code:
+                raise ClusterError(f"{host} does not let us in: {answer.error_message}")
+            mechanism.receive(bytes(answer.auth_bytes))
+
+
+OPEN = Security({})  # anybody is let in
+
+
+class Address(str):
+    """host:port of a broker, and how one is let in there."""
+
+    security = OPEN
+
+    @classmethod
+    def of(cls, text: str, security: Security) -> Address:
+        address = cls(text)
+        address.security = security
+        return address
+
+
+def _quoted(text: str) -> str:
+    """Return a value as Java's JAAS configuration reads it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
