@@ -2,7 +2,7 @@
 
     ISR and ELR are replicas, no replica is in both, the leader is in the ISR; with min.insync.replicas in the ISR there is no ELR
     who becomes leader, or joins the ISR, is active
-    who becomes leader was in the ISR, or was being added; or was in the ELR while no member of the ISR was alive; or was the
+    who becomes leader was in the ISR, or is in the one that ends a reassignment; or was in the ELR while no member of the ISR was alive; or was the
     last leader when there is neither; or unclean elections are allowed
     where a replica is removed the leader epoch rises
     a broker that comes back from an unclean end is in no ISR and no ELR
@@ -80,7 +80,8 @@ class ElectionsAreClean(Invariant):
             self.fail(f"{name}: {silent} lead or join and are not active: {before} -> {now}", name)
         if {*before.replicas} - {*now.replicas} and now.leader_epoch == before.leader_epoch:
             self.fail(f"{name}: a replica is removed in leader epoch {now.leader_epoch}: {before} -> {now}", name)
-        if leads and now.leader not in (*before.isr, *before.adding) and not self._permitted(before, now, active):
+        joined = now.isr if before.adding or before.removing else ()  # the ISR that ends a move may give it a leader, too
+        if leads and now.leader not in (*before.isr, *joined) and not self._permitted(before, now, active):
             self.fail(f"{name}: broker {now.leader} may not be elected: {before} -> {now}", name)
 
     def _permitted(self, before: Any, now: Any, active: set[int]) -> bool:

@@ -220,6 +220,7 @@ class Compacted(Workload):
         for _ in range(self.rng.randint(1, 4)):
             promise = await producer.post("ledger", self.number("entry"), f"k{self.rng.randrange(3)}")
             promise.add_done_callback(_look)
+        await self.rest(at, 0.3)  # so that the records are there when the transaction is aborted
 
 
 async def _in_transactions(work: Workload, at: ClientProcess, name: str, do: Callable[[ClientProcess, Producer], Awaitable[None]],

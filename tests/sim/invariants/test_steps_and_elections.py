@@ -132,6 +132,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, before: Partition, after: dict[str, 
     ({"isr": (1,), "elr": (2,)}, {"leader": 2, "leader_epoch": 2, "isr": (2,), "elr": ()}, (1, 2), True),
     ({"isr": (), "leader": -1, "last_known_elr": (3,)}, {"leader": 3, "leader_epoch": 2, "isr": (3,)}, (3,), False),
     ({"isr": (), "leader": -1, "last_known_elr": (3,)}, {"leader": 2, "leader_epoch": 2, "isr": (2,)}, (2,), True),
+    ({"removing": (1,)}, {"replicas": (2, 3), "isr": (2, 3), "leader": 3, "leader_epoch": 2, "removing": ()}, (1, 2, 3), False),
     ({}, {"isr": (1, 2, 3)}, (1, 2, 3), False), ({}, {"isr": (1, 2, 3)}, (1, 2), True),
     ({}, {"isr": (2,)}, (1, 2, 3), True), ({}, {"isr": (1, 4)}, (1, 2, 3, 4), True), ({}, {"elr": (2,)}, (1, 2, 3), True),
     ({}, {"replicas": (1, 2)}, (1, 2, 3), True), ({}, {"replicas": (1, 2), "leader_epoch": 2}, (1, 2, 3), False)])
