@@ -13,12 +13,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from minikafka.lab.demos import Scene, Seen, demo, names
+from minikafka.lab.demos import Scene, Seen, d12, demo, names
 from minikafka.lab.demos.board import draw, shortened
 from minikafka.lab.demos.command import main
 from minikafka.lab.demos.d1 import must_see, story
 from minikafka.lab.demos.page import Theatre, server
+from minikafka.lab.demos.restart import sealed
 from minikafka.lab.demos.runner import check, record
+from minikafka.lab.picture.facts.run import Run
 from tools.notebooks.build import ROOT
 
 recorded = cache(record)
@@ -57,6 +59,39 @@ def test_d1_sees_the_time_that_nobody_leads():
     assert all(line.held for line in usual.check())
     silence = next(line for line in longer.check() if "no acknowledgement" in line.text)
     assert not silence.held and longer.facts.silence("positions-0")[1] > usual.facts.silence("positions-0")[1] + 2
+
+
+@pytest.mark.parametrize("spoil, complaint", [
+    (lambda event: event["k"] != "batch_done" or event["batch"] != 2, "each plan has its commit"),
+    (lambda event: event["k"] != "query" or event["running"], "Spark is dead"),
+    (lambda event: event["k"] != "written" or event["batch"] != 2, "rows for 6 trips"),
+])
+def test_d12_sees_what_is_missing_from_its_tape(monkeypatch, tmp_path, spoil, complaint):
+    """I-STAGE-2: fails if D12 says its lines without looking at the recording."""
+    for kind in ("append", "keyed"):
+        tape = Run.open(d12.RECORDINGS / f"d12-{kind}.mk")
+        Run(filter(spoil, tape.events), engine=tape.engine).save(tmp_path / f"d12-{kind}.mk")
+    monkeypatch.setattr(d12, "RECORDINGS", tmp_path)
+    said: list[str] = []
+    assert not check(demo("D12"), said.append)
+    assert sum("NO" in line and complaint in line for line in said) == 2
+
+
+def test_the_notary_of_d12_judges_the_evidence():
+    """Fails if the figures on D12's page come from anything but the evidence: a row taken away is a trip lost."""
+    events = Run.open(d12.RECORDINGS / "d12-keyed.mk").events
+    assert set(sealed(events).cries.values()) == {0}
+    short = [event | {"rows": event["rows"][1:]} if event["k"] == "evidence" else event for event in events]
+    assert sealed(short)["lost"].count == 1
+
+
+def test_a_tape_tells_nothing_of_the_machine():
+    """I-TAPE-1: fails if a path, an address or a date comes into a committed recording."""
+    for path in d12.RECORDINGS.glob("*.mk"):
+        for event in Run.open(path).events:
+            text = json.dumps({k: v for k, v in event.items() if k != "history"})
+            assert event["w"] == 0 and not re.search(r"/(tmp|home|root|work|Users)|\d+\.\d+\.\d+\.\d+|localhost", text), text
+        assert path.stat().st_size < 20_000
 
 
 def test_a_recording_is_the_same_in_every_class():

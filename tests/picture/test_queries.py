@@ -5,7 +5,7 @@ import re
 
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
-from minikafka.lab.picture.frame import Batch, Flow
+from minikafka.lab.picture.frame import Batch, Flow, Written
 from tests.picture.script import TP, Script
 
 
@@ -27,6 +27,22 @@ def test_a_batch_begins_where_the_one_before_it_ended() -> None:
     assert "Spark prices: batch 3 runs, 2 done; watermark 01:00:00; batch 0: ?-9, done" in text
     drawn = re.findall(r'data-part="batch"[^>]*', to_svg(script.frame()))
     assert len(drawn) == 3 and 'data-done="false"' in drawn[-1]
+
+
+def test_what_a_sink_was_given_and_what_it_has() -> None:
+    """Fails if a row written again is lost or counted once, another partition's rows are shown, or a step back keeps them."""
+    script = Script(records=30)
+    planned(script, 0, 2).say("query", client="prices", running=True)
+    script.say("written", client="prices", tp=TP, batch=0, rows=[[0, 1], [1, 1]])
+    script.say("written", client="prices", tp="other-0", batch=0, rows=[[0, 5]])
+    before = script.t
+    script.say("written", client="prices", tp=TP, batch=0, rows=[[1, 2]]).say("query", client="prices", running=False)
+    script.say("verdict", client="prices", counts={"lost": 0, "duplicate": 1})
+    query, = script.frame().chosen.queries
+    assert query.sink == (Written(0, 1, 1), Written(1, 2, 2)) and query.running is False
+    assert query.verdict == (("lost", 0), ("duplicate", 1))
+    earlier, = script.run.at(before - script.events[0]["t"], TP).chosen.queries
+    assert earlier.sink == (Written(0, 1, 1), Written(1, 1, 1)) and earlier.running and earlier.verdict == ()
 
 
 def test_only_the_last_batches_are_kept() -> None:

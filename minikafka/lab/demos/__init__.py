@@ -4,16 +4,18 @@
     python -m minikafka demos --all --check every demo without a screen; asserts what the class must see
 
 A demo is a module here that ends in `DEMO = Demo(...)`. Its story runs on `Cluster(engine="sim")`, so that the
-surprise comes at the same moment in every class; the recording is played, stepped and rewound at will.
+surprise comes at the same moment in every class; the recording is played, stepped and rewound at will. D12 needs Spark: its
+recording was made beforehand, by restart.py, and lies in recordings/.
 
 demo.py says what a demo is made of. The demos: d1.py (the leader dies), d2.py (two leaders), d3.py (a slow follower),
 d4.py (a stuck one, and twins), d5.py (refusal), d6.py (unclean election), d7.py (a consumer crashes), d8.py (three
-consumers), d9.py (a lost acknowledgement), d10.py (no controllers), d11.py (retention). machine.py has clients elsewhere in the
-network. runner.py records and checks demos, facts.py answers what "must see" lines ask of a recording, page.py serves them
-to a browser (page.html) and board.py draws for it (chairs.py: a group), command.py reads the options.
+consumers), d9.py (a lost acknowledgement), d10.py (no controllers), d11.py (retention), d12.py (Spark restarts). machine.py
+has clients elsewhere in the network. runner.py records and checks demos, facts.py answers what "must see" lines ask of a
+recording, page.py serves them to a browser (page.html) and board.py draws for it (chairs.py: a group; books.py: log,
+checkpoint and sink), command.py reads the options.
 
 Invariants
-  I-STAGE-1  a demo's recording is a function of its story and its seed
+  I-STAGE-1  a demo's recording is a function of its story and its seed, or of the committed file that it replays
   I-STAGE-2  every sentence of `must_see` is computed from the trace, the frames or what the clients were told
 """
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2s
 
+from minikafka.lab.demos.books import draw_books
 from minikafka.lab.demos.chairs import draw_chairs
 from minikafka.lab.picture.draw.axis import Axis
 from minikafka.lab.picture.draw.bracket import draw_bracket
@@ -50,10 +51,12 @@ def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: flo
 
 
 def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, float]:
-    """The paper with the lanes (or, where "chairs" is asked for, members and partitions) and the counters, and its height."""
+    """The paper and its height: lanes ("chairs": members and partitions; "books": log, checkpoint, sink) counters."""
     paper = Paper(wide)
     if "chairs" in counters:
         y = draw_chairs(paper, frame, 4)
+    elif "books" in counters:
+        y = draw_books(paper, frame, 4)
     else:
         y = 4.0 if frame.chosen is None else _draw_lanes(paper, shortened(frame.chosen), 0)
     entries = [entry for name in counters for entry in entries_of(frame, name)]
@@ -89,10 +92,19 @@ def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
         yield "controllers alive", f"{words.brokers(alive)}, {active}", "wait" if few else ""
     elif name == "group":
         yield from ((f"group {each.name}", each.state or words.UNKNOWN, "") for each in frame.groups)
+    elif name == "notary":
+        yield from _verdict(frame)
     elif name == "lag":
         yield from (("lag", words.count(each.lag), "") for group in frame.groups for each in group.progress)
     else:
         yield from (entry for entry in words.ledger(frame.ledger) if entry[0] == name)
+
+
+def _verdict(frame: Frame) -> Iterator[Entry]:
+    """What a notary said of the first query's sink; before that, that nobody has judged."""
+    counts = [count for query in (frame.chosen.queries[:1] if frame.chosen else ()) for count in query.verdict]
+    yield "notary:", "" if counts else "not asked yet", ""
+    yield from (("wrong totals" if name == "totals" else name, str(count), "bad" if count else "good") for name, count in counts)
 
 
 def _draw_counters(paper: Paper, entries: Sequence[Entry], y: float) -> float:

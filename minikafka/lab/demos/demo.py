@@ -91,7 +91,13 @@ class Stage:
 
     moments: list[Moment] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    engine: str = "sim"
     _cluster: Any = None
+    _tape: list[Event] | None = None
+
+    def replay(self, events: list[Event], engine: str) -> None:
+        """Play a recorded run of real processes; its moments are its own events of the kind `moment`."""
+        self._tape, self.engine = events, engine
 
     def cluster(self, seed: int = 1, **settings: Any) -> Any:
         """Start and return the simulated cluster of this scene (preset "class" unless `settings` say otherwise)."""
@@ -115,8 +121,10 @@ class Stage:
             raise ValueError(f"there is a moment {name!r} already")
         if not self.moments and name != ASK:
             raise ValueError('the first moment is "ask": the snapshot to return to')
-        self._cluster.world.tell("moment", name=name)  # so that the recording lasts until here
-        self.moments.append(Moment(name, self.events[-1]["t"] - self.events[0]["t"], caption, stop))
+        if self._tape is None:
+            self._cluster.world.tell("moment", name=name)  # so that the recording lasts until here
+        (told,) = (event for event in self.events if event["k"] == "moment" and event["name"] == name)
+        self.moments.append(Moment(name, told["t"] - self.events[0]["t"], caption, stop))
 
     def fact(self, name: str, value: Any) -> None:
         """Keep what a client was told or has read, for must_see."""
@@ -124,7 +132,7 @@ class Stage:
 
     @property
     def events(self) -> list[Event]:
-        found: list[Event] = self._cluster.world.events
+        found: list[Event] = self._cluster.world.events if self._tape is None else self._tape
         return found
 
     def play(self, scene: Scene) -> list[Event]:
@@ -133,7 +141,7 @@ class Stage:
             scene.story(self)
             if not self.moments:
                 raise RuntimeError(f"{scene.title}: no moment was named")
-            trace: list[Event] = self._cluster.trace.events()
+            trace: list[Event] = self._cluster.trace.events() if self._tape is None else self._tape
             return trace
         finally:
             if self._cluster is not None:

@@ -46,13 +46,13 @@ class Recording:
 
 
 def record(scene: Scene) -> Recording:
-    """Play a scene in the simulator and return its recording."""
+    """Play a scene, in the simulator or from its tape, and return its recording."""
     from minikafka.lab.picture.facts.run import Run
     stage, began = Stage(), time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):  # the preset says what it shortens, once a cluster
         events = stage.play(scene)
     took = time.perf_counter() - began
-    run = Run(events, engine="sim", title=scene.title)
+    run = Run(events, engine=stage.engine, title=scene.title)
     return Recording(scene, run, Facts(events, stage.moments, stage.facts), tuple(stage.moments), took)
 
 

@@ -161,7 +161,8 @@ def _fingers(scene: Scene, tp: str) -> tuple[f.Finger, ...]:
 
 def _queries(scene: Scene, tp: str) -> tuple[f.Query, ...]:
     return tuple(f.Query(name, q.planned, q.done, q.watermark, tuple(
-        f.Batch(number, start, end, q.done is not None and number <= q.done) for number, start, end in q.batches(tp)))
+        f.Batch(number, start, end, q.done is not None and number <= q.done) for number, start, end in q.batches(tp)),
+        q.running, tuple(f.Written(*each) for each in q.written(tp)), q.verdict)
         for name, q in sorted(scene.state.queries.items()))
 
 

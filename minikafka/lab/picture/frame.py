@@ -115,14 +115,29 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A record of the chosen partition in a query's sink: how many times it was written, and how many rows it has."""
+
+    offset: int
+    times: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """A watched Spark query, as its checkpoint has it; `watermark` in milliseconds of event time, 0 if there is none."""
+    """A watched Spark query, as its checkpoint has it; `watermark` in milliseconds of event time, 0 if there is none.
+
+    `running`, `sink` and `verdict` (counter, number) are known only where the sink's writer tells of them.
+    """
 
     name: str
     planned: int | None
     done: int | None
     watermark: int
     batches: tuple[Batch, ...]
+    running: bool | None = None
+    sink: tuple[Written, ...] = ()
+    verdict: tuple[tuple[str, int | str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

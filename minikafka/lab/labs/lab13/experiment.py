@@ -67,9 +67,9 @@ class Job:
         query = self._writer(crash_in, options).trigger(availableNow=True).start()
         return ended(query)
 
-    def start(self, **options: str) -> StreamingQuery:
-        """Start the query; it goes on until it is stopped."""
-        return self._writer(None, options).start()
+    def start(self, crash_in: int | None = None, **options: str) -> StreamingQuery:
+        """Start the query; it goes on until it is stopped, or dies in the micro-batch `crash_in`."""
+        return self._writer(crash_in, options).start()
 
     def rows(self) -> list[Row]:
         """Return the table, by place."""

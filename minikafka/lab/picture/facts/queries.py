@@ -1,6 +1,9 @@
 """Spark queries as their checkpoints told them: which micro-batch reads up to where, and which are through.
 
-Owns: the last few plans of each query.
+Who writes a query's sink may tell more (demos/restart.py does): query{client, running}; written{client, tp, batch, rows}, where
+`rows` has a pair (offset, rows of this offset in the sink after the write) for each record; verdict{client, counts}.
+
+Owns: the last few plans of each query, and what was told of its sink.
 Invariants
   I-QUERY-1  a batch begins where the one before it ended; where that is not told, its beginning is unknown
   I-QUERY-2  `done` never exceeds `planned`
@@ -24,9 +27,16 @@ class Query:
     planned: int | None = None
     done: int | None = None
     watermark: int = 0
+    running: bool | None = None
+    sink: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)   # place -> times written, rows there
+    verdict: tuple[tuple[str, Any], ...] = ()
 
     def copy(self) -> Query:
-        return replace(self, plans=self.plans.copy())
+        return replace(self, plans=self.plans.copy(), sink=self.sink.copy())
+
+    def written(self, tp: str) -> list[tuple[int, int, int]]:
+        """(offset, times written, rows) of what the sink was given of a partition."""
+        return sorted((offset, *found) for (name, offset), found in self.sink.items() if name == tp)
 
     def batches(self, tp: str) -> list[tuple[int, int | None, int]]:
         """(number, start, end) of the batches that read something of a partition, or may have."""
@@ -49,4 +59,19 @@ def _done(state: State, event: Event) -> None:
     state.queries.setdefault(event["client"], Query()).done = event["batch"]
 
 
-HANDLERS: dict[str, Any] = {"batch": _planned, "batch_done": _done}
+def _runs(state: State, event: Event) -> None:
+    state.queries.setdefault(event["client"], Query()).running = event["running"]
+
+
+def _written(state: State, event: Event) -> None:
+    sink = state.queries.setdefault(event["client"], Query()).sink
+    for offset, rows in event["rows"]:
+        times, _ = sink.get((event["tp"], offset), (0, 0))
+        sink[event["tp"], offset] = times + 1, rows
+
+
+def _judged(state: State, event: Event) -> None:
+    state.queries.setdefault(event["client"], Query()).verdict = tuple(event["counts"].items())
+
+
+HANDLERS: dict[str, Any] = {"batch": _planned, "batch_done": _done, "query": _runs, "written": _written, "verdict": _judged}

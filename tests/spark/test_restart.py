@@ -1,0 +1,13 @@
+"""Demo D12 in front of the real thing: Spark dies after a write and starts again, and the recording says the same."""
+import pytest
+
+from minikafka.lab.demos.restart import RECORDINGS, SINKS, books, perform, sealed
+from minikafka.lab.picture.facts.run import Run
+
+
+@pytest.mark.parametrize("kind", SINKS)
+def test_a_real_run_agrees_with_the_recording(cluster, spark, kind):
+    """I-TAPE-1. Fails if Spark or our brokers no longer do what demo D12 shows: plans, commits, writes, verdict."""
+    events, recorded = perform(cluster, spark, kind, calm=0.0), Run.open(RECORDINGS / f"d12-{kind}.mk").events
+    assert books(events) == books(recorded)
+    assert sealed(events).cries == sealed(recorded).cries
