@@ -33,7 +33,7 @@ def story(stage: Stage, kind: str) -> None:
     again = [event for event in events if event["k"] == "written" and event["batch"] == 1][-1]["rows"]
     stage.moment("again", f"Exactly batch 1 again: offsets/1 says {again[0][0]} to {again[-1][0]}. Trip {DEAD_AT} has to wait. "
                           f"The sink has each of them {'twice' if again[0][1] == 2 else 'once'}.")
-    stage.moment("explain", f"All agree again. {ALL} trips were sent, the sink has {rows} rows: "
+    stage.moment("explain", f"Log and checkpoint agree again. {ALL} trips were sent, the sink has {rows} rows: "
                             f"{cries['lost']} lost, {cries['duplicate']} duplicates.")
     stage.fact("cries", cries)
 
