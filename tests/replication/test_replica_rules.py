@@ -1,0 +1,182 @@
+"""Rules of one leader and one follower, each asked directly of the state machine: what `sim mutate --rules` weakens."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from minikafka.broker.replication.effects import ProposeIsr, StartAt, Truncate
+from minikafka.broker.replication.replica import Replica
+from minikafka.protocol.errors import Err, KafkaError
+from tests.replication.replica_world import State, TinyLog
+
+EPOCH = 3  # of the leader, which is broker 1
+
+
+def leader(isr: tuple[int, ...] = (1, 2, 3), records: int = 5, min_insync: int = 2) -> Replica:
+    """Return the leader of an epoch that begins at offset 5, with so many records in all and 3 as its high watermark."""
+    log = TinyLog()
+    log.append([(f"v{n}", 1) for n in range(5)])
+    brokers = {n: SimpleNamespace(epoch=10 * n, active=True) for n in (1, 2, 3)}
+    replica = Replica(1, log, SimpleNamespace(brokers=brokers), 10.0, min_insync)  # type: ignore[arg-type]
+    replica.high_watermark = 3
+    replica.on_metadata(State((1, 2, 3), isr, 1, EPOCH, 7), 0.0)
+    log.append([(f"v{n}", EPOCH) for n in range(5, records)])
+    return replica
+
+
+def fetched(replica: Replica, follower: int, offset: int, epoch: int = EPOCH, broker_epoch: int | None = None) -> list[Any]:
+    return replica.on_follower_fetch(follower, 10 * follower if broker_epoch is None else broker_epoch, epoch, offset, 0, 1.0)
+
+
+def proposed(effects: list[Any]) -> list[tuple[tuple[int, int], ...]]:
+    return [effect.proposal.isr for effect in effects if isinstance(effect, ProposeIsr)]
+
+
+def refusal(call: Any, *arguments: Any) -> Err:
+    with pytest.raises(KafkaError) as refused:
+        call(*arguments)
+    return refused.value.code
+
+
+def test_rule_4_a_fetch_of_another_epoch_counts_for_nothing() -> None:
+    """Fails if a fetch that names an older epoch, or none, moves what the leader knows of a follower."""
+    replica = leader()
+    for epoch in (EPOCH - 1, EPOCH + 1, -1):
+        assert fetched(replica, 2, 5, epoch) == [] and replica.followers[2].log_end_offset == -1
+    fetched(replica, 2, 5)
+    assert replica.followers[2].log_end_offset == 5
+
+
+def test_rule_4_each_epoch_begins_with_unknown_followers() -> None:
+    """Fails if a leader that is elected once more believes what followers fetched before."""
+    replica = leader()
+    fetched(replica, 2, 5)
+    replica.on_metadata(State((1, 2, 3), (1, 2, 3), 1, EPOCH + 1, 8), 2.0)
+    assert replica.followers[2].log_end_offset == -1
+
+
+def test_rule_6_the_latest_offset_is_not_named_too_early() -> None:
+    """Fails if a new leader, whose high watermark may be behind one that a client has seen, names it."""
+    replica = leader()
+    assert replica.high_watermark == 3 and not replica.latest_known
+    for follower in (2, 3):
+        fetched(replica, follower, 5)
+    assert replica.high_watermark == 5 and replica.latest_known
+
+
+def test_rule_8_acks_all_needs_enough_members() -> None:
+    """Fails if acks=all is taken, or confirmed, by an ISR smaller than min.insync.replicas, or acks=1 refused."""
+    replica = leader(isr=(1,))
+    assert refusal(replica.check_append, -1) is Err.NOT_ENOUGH_REPLICAS
+    replica.check_append(1)
+    assert replica.ack(3) is Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND and replica.ack(4) is None
+    assert leader().ack(3) is Err.NONE and leader().ack(4) is None
+
+
+def test_rule_8_who_leads_no_more_confirms_nothing() -> None:
+    """Fails if a deposed leader confirms an append, committed or not."""
+    replica = leader()
+    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    assert replica.ack(3) is replica.ack(5) is Err.NOT_LEADER_OR_FOLLOWER
+
+
+def test_rule_10_a_deletion_waits_for_every_live_replica() -> None:
+    """Fails if DeleteRecords is answered while a live follower still has older records."""
+    replica = leader()
+    replica.log.start_offset = 4  # type: ignore[misc]
+    assert replica.low_watermark == -1
+    for follower in (2, 3):
+        replica.on_follower_fetch(follower, 10 * follower, EPOCH, 5, follower, 1.0)
+    assert replica.low_watermark == 2
+    replica.cluster.brokers[2].active = False  # type: ignore[misc]
+    assert replica.low_watermark == 3
+
+
+@pytest.mark.parametrize("offset, joins", [(2, False), (4, False), (5, True)])
+def test_rule_15_who_joins_has_reached_the_start_of_the_epoch(offset: int, joins: bool) -> None:
+    """Fails if a follower joins that lacks records from before this epoch, or with another broker epoch than it fetched with."""
+    assert proposed(fetched(leader(isr=(1, 2)), 3, offset)) == ([((1, 10), (2, -1), (3, 30))] if joins else [])
+
+
+def test_rule_15_who_joins_has_reached_the_high_watermark() -> None:
+    """Fails if a follower joins that lacks committed records of this epoch."""
+    replica = leader(isr=(1, 2), records=9)
+    fetched(replica, 2, 8)
+    assert replica.high_watermark == 8 and proposed(fetched(replica, 3, 7)) == [] and proposed(fetched(replica, 3, 8)) != []
+
+
+def test_rule_15_only_the_living_join() -> None:
+    """Fails if a follower joins that is fenced, or whose fetch came from a former life."""
+    replica = leader(isr=(1, 2))
+    replica.cluster.brokers[3].active = False  # type: ignore[misc]
+    assert proposed(fetched(replica, 3, 5)) == []
+    replica.cluster.brokers[3].active = True  # type: ignore[misc]
+    assert refusal(fetched, replica, 3, 5, EPOCH, 29) is Err.NOT_LEADER_OR_FOLLOWER
+    assert proposed(fetched(replica, 3, 5, EPOCH, 31)) == [], "a life that this broker has not heard of"
+
+
+def test_rules_14_and_17_a_proposal_stays_until_its_fate_is_known() -> None:
+    """Fails if a second proposal is made beside the first, or if the first is given up when it may have been applied."""
+    replica = leader(isr=(1,))
+    (effect,) = [effect for effect in fetched(replica, 3, 5) if isinstance(effect, ProposeIsr)]
+    assert proposed(fetched(replica, 2, 5)) == [] and replica.isr.maximal == (1, 3)
+    assert proposed(replica.on_alter_response(effect.proposal, Err.UNKNOWN_SERVER_ERROR, 2.0)) == [effect.proposal.isr]
+    assert replica.on_alter_response(effect.proposal, Err.INVALID_UPDATE_VERSION, 2.0) == [] and replica.isr.maximal == (1, 3)
+    replica.on_alter_response(effect.proposal, Err.INELIGIBLE_REPLICA, 2.0)
+    assert replica.isr.maximal == (1,)
+
+
+@pytest.mark.parametrize("epoch, partition_epoch, taken", [(EPOCH, 8, True), (EPOCH, 6, False), (EPOCH - 1, 8, False)])
+def test_rule_18_an_overtaken_answer_is_not_taken(epoch: int, partition_epoch: int, taken: bool) -> None:
+    """Fails if the answer to a proposal is taken although newer metadata is here."""
+    replica = leader(isr=(1, 2))
+    (effect,) = [effect for effect in fetched(replica, 3, 5) if isinstance(effect, ProposeIsr)]
+    replica.on_alter_response(effect.proposal, Err.NONE, 2.0, (1, 2, 3), epoch, partition_epoch)
+    assert (replica.isr.committed == (1, 2, 3)) is taken
+
+
+def test_rule_22_another_epoch_is_refused() -> None:
+    """Fails if a request is served that names an older or a newer leader epoch."""
+    replica = leader()
+    replica.check_epoch(EPOCH)
+    replica.check_epoch(-1)
+    assert refusal(replica.check_epoch, EPOCH - 1) is Err.FENCED_LEADER_EPOCH
+    assert refusal(replica.check_epoch, EPOCH + 1) is Err.UNKNOWN_LEADER_EPOCH
+
+
+def test_rule_25_a_log_beyond_the_leaders_is_cut_not_dropped() -> None:
+    """Fails if a follower drops all it has where only its end is beyond the leader's, or keeps what lies before its start."""
+    replica = leader()
+    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    assert [type(e) for e in replica.on_out_of_range(0, 4)] == [Truncate] and replica.high_watermark == 3
+    assert replica.on_out_of_range(0, 9) == []
+    assert replica.on_out_of_range(6, 9)[0] == StartAt(6) and replica.high_watermark == 6
+
+
+def test_rule_28_older_metadata_is_ignored() -> None:
+    """Fails if metadata of the same or an older partition epoch changes what is known."""
+    replica = leader()
+    for partition_epoch in (6, 7):
+        assert replica.on_metadata(State((1, 2, 3), (1,), 2, EPOCH + 1, partition_epoch), 2.0) == []
+    assert replica.is_leader and replica.isr.committed == (1, 2, 3) and replica.leader_epoch == EPOCH
+
+
+def test_rule_2_the_high_watermark_waits_for_who_may_be_a_member() -> None:
+    """Fails if a follower that is proposed to join, or to leave, does not count before the controller has agreed."""
+    replica = leader(isr=(1, 2), records=9)
+    fetched(replica, 3, 5)
+    fetched(replica, 2, 9)
+    replica.on_tick(30.0)
+    assert replica.isr.maximal == (1, 2, 3) and replica.high_watermark == 5
+
+
+def test_rule_12_who_falls_behind_is_proposed_to_leave() -> None:
+    """Fails if a member that has not been at the leader's end for max_lag stays in the ISR, or leaves before."""
+    replica = leader(records=9)
+    for follower, offset in ((2, 9), (3, 5)):
+        fetched(replica, follower, offset)
+    assert proposed(replica.on_tick(9.0)) == [] and proposed(replica.on_tick(12.0)) == [((1, 10), (2, 20))]
+    assert replica.isr.maximal == (1, 2, 3) and replica.high_watermark == 5
