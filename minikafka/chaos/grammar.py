@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -44,6 +45,13 @@ MOST = 20_000  # elements of a request
 BROKERS = (1, 2, 3)
 UNSAFE = ("connection", "message.max.bytes", "min.insync", "replica", "throttle", "listener", "session.timeout", "queued",
           "fetch.max", "offsets.retention", "socket", "request.max", "quota", "follower", "leader")
+USUAL: dict[str, Sequence[int]] = {
+    "max_wait_ms": (10,), "timeout_ms": (500,), "max_bytes": (1 << 20,), "partition_max_bytes": (1 << 18,), "acks": (-1, 1),
+    "num_partitions": (1, 3, 30), "replication_factor": (1, 3), "count": range(1, 40), "session_timeout_ms": (6000,),
+    "rebalance_timeout_ms": (1000,), "transaction_timeout_ms": (5000,), "current_leader_epoch": (-1,), "key_type": (0, 1),
+    "resource_type": (2, 2, 2, 4, 16, 32), "timestamp": (-1, -2, -3, 5), "replica_id": (-1,), "fetch_offset": (0,),
+    "config_operation": range(4), "session_epoch": (-1, 0, 1), "generation_id": range(-1, 5), "broker_ids": BROKERS,
+    "replicas": BROKERS, "coordinator_epoch": (0,), "committed_leader_epoch": (-1,)}
 MUTATING = {"CreateTopicsRequest", "DeleteTopicsRequest", "DeleteRecordsRequest", "CreatePartitionsRequest",
             "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "WriteTxnMarkersRequest", "AlterConfigsRequest",
             "OffsetDeleteRequest", "IncrementalAlterConfigsRequest", "AlterReplicaLogDirsRequest", "ProduceRequest",
@@ -174,17 +182,7 @@ class Grammar:
         low, high = (0, 2**bits) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1))
         if odd or rng.random() < 0.05:
             return rng.choice([number for number in NUMBERS if low <= number < high])
-        usual = {"max_wait_ms": 10, "timeout_ms": 500, "max_bytes": 1 << 20, "partition_max_bytes": 1 << 18,
-                 "acks": rng.choice((-1, 1)), "num_partitions": rng.choice((1, 3, 30)), "replication_factor": rng.choice((1, 3)),
-                 "count": rng.randrange(1, 40),
-                 "session_timeout_ms": 6000, "rebalance_timeout_ms": 1000, "transaction_timeout_ms": 5000,
-                 "current_leader_epoch": -1, "resource_type": rng.choice((2, 2, 2, 4, 16, 32)),
-                 "timestamp": rng.choice((-1, -2, -3, 5)),
-                 "replica_id": -1, "fetch_offset": 0, "config_operation": rng.randrange(4),
-                 "session_epoch": rng.choice((-1, 0, 1)),
-                 "generation_id": rng.randrange(-1, 5), "key_type": rng.randrange(2), "broker_ids": rng.choice(BROKERS),
-                 "replicas": rng.choice(BROKERS), "coordinator_epoch": 0, "committed_leader_epoch": -1}
-        return usual.get(name, rng.randrange(4))
+        return rng.choice(USUAL[name]) if name in USUAL else rng.randrange(4)
 
     def _bytes(self, kind: str, name: str, odd: bool) -> bytes:
         rng = self.rng

@@ -10,6 +10,8 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from minikafka.broker.server import registry as api
+from minikafka.chaos.grammar import Grammar
+from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from minikafka.sim.world.world import CLIENT_PORT, INTERNAL_PORT
 from tests.security.frames import corpus, hostile, mutated
 from tests.security.world import Client, World
@@ -109,3 +111,29 @@ def test_the_brokers_own_listener_survives_too(seed: int, caplog: Any) -> None:
     counts = World(seed).play(lambda world: meddle(world, seed))
     assert broken(caplog) == []
     assert counts["answered"] > 200 and counts["closed"] > 200, counts
+
+
+async def ask_all(world: World, seed: int) -> dict[str, int]:
+    """Send requests of the hostile campaign, which learn from the answers before them: they reach deep, and change much."""
+    rng = random.Random(seed)
+    grammar, counts = Grammar(rng), {"answered": 0, "closed": 0, "waiting": 0}
+    for _ in range(200):
+        key = rng.choice([*api.HANDLERS[api.CLIENTS]])
+        version = rng.randint(api.HANDLERS[api.CLIENTS][key].min, api.HANDLERS[api.CLIENTS][key].max)
+        client = await world.connect()
+        client.send(encode_request(grammar.request(key, version), version, 7, "hostile"))
+        await client.wait(1, PATIENCE)
+        counts["answered" if client.frames else "closed" if client.closed else "waiting"] += 1
+        if client.frames:
+            grammar.learn(decode_response(RESPONSES[key], version, memoryview(client.frames[0])))
+        client.close()
+    await still_serves(world)
+    return counts
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(n, marks=pytest.mark.soak) for n in range(4, 20))])
+def test_requests_of_the_campaign_break_nothing(seed: int, caplog: Any) -> None:
+    """Fails if a request within the grammar lets an exception out, ends the broker, or is not answered where it should be."""
+    counts = World(seed).play(lambda world: ask_all(world, seed))
+    assert broken(caplog) == []
+    assert counts["answered"] > 150 and counts["closed"] < 20, counts
