@@ -147,3 +147,15 @@ def test_whatever_happens_the_partition_is_consistent(isr, elr, live, target, la
     assert not set(q.elr) & set(q.isr) and gone not in q.elr
     assert len(q.isr) < min_isr or q.elr == ()
     assert record is None or replace(q, partition_epoch=p.partition_epoch) != p
+
+
+def test_the_last_known_leader_waits_for_eligible_ones():
+    """Fails if the last leader is elected while a replica is eligible that surely has every record (rule 27)."""
+    assert change(part([], -1, elr=[2], last=[3]), rules(3)) is None
+
+
+def test_an_unclean_leader_is_the_whole_isr():
+    """Fails if an unclean leader shares the ISR with a dead member, whose records it lacks (I-ELECT-3; without ELR the last
+    member stays)."""
+    p = after(part([2], -1), change(part([2], -1), rules(3, elr=False), Election.UNCLEAN))
+    assert (p.leader, p.isr, p.recovering) == (3, (3,), True)

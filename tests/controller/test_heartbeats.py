@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.broker.controller.heartbeats import Heartbeats
+from minikafka.broker.controller.heartbeats import BrokerControlState, Heartbeat, Heartbeats
 
 
 @pytest.mark.parametrize("contact", [0.0, 2.2349999999999746, 1e6 / 3])
@@ -26,3 +26,12 @@ def test_the_first_session_to_end_is_the_next_deadline() -> None:
         heartbeats.register(broker, fenced, contact)
     assert heartbeats.next_deadline() == 7.0
     assert (heartbeats.stale(8.5), heartbeats.stale(6.9)) == (2, None)
+
+
+def test_who_leads_does_not_stop() -> None:
+    """Fails if a broker may exit while it leads a partition, whatever the others know (I-SESS-2)."""
+    heartbeats, wish = Heartbeats(3.0), Heartbeat(1, 5, 100, want_shut_down=True)
+    heartbeats.register(1, False, 0.0)
+    heartbeats.start_shutdown(1, 50)
+    assert heartbeats.next_state(wish, True, leads=True) is BrokerControlState.CONTROLLED_SHUTDOWN
+    assert heartbeats.next_state(wish, True, leads=False) is BrokerControlState.SHUTDOWN_NOW
