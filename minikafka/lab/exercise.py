@@ -142,6 +142,9 @@ def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
     except RecursionError as error:
         return Verdict(exercise, Outcome.FAIL, "your function calls itself without an end; in which case does it stop?",
                        where(error, answer))
+    except MemoryError as error:
+        return Verdict(exercise, Outcome.FAIL, "your function wants more memory than there is; does a list in it grow without "
+                       "an end? Everything else still works: change the cell and run it again", where(error, answer))
     except SystemExit as error:
         return Verdict(exercise, Outcome.FAIL, "your code ends the program (exit); a function ends with `return`",
                        where(error, answer))

@@ -16,6 +16,7 @@ Invariants
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -71,7 +72,8 @@ def change(lab: str, alter: Callable[[Record], None], now: Callable[[], float] =
             _count_time(record, lab, now())
             write_atomic(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
-        _tell(f"your progress cannot be kept in {path}: {error.strerror or error}")
+        remedy = "; delete what you do not need, then run the cell again" if error.errno == errno.ENOSPC else ""
+        _tell(f"your progress cannot be kept in {path}: {error.strerror or error}{remedy}")
 
 
 def empty() -> Record:

@@ -1,6 +1,7 @@
 """What a student does wrong with check, hint, predict and reveal: each kind of mistake gets one sentence with the remedy."""
 from __future__ import annotations
 
+import errno
 import sys
 import threading
 import time
@@ -8,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.lab import check, exercise, guard, hint, predict, reveal
+from minikafka.lab import check, exercise, guard, hint, predict, record, reveal
 from minikafka.lab.exercise import checks
 from minikafka.lab.verdict import Outcome
 
@@ -98,6 +99,7 @@ def test_a_limit_inside_another_one_leaves_the_outer_one_as_it_was():
 @pytest.mark.parametrize("function, told", [
     (lambda n: (lambda f: f(f))(lambda f: f(f)), "calls itself without an end"),
     (lambda n: sys.exit(n), "ends the program"),
+    (lambda n: bytearray(1 << 62), "more memory than there is"),
     (lambda n: None, "is there a `return`?"),
     (lambda n: "8", "returned '8', of type str; a number is wanted"),
     (lambda n: [8], "of type list; a number is wanted"),
@@ -167,3 +169,41 @@ def test_a_check_without_an_answer_says_where_it_goes():
 def test_a_prediction_with_a_number_that_is_none_is_told(number):
     """Fails if it ends in an exception, or is kept where nobody looks for it."""
     assert "in quotes" in predict(number, 3).text and "in quotes" in reveal(number, 3).text
+
+
+def test_on_a_full_disk_the_notebook_goes_on_and_says_what_to_do(monkeypatch, tmp_path, capsys):
+    """I-STUDENT-3. Fails if the cell raises, if nothing is said, or if the progress of before is lost."""
+    monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "progress.json"))
+    predict("99.1", 3)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as disk:
+        disk.setattr(record, "write_atomic", full)
+        assert predict("99.2", 4).word == "kept" and check("99.1", lambda n: 2 * n)
+    assert "No space left on device; delete what you do not need" in capsys.readouterr().out
+    assert list(record.read()["predictions"]) == ["99.1"]
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_an_hour_of_sleep_is_not_counted_as_work(monkeypatch, tmp_path, jump):
+    """Fails if the minutes of a laptop that slept, or whose clock was set back, are counted."""
+    monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "progress.json"))
+    for now in (1e9, 1e9 + 60, 1e9 + 60 + jump, 1e9 + 120 + jump):
+        record.change("99", lambda _: None, lambda: now)
+    assert record.read()["labs"]["99"]["seconds"] == 120
+
+
+def test_a_cell_that_is_run_twice_or_before_its_question_says_what_it_knows():
+    """Fails if cells out of order raise, or if the second run gives another note than the first."""
+    assert reveal("99.7", 3).text == "measured 3"
+    assert predict("99.7", 3) == predict("99.7", 3)
+    assert reveal("99.7", 3) == reveal("99.7", 3) and reveal("99.7", 3).word == "as you said"
+
+
+def test_after_a_restart_of_the_kernel_the_guess_is_still_there(monkeypatch, tmp_path):
+    """Fails if a restart between a question and its answer loses the guess."""
+    monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "progress.json"))
+    predict("99.8", 5)
+    monkeypatch.setattr("minikafka.lab.prediction.GUESSES", {})
+    assert reveal("99.8", 5).word == "as you said"
