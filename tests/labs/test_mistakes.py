@@ -190,7 +190,7 @@ def test_an_hour_of_sleep_is_not_counted_as_work(monkeypatch, tmp_path, jump):
     """Fails if the minutes of a laptop that slept, or whose clock was set back, are counted."""
     monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "progress.json"))
     for now in (1e9, 1e9 + 60, 1e9 + 60 + jump, 1e9 + 120 + jump):
-        record.change("99", lambda _: None, lambda: now)
+        record.change("99", lambda _: None, lambda now=now: now)
     assert record.read()["labs"]["99"]["seconds"] == 120
 
 
