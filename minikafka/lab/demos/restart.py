@@ -139,7 +139,7 @@ class Play:
     def told(self) -> list[Event]:
         """Return the trace with what was said here, and at its end the evidence for the notary."""
         from minikafka.chaos.final import read_everything
-        read_everything(self.cluster.bootstrap, self.history, {self.topic: 1})
+        read_everything(self.cluster, self.history, {self.topic: 1})
         self.say("evidence", history=list(self.history), rows=self.sink.rows(),
                  totals=[(*cell, count) for cell, count in self.sink.totals().items()])
         return tidy([*self.cluster.trace.events(), *self._said])
