@@ -128,7 +128,7 @@ class Play:
         self.sink.take([row_of(value, part, offset) for part, offset, value in rows], batch)
         there = [row.off for row in self.sink.rows()]
         self.say("written", client=self.topic, tp=f"{self.topic}-0", batch=batch,
-                 rows=[(offset, there.count(offset)) for _, offset, _ in rows])
+                 rows=[[offset, there.count(offset)] for _, offset, _ in rows])
         if batch in self.written:
             self.moment("again")
         self.written.append(batch)
@@ -166,11 +166,11 @@ def sealed(events: Iterable[Event]) -> Sealed:
                       {(zone, window): count for zone, window, count in found["totals"]}))
 
 
-def books(events: Iterable[Event]) -> dict[str, list[Event]]:
-    """Return what was told of the checkpoint and of the sink, by kind, without times: two runs have to agree in this."""
-    found: dict[str, list[Event]] = {kind: [] for kind in BOOKS}
+def books(events: Iterable[Event], kind: str) -> dict[str, list[Event]]:
+    """Return what was told of the checkpoint and the sink of that kind, without times: two runs have to agree in this."""
+    found: dict[str, list[Event]] = {name: [] for name in BOOKS}
     for event in events:
-        if event["k"] in BOOKS and event["client"].startswith("trips-"):
+        if event["k"] in BOOKS and event["client"] == f"trips-{kind}":
             found[event["k"]].append({k: v for k, v in event.items() if k not in ("t", "w", "b", "i", "n", "k")})
     return found
 
