@@ -7,6 +7,7 @@
     spark_job.py  Structured Streaming: delays per airport and hour, to Parquet and back to a topic
     audit.py      reads the log once more with a fresh consumer
     reconcile.py  the figures that must agree, and whether they do
+    scale.py      `--scale`: millions of trips, both engines, and how the time grows
 """
 
 from collections.abc import Sequence

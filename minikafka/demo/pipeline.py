@@ -25,6 +25,7 @@ from .audit import LogAudit, audit
 from .consume import Group
 from .produce import FlightProducer
 from .reconcile import Figures
+from .scale import scale
 from .spark_job import SparkFigures, SparkJob
 
 PARTITIONS, REPLICAS, MIN_ISR = 6, 3, 2
@@ -33,8 +34,13 @@ PATIENCE_S, STALLED_S = 120.0, 30.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0 if every figure agrees, else 1."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.source == "both" and not options.scale:
+        parser.error("--source both goes with --scale")
     console = Console(stderr=options.json, highlight=False, soft_wrap=True)
+    if options.scale:
+        return scale(options.trips, options.engines, options.source, console)
     with ExitStack() as stack:
         figures = Demo(options, console, stack).run()
     wrong = figures.mismatches()
@@ -63,10 +69,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", help="folder or URL for Parquet and checkpoints (default: temporary)")
     parser.add_argument(
         "--source",
-        choices=["auto", "kafka", "minikafka"],
+        choices=["auto", "kafka", "minikafka", "both"],
         default="auto",
-        help="Spark's official connector, or our Python source; auto: the connector if it is here or can be fetched",
+        help="Spark's official connector, or our Python source; auto: the connector if it is here or can be fetched; "
+        "both: with --scale",
     )
+    parser.add_argument("--scale", action="store_true",
+                        help="instead: millions of trips through both engines and Spark; how fast, and how time grows")
+    parser.add_argument("--trips", type=int, default=10_000_000, help="with --scale: how many (default 10,000,000)")
+    parser.add_argument("--engines", nargs="+", choices=["minikafka", "apache"], default=["minikafka", "apache"],
+                        help="with --scale")
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object on the last line")
     return parser
 

@@ -1,0 +1,156 @@
+"""`python -m minikafka demo --scale`: millions of trips through brokers and Spark, on ours and on Apache Kafka.
+
+For each engine, and for a tenth of the trips and all of them: librdkafka produces them (acks=all, three replicas), and a
+streaming query of Spark counts them by zone and quarter of an hour, in micro-batches of `PER_BATCH`. What is counted must be
+what was sent. Printed: rates, the first micro-batch and the others, memory, and how the time grows with the trips.
+
+Owns: the topics of one run, and the query's checkpoint; both go with the clusters and a temporary folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from statistics import median
+from typing import Any
+
+import confluent_kafka
+from kafka import KafkaAdminClient
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from rich.console import Console
+from rich.table import Table
+
+from .. import Cluster
+from ..bench.machine import memory_mib
+from ..datasets import taxi_trips
+from ..spark import kafka_format, python_format, spark_session
+
+PARTITIONS, REPLICAS = 6, 3
+PER_BATCH = 500_000
+DIFFERENT = 20_000  # trips made; after them they come again under other numbers, because to make one takes longer than to send it
+WIDTH = 120  # letters of the table
+TRIP = "trip BIGINT, pickup STRING, started TIMESTAMP"
+QUARTER = "15 minutes"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One number of trips on one engine by one source; times in seconds, memory of all brokers in MiB."""
+
+    engine: str
+    source: str
+    trips: int
+    produced: float
+    first: float
+    steady: float | None  # median of the other micro-batches
+    processed: float
+    memory: float
+
+
+def scale(trips: int, engines: list[str], source: str, console: Console) -> int:
+    """Print a table of runs; return 0 if Spark has counted every trip once, else 1."""
+    console.print("Spark starts (5 to 20 seconds)")
+    spark = spark_session()
+    runs: list[Run] = []
+    wrong = 0
+    for engine in engines:
+        for count in (trips // 10, trips):
+            for name in _sources(spark, source):
+                with Cluster(engine=engine) as cluster, tempfile.TemporaryDirectory() as folder:
+                    run, counted = _run(cluster, spark, name, count, folder, console)
+                runs.append(run)
+                if counted != count:
+                    console.print(f"[bold red]MISMATCH[/] {count:,} trips were sent, {counted:,} counted")
+                    wrong += 1
+    _show(runs, console)
+    return 1 if wrong else 0
+
+
+def _sources(spark: SparkSession, wanted: str) -> list[str]:
+    if wanted == "both":
+        return list(dict.fromkeys((kafka_format(spark), python_format(spark))))
+    return [python_format(spark) if wanted == "minikafka" else kafka_format(spark)]
+
+
+def _run(cluster: Any, spark: SparkSession, source: str, trips: int, folder: str, console: Console) -> tuple[Run, int]:
+    topic = "trips"
+    with KafkaAdminClient(**cluster.for_kafka_python()) as admin:
+        admin.create_topics({topic: {"num_partitions": PARTITIONS, "replication_factor": REPLICAS,
+                                     "configs": {"retention.ms": -1}}}, wait_for_metadata=True)
+    produced = _produce(cluster, topic, trips, console)
+    console.print(f"{cluster.engine}: {trips:,} trips produced in {produced:.1f} s; Spark counts them ({source})")
+    counted, batches, processed = _process(cluster, spark, source, topic, folder, console)
+    steady = median(batches[1:]) if len(batches) > 1 else None
+    return Run(cluster.engine, source, trips, produced, batches[0], steady, processed, memory_mib(cluster)), counted
+
+
+def _produce(cluster: Any, topic: str, trips: int, console: Console) -> float:
+    """Send the trips, keyed by taxi; return the seconds until all are acknowledged."""
+    made = [(trip.taxi.encode(), trip.encode().partition(b",")[2]) for trip in islice(taxi_trips(), DIFFERENT)]
+    producer = confluent_kafka.Producer({**cluster.for_confluent(), "acks": "all", "linger.ms": 20, "batch.size": 1_000_000,
+                                         "queue.buffering.max.messages": 200_000})
+    failed: Counter[str] = Counter()
+
+    def told(error: Any, _: Any) -> None:
+        if error is not None:
+            failed[str(error)] += 1
+
+    begun = shown = time.monotonic()
+    for number in range(trips):
+        key, rest = made[number % DIFFERENT]
+        value = b'{"trip":%d,' % number + rest
+        while True:
+            try:
+                producer.produce(topic, value, key, on_delivery=told)
+                break
+            except BufferError:  # librdkafka's queue is full: the brokers set the pace
+                producer.poll(0.05)
+        if number % 1000 == 0:
+            producer.poll(0)
+            if time.monotonic() > shown + 10:
+                shown = time.monotonic()
+                console.print(f"  {number:,} sent")
+    producer.flush()
+    if failed:
+        raise RuntimeError(f"{sum(failed.values())} trips were not acknowledged: {failed.most_common(1)[0][0]}")
+    return time.monotonic() - begun
+
+
+def _process(cluster: Any, spark: SparkSession, source: str, topic: str, folder: str,
+             console: Console) -> tuple[int, list[float], float]:
+    """Count the trips by zone and quarter of an hour; return the sum, each micro-batch's seconds, and all seconds."""
+    counts: dict[tuple[str, Any], int] = {}
+    rows = (spark.readStream.format(source).options(**cluster.for_spark(source)).option("subscribe", topic)
+            .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", str(PER_BATCH)).load())
+    trips = rows.select(F.from_json(F.col("value").cast("string"), TRIP).alias("t")).select("t.*")
+    windows = trips.groupBy("pickup", F.window("started", QUARTER).start.alias("quarter")).count()
+    batches: list[float] = []
+    began = time.monotonic()
+    ended = [began]
+
+    def take(changed: Any, _: int) -> None:
+        counts.update(((row.pickup, row.quarter), row["count"]) for row in changed.collect())
+        batches.append(time.monotonic() - ended[0])
+        ended[0] = time.monotonic()
+        console.print(f"  micro-batch {len(batches)}: {batches[-1]:.1f} s, {sum(counts.values()):,} counted")
+
+    query = (windows.writeStream.outputMode("update").foreachBatch(take).option("checkpointLocation", folder)
+             .trigger(availableNow=True).start())
+    query.awaitTermination()
+    return sum(counts.values()), batches, time.monotonic() - began
+
+
+def _show(runs: list[Run], console: Console) -> None:
+    names = "engine", "source", "trips", "produced/s", "first batch", "another", "processed/s", "brokers", "time"
+    table = Table(*names, title=f"Micro-batches of {PER_BATCH:,}; time as a multiple of a tenth of the trips")
+    for run in runs:
+        before = next((r for r in runs if (r.engine, r.source) == (run.engine, run.source) and r.trips < run.trips), None)
+        grown = (run.produced + run.processed) / (before.produced + before.processed) if before else 1
+        another = "" if run.steady is None else f"{run.steady:.1f} s"
+        table.add_row(run.engine, run.source, f"{run.trips:,}", f"{run.trips / run.produced:,.0f}", f"{run.first:.1f} s", another,
+                      f"{run.trips / run.processed:,.0f}", f"{run.memory:,.0f} MiB", f"{grown:.1f} x")
+    console.print(table, width=max(console.width, WIDTH))

@@ -1,0 +1,34 @@
+"""`demo --scale`: what Spark counts is what was sent, and the table says how long it took (demo/scale.py)."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from minikafka.demo import scale as module
+from minikafka.demo.scale import scale
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def test_every_trip_is_counted_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a trip is lost or counted twice over several micro-batches, or a row of the table is missing."""
+    monkeypatch.setattr(module, "PER_BATCH", 2000)
+    out = io.StringIO()
+    assert scale(5000, ["minikafka"], "auto", Console(file=out, width=140)) == 0
+    told = out.getvalue()
+    assert "micro-batch 3" in told and "5,000 counted" in told and "MISMATCH" not in told
+    rows = [line for line in told.splitlines() if "MiB" in line]
+    assert [row.split("│")[3].strip() for row in rows] == ["500", "5,000"]
+
+
+def test_a_wrong_count_is_told(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if the command ends well though Spark has counted something else."""
+    monkeypatch.setattr(module, "_produce", lambda *_: 1.0)
+    monkeypatch.setattr(module, "_process", lambda *_: (41, [1.0], 1.0))
+    out = io.StringIO()
+    assert scale(420, ["minikafka"], "auto", Console(file=out, width=140)) == 1
+    assert "420 trips were sent, 41 counted" in out.getvalue()
