@@ -10,7 +10,7 @@ ARGS ?=
 JOBS ?= 3# workers: one of them mostly waits for Apache Kafka and Spark (tests/schedule.py), so three keep two cores busy
 JUDGES ?= 2# workers of `make judge`: each has three brokers of Apache Kafka
 SEEDS ?= 1000
-FROM ?= 0
+FROM ?= 80000
 
 PYTEST := $(PY) -m pytest -p tests.light
 # Tests start hundreds of processes (brokers, kernels): with this setting each would compile all that it imports.
@@ -41,7 +41,7 @@ long: setup  ## the tests that `make test` leaves out: heavy, and covered there 
 judge: apache  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
 	@MINIKAFKA_ENGINE=apache $(PYTEST) -n $(JUDGES) -m judge tests solutions $(ARGS)
 
-soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=0)
+soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=80000)
 	@$(PY) -m minikafka sim run --raft --ledger --from $(FROM)0 --seeds $(SEEDS)0
 	@$(PY) -m minikafka sim run --ledger --from $(FROM) --seeds $(SEEDS)
 	@$(PY) -m minikafka chaos --hostile --minutes 5 --ledger
