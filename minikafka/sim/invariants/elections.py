@@ -71,18 +71,18 @@ class ElectionsAreClean(Invariant):
             least = topic_value(self.cluster.image, broker.config, now.topic, "min.insync.replicas")
             wrong = wrong or len(isr) >= min(least, len(now.replicas))
         if wrong:
-            self.fail(f"{now.topic}-{now.index}: {now} does not hold together", now.topic, now.index)
+            self.fail(f"{now.topic}-{now.index}: {_told(now)} does not hold together", now.topic, now.index)
 
     def _follows(self, before: Any, now: Any, active: set[int], may_serve: set[int]) -> None:
         name, new = f"{now.topic}-{now.index}", {*now.isr} - {*before.isr}
         leads = now.leader >= 0 and now.leader != before.leader
         if silent := sorted((new | ({now.leader} if leads else set())) - may_serve):
-            self.fail(f"{name}: {silent} lead or join and are not active: {before} -> {now}", name)
+            self.fail(f"{name}: {silent} lead or join and are not active: {_told(before)} -> {_told(now)}", name)
         if {*before.replicas} - {*now.replicas} and now.leader_epoch == before.leader_epoch:
-            self.fail(f"{name}: a replica is removed in leader epoch {now.leader_epoch}: {before} -> {now}", name)
+            self.fail(f"{name}: a replica is removed in leader epoch {now.leader_epoch}: {_told(before)} -> {_told(now)}", name)
         joined = now.isr if before.adding or before.removing else ()  # the ISR that ends a move may give it a leader, too
         if leads and now.leader not in (*before.isr, *joined) and not self._permitted(before, now, active):
-            self.fail(f"{name}: broker {now.leader} may not be elected: {before} -> {now}", name)
+            self.fail(f"{name}: broker {now.leader} may not be elected: {_told(before)} -> {_told(now)}", name)
 
     def _permitted(self, before: Any, now: Any, active: set[int]) -> bool:
         if now.leader in before.elr:
@@ -96,3 +96,8 @@ class ElectionsAreClean(Invariant):
             if node in (*state.isr, *state.elr):
                 self.fail(f"{topic}-{index}: broker {node} is back after an unclean end, and in ISR {list(state.isr)} or ELR "
                           f"{list(state.elr)}", topic, index, node)
+
+
+def _told(state: Any) -> str:
+    """Return what elections are about: leader, ISR, ELR and replicas."""
+    return f"(leader {state.leader}, ISR {list(state.isr)}, ELR {list(state.elr)} of {list(state.replicas)})"

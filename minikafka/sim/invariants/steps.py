@@ -87,7 +87,8 @@ class StepsAreAllowed(Invariant):
         for member, epoch in epochs.items() if leader is not None else ():
             known = leader.image.brokers.get(member)
             if known is None or not known.active or epoch != known.epoch:
-                self.fail(f"{seen} proposes broker {member} with epoch {epoch}; it knows {known}", str(seen), member)
+                state = "none" if known is None else f"epoch {known.epoch}, {'active' if known.active else 'not active'}"
+                self.fail(f"{seen} proposes broker {member} with epoch {epoch}; it knows {state}", str(seen), member)
             self._joins(seen, member)
 
     def _follows(self, seen: Seen) -> None:
