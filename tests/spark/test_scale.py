@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from contextlib import nullcontext
 
 import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from minikafka.demo import scale as module
-from minikafka.demo.scale import scale
+from minikafka.demo.scale import Run, scale
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -27,8 +28,9 @@ def test_every_trip_is_counted_once(spark: SparkSession, monkeypatch: pytest.Mon
 
 def test_a_wrong_count_is_told(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the command ends well though Spark has counted something else."""
-    monkeypatch.setattr(module, "_produce", lambda *_: 1.0)
-    monkeypatch.setattr(module, "_process", lambda *_: (41, [1.0], 1.0))
+    run = Run("minikafka", "kafka", 420, 1.0, 1.0, None, 1.0, 1.0)
+    monkeypatch.setattr(module, "_run", lambda *_: (run, 41))
+    monkeypatch.setattr(module, "Cluster", lambda **_: nullcontext())
     out = io.StringIO()
     assert scale(420, ["minikafka"], "auto", Console(file=out, width=140)) == 1
     assert "420 trips were sent, 41 counted" in out.getvalue()
