@@ -61,10 +61,12 @@ class RemoteCluster(Cluster):
         return self._addresses[broker]
 
     def add_broker(self, rack: str | None = None) -> int:
-        raise NotSupported(f"{self._given} is somebody else's cluster: a broker cannot be added from here")
+        raise NotSupported(f"{self._given} is somebody else's cluster: a broker cannot be added from here. Faults "
+                           "need a cluster of your own: Cluster(brokers=3), or with engine=\"apache\"")
 
     def _node(self, node: int) -> Any:
-        raise NotSupported(f"node {node} of {self._given} is somebody else's process: no faults and no logs from here")
+        raise NotSupported(f"node {node} of {self._given} is somebody else's process: no faults and no logs from here. They "
+                           "need a cluster of your own: Cluster(brokers=3), or with engine=\"apache\"")
 
 
 def _discover(addresses: str, security: Security) -> dict[int, str]:

@@ -40,6 +40,9 @@ NAMES: dict[str, tuple[str, str | None]] = {
     "ssl_password": ("ssl.key.password", "ssl.key.password"),
     "ssl_check_hostname": ("ssl.endpoint.identification.algorithm", None),
 }
+FILES = "ssl_cafile", "ssl_certfile", "ssl_keyfile"  # found from any folder; on a Spark cluster each worker must have them
+USER = "sasl_plain_username", "sasl_plain_password"
+PROTOCOLS = "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"
 LOGIN = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -53,10 +56,14 @@ class Security:
     def __init__(self, settings: Mapping[str, Any]) -> None:
         if unknown := sorted(settings.keys() - NAMES):
             raise NotSupported(f"{', '.join(unknown)}: not a setting that all clients have. There are: {', '.join(NAMES)}")
-        self.settings = dict(settings)
+        self.settings = {name: str(Path(value).absolute()) if name in FILES else value for name, value in settings.items()}
         self.protocol = str(settings.get("security_protocol", "PLAINTEXT"))
+        if self.protocol not in PROTOCOLS:
+            raise NotSupported(f"security_protocol={self.protocol!r}: there are {', '.join(PROTOCOLS)}")
         if self.sasl and settings.get("sasl_mechanism") not in LOGIN:
             raise NotSupported(f"sasl_mechanism={settings.get('sasl_mechanism')!r}: there are {', '.join(LOGIN)}")
+        if self.sasl and (missing := [name for name in USER if name not in settings]):
+            raise NotSupported(f"{self.protocol} needs {' and '.join(missing)}, too")
 
     @property
     def sasl(self) -> bool:
@@ -80,7 +87,7 @@ class Security:
             user, password = (_quoted(str(self.settings[f"sasl_plain_{what}"])) for what in ("username", "password"))
             told["sasl.jaas.config"] = f"{LOGIN[self.settings['sasl_mechanism']]} required username={user} password={password};"
         if ca := self.settings.get("ssl_cafile"):
-            told |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(Path(ca).absolute())}
+            told |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": ca}
         if certificate := self.settings.get("ssl_certfile"):
             key = Path(self.settings.get("ssl_keyfile", certificate)).read_text()
             told |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": Path(certificate).read_text(),

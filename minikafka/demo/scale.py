@@ -1,8 +1,9 @@
 """`python -m minikafka demo --scale`: millions of trips through brokers and Spark, on ours and on Apache Kafka.
 
 For each engine, and for a tenth of the trips and all of them: librdkafka produces them (acks=all, three replicas), and a
-streaming query of Spark counts them by zone and quarter of an hour, in micro-batches of `PER_BATCH`. What is counted must be
-what was sent. Printed: rates, the first micro-batch and the others, memory, and how the time grows with the trips.
+streaming query of Spark counts them by zone and quarter of an hour, in micro-batches of `PER_BATCH`, and adds up their numbers.
+Count and sum must be those of what was sent. Printed: rates, the first micro-batch and the others, the brokers' memory,
+and how the time grows. Spark itself is warm: it has counted a few trips from each source before.
 
 Owns: the topics of one run, and the query's checkpoint; both go with the clusters and a temporary folder.
 """
@@ -13,7 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from statistics import median
 from typing import Any
 
@@ -32,6 +33,7 @@ from ..spark import kafka_format, python_format, spark_session
 PARTITIONS, REPLICAS = 6, 3
 PER_BATCH = 500_000
 DIFFERENT = 20_000  # trips made; after them they come again under other numbers, because to make one takes longer than to send it
+WARMING = 1000  # trips
 WIDTH = 120  # letters of the table
 TRIP = "trip BIGINT, pickup STRING, started TIMESTAMP"
 QUARTER = "15 minutes"
@@ -53,19 +55,20 @@ class Run:
 
 def scale(trips: int, engines: list[str], source: str, console: Console) -> int:
     """Print a table of runs; return 0 if Spark has counted every trip once, else 1."""
-    console.print("Spark starts (5 to 20 seconds)")
+    console.print("Spark starts, and warms up (20 to 60 seconds)")
     spark = spark_session()
+    sources = _sources(spark, source)
+    for name in sources:
+        _run(engines[0], spark, name, WARMING, Console(quiet=True))
     runs: list[Run] = []
     wrong = 0
-    for engine in engines:
-        for count in (trips // 10, trips):
-            for name in _sources(spark, source):
-                with Cluster(engine=engine) as cluster, tempfile.TemporaryDirectory() as folder:
-                    run, counted = _run(cluster, spark, name, count, folder, console)
-                runs.append(run)
-                if counted != count:
-                    console.print(f"[bold red]MISMATCH[/] {count:,} trips were sent, {counted:,} counted")
-                    wrong += 1
+    for engine, count, name in product(engines, (trips // 10, trips), sources):
+        run, counted, numbers = _run(engine, spark, name, count, console)
+        runs.append(run)
+        if (counted, numbers) != (count, count * (count - 1) // 2):
+            console.print(f"[bold red]MISMATCH[/] {count:,} trips were sent, {counted:,} counted; their numbers add up to "
+                          f"{numbers:,}")
+            wrong += 1
     _show(runs, console)
     return 1 if wrong else 0
 
@@ -76,16 +79,23 @@ def _sources(spark: SparkSession, wanted: str) -> list[str]:
     return [python_format(spark) if wanted == "minikafka" else kafka_format(spark)]
 
 
-def _run(cluster: Any, spark: SparkSession, source: str, trips: int, folder: str, console: Console) -> tuple[Run, int]:
+def _run(engine: str, spark: SparkSession, source: str, trips: int, console: Console) -> tuple[Run, int, int]:
+    """Return the run, how many trips were counted, and the sum of their numbers."""
+    with Cluster(engine=engine) as cluster, tempfile.TemporaryDirectory() as folder:
+        return _measure(cluster, spark, source, trips, folder, console)
+
+
+def _measure(cluster: Any, spark: SparkSession, source: str, trips: int, folder: str, console: Console) -> tuple[Run, int, int]:
     topic = "trips"
     with KafkaAdminClient(**cluster.for_kafka_python()) as admin:
         admin.create_topics({topic: {"num_partitions": PARTITIONS, "replication_factor": REPLICAS,
                                      "configs": {"retention.ms": -1}}}, wait_for_metadata=True)
     produced = _produce(cluster, topic, trips, console)
     console.print(f"{cluster.engine}: {trips:,} trips produced in {produced:.1f} s; Spark counts them ({source})")
-    counted, batches, processed = _process(cluster, spark, source, topic, folder, console)
+    counted, numbers, batches, processed = _process(cluster, spark, source, topic, folder, console)
     steady = median(batches[1:]) if len(batches) > 1 else None
-    return Run(cluster.engine, source, trips, produced, batches[0], steady, processed, memory_mib(cluster)), counted
+    run = Run(cluster.engine, source, trips, produced, batches[0], steady, processed, memory_mib(cluster))
+    return run, counted, numbers
 
 
 def _produce(cluster: Any, topic: str, trips: int, console: Console) -> float:
@@ -121,27 +131,30 @@ def _produce(cluster: Any, topic: str, trips: int, console: Console) -> float:
 
 
 def _process(cluster: Any, spark: SparkSession, source: str, topic: str, folder: str,
-             console: Console) -> tuple[int, list[float], float]:
-    """Count the trips by zone and quarter of an hour; return the sum, each micro-batch's seconds, and all seconds."""
-    counts: dict[tuple[str, Any], int] = {}
+             console: Console) -> tuple[int, int, list[float], float]:
+    """Count the trips by zone and quarter of an hour; return the count and the sum of the numbers of all, each micro-batch's
+    seconds, and all seconds."""
+    counts: dict[tuple[str, Any], tuple[int, int]] = {}
     rows = (spark.readStream.format(source).options(**cluster.for_spark(source)).option("subscribe", topic)
             .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", str(PER_BATCH)).load())
     trips = rows.select(F.from_json(F.col("value").cast("string"), TRIP).alias("t")).select("t.*")
-    windows = trips.groupBy("pickup", F.window("started", QUARTER).start.alias("quarter")).count()
+    windows = trips.groupBy("pickup", F.window("started", QUARTER).start.alias("quarter")).agg(
+        F.count("*").alias("trips"), F.sum("trip").alias("numbers"))
     batches: list[float] = []
     began = time.monotonic()
     ended = [began]
 
     def take(changed: Any, _: int) -> None:
-        counts.update(((row.pickup, row.quarter), row["count"]) for row in changed.collect())
+        counts.update(((row.pickup, row.quarter), (row.trips, row.numbers)) for row in changed.collect())
         batches.append(time.monotonic() - ended[0])
         ended[0] = time.monotonic()
-        console.print(f"  micro-batch {len(batches)}: {batches[-1]:.1f} s, {sum(counts.values()):,} counted")
+        console.print(f"  micro-batch {len(batches)}: {batches[-1]:.1f} s, {sum(n for n, _ in counts.values()):,} counted")
 
     query = (windows.writeStream.outputMode("update").foreachBatch(take).option("checkpointLocation", folder)
              .trigger(availableNow=True).start())
     query.awaitTermination()
-    return sum(counts.values()), batches, time.monotonic() - began
+    counted, numbers = map(sum, zip(*counts.values()))
+    return counted, numbers, batches, time.monotonic() - began
 
 
 def _show(runs: list[Run], console: Console) -> None:

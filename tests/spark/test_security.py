@@ -122,5 +122,9 @@ def test_what_not_every_client_understands_is_refused() -> None:
     """Fails if a setting is dropped for one client (I-SECURITY-1)."""
     with pytest.raises(NotSupported, match="sasl_kerberos_name: not a setting"):
         Security({"sasl_kerberos_name": "x"})
+    with pytest.raises(NotSupported, match="SASL_SSL needs sasl_plain_password, too"):
+        Security({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ada"})
+    with pytest.raises(NotSupported, match="'sasl_ssl': there are PLAINTEXT, SSL"):
+        Security({"security_protocol": "sasl_ssl"})
     with pytest.raises(NotSupported, match="there are PLAIN, SCRAM"):
         Security({"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"})

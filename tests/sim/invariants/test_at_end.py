@@ -77,10 +77,10 @@ def test_i14_a_lost_wakeup() -> None:
     """Fails if a request may wait for what has happened already: the partition tells nobody that it moved."""
     async def tamper(kit: Kit) -> None:
         waiters = kit.partition(kit.leader()).waiters
-        waiters.wake = lambda moved: None
+        waiters.wake = waiters.wake_for_log_end = lambda moved: None
         kit.env.spawn(kit.send(), "send")
         await kit.world.sleep(1.0)
-        del waiters.wake
+        del waiters.wake, waiters.wake_for_log_end
         await kit.world.sleep(3.0)
 
     kit = ended(tamper)
