@@ -21,9 +21,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.data_container import DataContainer
-
-from minikafka.chaos.grammar import Grammar
+from minikafka.chaos.grammar import Grammar, values
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_request
 
 PATIENCE_S = 2.0  # then a request counts as waiting, and its connection is closed
@@ -117,19 +115,11 @@ class Attacker:
         self.grammar.learn(message)
 
 
+CODES = "error_code", "partition_error_code", "topic_config_error_code"
+
+
 def _codes(message: Any) -> Iterator[int]:
-    items, left = [message], 500
-    while items and (left := left - 1):
-        item = items.pop()
-        if isinstance(item, DataContainer):
-            for field in item._struct._fields:
-                value = getattr(item, field.name, None)
-                if field.name.endswith("error_code") and isinstance(value, int):
-                    yield value
-                elif isinstance(value, DataContainer | list):
-                    items.append(value)
-        elif isinstance(item, list):
-            items += item[:50]
+    return (code for _, code in values(message, CODES) if isinstance(code, int))
 
 
 def _receive(connection: socket.socket) -> bytes | None:

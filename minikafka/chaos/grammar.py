@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -56,6 +56,7 @@ MUTATING = {"CreateTopicsRequest", "DeleteTopicsRequest", "DeleteRecordsRequest"
             "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "WriteTxnMarkersRequest", "AlterConfigsRequest",
             "OffsetDeleteRequest", "IncrementalAlterConfigsRequest", "AlterReplicaLogDirsRequest", "ProduceRequest",
             "DeleteGroupsRequest"}
+MOST_LOOKED_AT = 500  # structs and lists of an answer
 LEARNED = {"topic_id": "topic_id", "member_id": "member_id", "producer_id": "producer_id", "producer_epoch": "producer_epoch",
            "generation_id": "generation_id", "session_id": "session_id", "member_epoch": "member_epoch",
            "group_id": "group_id", "transactional_id": "transactional_id"}
@@ -77,18 +78,9 @@ class Grammar:
 
     def learn(self, answer: Any) -> None:
         """Take note of the ids in an answer."""
-        items, left = [answer], 300
-        while items and (left := left - 1):
-            item = items.pop()
-            if isinstance(item, DataContainer):
-                for field in item._struct._fields:
-                    value = getattr(item, field.name, None)
-                    if field.name in LEARNED and value not in (None, "", -1, 0) and value not in self.spared:
-                        self.known[field.name].append(value)
-                    elif isinstance(value, DataContainer | list):
-                        items.append(value)
-            elif isinstance(item, list):
-                items += item[:20]
+        for name, value in values(answer, LEARNED):
+            if value not in (None, "", -1, 0) and value not in self.spared:
+                self.known[name].append(value)
 
     # --- one request ------------------------------------------------------------------------------------------------
 
@@ -241,3 +233,19 @@ def _texts(message: Any) -> Any:
             items += [getattr(item, field.name, None) for field in item._struct._fields]
         elif isinstance(item, list):
             items += item
+
+
+def values(message: Any, names: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Give the fields of a message that are called so, wherever they are, with their values; of a huge message the first few."""
+    items, left = [message], MOST_LOOKED_AT
+    while items and (left := left - 1):
+        item = items.pop()
+        if isinstance(item, DataContainer):
+            for field in item._struct._fields:
+                value = getattr(item, field.name, None)
+                if field.name in names:
+                    yield field.name, value
+                elif isinstance(value, DataContainer | list):
+                    items.append(value)
+        elif isinstance(item, list):
+            items += item[:50]

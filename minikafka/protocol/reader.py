@@ -74,6 +74,12 @@ def _spend(elements: int) -> None:
         raise ProtocolError(f"a message has more than {MAX_ELEMENTS} elements")
 
 
+def elements_read() -> int:
+    """Return how many elements the message had that this thread has read last."""
+    left, first = _budget.get()
+    return first - left
+
+
 def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
     """Return (value, next position) of an unsigned varint of at most 5 bytes; as a Java int, so 2**32-1 is -1."""
     value = shift = 0

@@ -146,6 +146,18 @@ def test_a_run_of_produces_is_appended_before_the_first_is_committed_and_answere
     Waiting().play(story)
 
 
+def test_a_request_that_waits_costs_what_it_has() -> None:
+    """Fails if a few hundred producers of ordinary batches count as more memory than there is, and lose their connections."""
+
+    async def story(world: Waiting) -> None:
+        world.client.send(produce(records=build([(None, b"v" * 4000)], timestamp_ms=0)))
+        await world.sleep(1)
+        (connection,) = (c for c in world.broker(1).clients.connections if c.busy)
+        assert 4000 < connection.held < 6000
+
+    Waiting().play(story)
+
+
 def test_a_producer_with_five_requests_in_flight_is_served_one_by_one_as_by_kafka() -> None:
     """Fails if a producer that cares for its order finds a second batch in the log while the first is not committed."""
 

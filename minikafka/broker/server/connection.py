@@ -50,7 +50,7 @@ from minikafka.protocol.codec import (
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 from minikafka.protocol.failure import failed_response
 from minikafka.protocol.frames import SIZE, first_frame
-from minikafka.protocol.reader import MAX_ELEMENTS, LongMessage
+from minikafka.protocol.reader import MAX_ELEMENTS, LongMessage, elements_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -306,22 +306,22 @@ class Connection(asyncio.Protocol):
             if header.api_key != API_VERSIONS:
                 text = f"Received request api key {header.api_key} with version {header.version} which is not enabled"
                 raise ProtocolError(text)
-            request = None  # the handler answers it as version 0, so that the client can try again (KIP-511)
+            request, elements = None, 0  # the handler answers it as version 0, so that the client can try again (KIP-511)
         else:
             try:
-                request = decode_request(header, frame, LONG)
+                request, elements = decode_request(header, frame, LONG), elements_read()
             except LongMessage:
-                self.cost = _cost(len(frame), MAX_ELEMENTS)
+                self.cost = _cost(len(frame), _most_elements(frame))
                 self.busy = self.env.spawn(self._serve_long(header, served, frame), f"{self.host}:{header.api_key}")
                 self.server.shed_load()
                 return
-        self._call(header, served, request, len(frame))
+        self._call(header, served, request, _cost(len(frame), elements), len(frame))
 
     async def _serve_long(self, header: Header, served: Served, frame: memoryview) -> None:
         try:
             request = await self.env.aside(partial(decode_request, header, frame))
             self.busy = None
-            self._call(header, served, request, len(frame), MAX_ELEMENTS)
+            self._call(header, served, request, _cost(len(frame), _most_elements(frame)), len(frame))
         except Exception as error:
             self.busy = None
             self._failed(error)
@@ -343,8 +343,8 @@ class Connection(asyncio.Protocol):
         elif self.guest.proven:
             self.guest = None
 
-    def _call(self, header: Header, served: Served, request: Any, size: int, most: int = LONG) -> None:
-        """Serve a request of so many bytes and at most `most` elements."""
+    def _call(self, header: Header, served: Served, request: Any, cost: int, size: int) -> None:
+        """Serve a request of `size` bytes, which takes `cost` bytes of memory while it waits."""
         context = Context(
             self.server.node,
             header.api_key,
@@ -371,7 +371,7 @@ class Connection(asyncio.Protocol):
             return
         self.pending = answer
         self.busy = self.env.spawn(self._finish(header, context, request, answer), f"{self.host}:{header.api_key}")
-        self.cost = _cost(size, most)
+        self.cost = cost
         if self.cost > MUCH:
             self.server.shed_load()
 
@@ -447,9 +447,14 @@ class Connection(asyncio.Protocol):
         return response_pieces(answer, header.version if answer._version is None else answer._version, header.correlation_id)
 
 
-def _cost(size: int, most: int) -> int:
-    """Return about how many bytes a request of `size` bytes and at most `most` elements takes once it is read."""
-    return size + ELEMENT * min(size // SHORTEST, most)
+def _cost(size: int, elements: int) -> int:
+    """Return about how many bytes of memory a request of `size` bytes takes once it is read."""
+    return size + ELEMENT * elements
+
+
+def _most_elements(frame: memoryview) -> int:
+    """Return how many elements a request can have that is read in a thread, where nobody counts them."""
+    return min(len(frame) // SHORTEST, MAX_ELEMENTS)
 
 
 def _raise(error: Exception) -> None:

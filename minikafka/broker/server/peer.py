@@ -35,7 +35,6 @@ from minikafka.protocol.reader import LongMessage
 log = logging.getLogger("minikafka.peer")
 
 
-
 class Peers:
     """The other nodes: where their internal listeners are, and the connections to them that parts of a broker share."""
 

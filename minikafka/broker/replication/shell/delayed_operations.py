@@ -24,56 +24,23 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 
-class DelayedDeletion(Delayed[Partition]):
-    """DeleteRecords: ready when every live replica of each partition has moved its log's start."""
+class DelayedOutcome(Delayed[Partition]):
+    """A wait for an error code of each of some partitions, of which each has to reach an offset (`required`)."""
 
     def __init__(self, env: Env, required: dict[Partition, int]) -> None:
         super().__init__(env)
         self.pending = dict(required)
         self.errors: dict[Partition, Err] = {}
 
+    def reached(self, partition: Partition, offset: int) -> Err | None:
+        """Return the error code of a partition that waits for nothing any more; None while it waits."""
+        raise NotImplementedError
+
     def check(self, moved: Partition) -> bool:
-        error = moved.deleted(self.pending[moved]) if moved in self.pending else None
+        error = self.reached(moved, self.pending[moved]) if moved in self.pending else None
         if error is not None:
             self.errors[moved] = error
             del self.pending[moved]
-        return not self.pending
-
-    async def outcome(self, timeout: float) -> dict[Partition, Err]:
-        """Return each partition's error code; REQUEST_TIMED_OUT for those that still wait after `timeout` seconds."""
-        for partition in list(self.pending):
-            self.check(partition)
-        if self.pending and timeout > 0:
-            await self.wait([p.waiters for p in self.pending], timeout)
-        return self.told()
-
-    def begin(self, timeout: float) -> Future[None]:
-        """Wait from now on; the result is done when all is committed or refused, or after `timeout` seconds."""
-        if timeout > 0:
-            self.watch([p.waiters for p in self.pending], timeout)
-        else:
-            self.force()
-        return self.finished
-
-    def told(self) -> dict[Partition, Err]:
-        """Return each partition's error code as of now; REQUEST_TIMED_OUT for those that are not committed yet."""
-        return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
-
-
-class DelayedProduce(Delayed[Partition]):
-    """An acks=all append: ready when each of its partitions has committed it, or cannot any more (rule 8)."""
-
-    def __init__(self, env: Env, required: dict[Partition, int]) -> None:
-        super().__init__(env)
-        self.pending = dict(required)
-        self.errors: dict[Partition, Err] = {}
-
-    def check(self, moved: Partition) -> bool:
-        if moved in self.pending:
-            error = moved.ack(self.pending[moved])
-            if error is not None:
-                self.errors[moved] = error
-                del self.pending[moved]
         return not self.pending
 
     def ready(self) -> bool:
@@ -83,10 +50,28 @@ class DelayedProduce(Delayed[Partition]):
         return not self.pending
 
     async def outcome(self, timeout: float) -> dict[Partition, Err]:
-        """Return each partition's error code; REQUEST_TIMED_OUT for those not committed after `timeout` seconds."""
+        """Return each partition's error code; REQUEST_TIMED_OUT for those that still wait after `timeout` seconds."""
         if not self.ready() and timeout > 0:
             await self.wait([p.waiters for p in self.pending], timeout)
         return self.told()
+
+    def told(self) -> dict[Partition, Err]:
+        """Return each partition's error code as of now; REQUEST_TIMED_OUT for those that still wait."""
+        return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
+
+
+class DelayedDeletion(DelayedOutcome):
+    """DeleteRecords: ready when every live replica of each partition has moved its log's start."""
+
+    def reached(self, partition: Partition, offset: int) -> Err | None:
+        return partition.deleted(offset)
+
+
+class DelayedProduce(DelayedOutcome):
+    """An acks=all append: ready when each of its partitions has committed it, or cannot any more (rule 8)."""
+
+    def reached(self, partition: Partition, offset: int) -> Err | None:
+        return partition.ack(offset)
 
     def begin(self, timeout: float) -> Future[None]:
         """Wait from now on; the result is done when all is committed or refused, or after `timeout` seconds."""
@@ -95,10 +80,6 @@ class DelayedProduce(Delayed[Partition]):
         else:
             self.force()
         return self.finished
-
-    def told(self) -> dict[Partition, Err]:
-        """Return each partition's error code as of now; REQUEST_TIMED_OUT for those that are not committed yet."""
-        return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
 
 
 class Wanted(NamedTuple):
