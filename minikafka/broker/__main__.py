@@ -113,8 +113,8 @@ def read_secret(env: LiveEnv, path: str) -> bytes:
 
 
 def _keep_memory() -> None:
-    """Let the C library keep the memory of large messages: each page given back costs a page fault when it comes again, which
-    takes longer than to copy what it holds. (glibc only; other C libraries have no mallopt.)"""
+    """Let the C library keep the memory of large messages: each page given back costs a page fault when it comes again: see
+    the CPU time of `bench --only consume`. (glibc only; other C libraries have no mallopt.)"""
     trim_threshold, mmap_threshold = -1, -3
     if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         mallopt(trim_threshold, KEPT)

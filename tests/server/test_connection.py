@@ -179,7 +179,8 @@ def test_other_requests_wait_until_nothing_is_owed() -> None:
         run = IN_FLIGHT + 1
         world.client.send(produce() * run + encode_request(MetadataRequest(topics=[]), 12, 2, "hasty") + produce())
         await world.sleep(1)
-        assert (world.partition.log.end_offset, world.client.frames) == (run, [])
+        (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
+        assert (world.partition.log.end_offset, len(connection.owed), world.client.frames) == (run, run, [])
         world.heal()
         await world.client.wait(run + 2, 9)
         assert len(world.client.frames) == run + 2
