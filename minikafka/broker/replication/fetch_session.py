@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 from minikafka.protocol.errors import Err
 
 NO_SESSION = 0
-MOST_PARTITIONS = 300_000  # about 150 MB
+MOST_PARTITIONS = 300_000  # of all consumers' sessions of a broker
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 MAX_EPOCH = 0x7FFFFFFF
