@@ -98,8 +98,21 @@ class Group:
         return int(deleted.error_code)
 
     def heartbeat(self, member: str, epoch: int, version: int = 1, owned: Partitions | None = None, **said: Any) -> Any:
-        return self.ask(ConsumerGroupHeartbeat(group_id=self.name, member_id=member, member_epoch=epoch,
-                                               topic_partitions=self.as_ids(owned), **said), version)
+        """Return the coordinator's answer; one that cannot answer now is looked for again and asked again, as every client does.
+
+        A new coordinator may describe a group before it can write: Kafka then says COORDINATOR_NOT_AVAILABLE.
+        """
+        request = ConsumerGroupHeartbeat(group_id=self.name, member_id=member, member_epoch=epoch,
+                                         topic_partitions=self.as_ids(owned), **said)
+
+        def answered() -> Any:
+            """a coordinator that answers the heartbeat"""
+            answer = self.ask(request, version)
+            if answer.error_code not in MOVING:
+                return answer
+            self.find()
+            return None
+        return until(answered)
 
     def as_ids(self, owned: Partitions | None) -> list[Any] | None:
         if owned is None:
