@@ -3,14 +3,18 @@
 Only cells marked `# NBVAL_CHECK_OUTPUT` are compared, and only by their plain text: pictures and HTML may be drawn anew.
 The solved notebooks run strictly (LAB_STRICT=1): an exercise that does not pass is an error there. In the students' an
 unsolved exercise is what one expects, so they must run from top to bottom without it. Nothing goes into a student's progress
-file.
+file. On Apache Kafka only the hands-on part is run: the simulated world says the same beside every engine.
 """
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
+import nbformat
 import pytest
+
+from tools.notebooks.hands_on import hands_on_part
 
 ROOT = Path(__file__).parent
 STREAMS = ("12", "13", "14")
@@ -39,9 +43,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.soak)
 
 
+@cache
+def judged(path: Path) -> frozenset[str]:
+    """Return the ids of the cells that run on Apache Kafka."""
+    return frozenset(cell.id for cell in hands_on_part(nbformat.read(path, as_version=4).cells))
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Notebooks run last, otherwise the order stays; workers have an order of their own (tests/schedule.py)."""
+    if os.environ.get("MINIKAFKA_ENGINE") == "apache":
+        simulated = [item for item in items if item.path.suffix == ".ipynb" and item.cell.id not in judged(item.path)]
+        config.hook.pytest_deselected(items=simulated)
+        items[:] = [item for item in items if item not in set(simulated)]
     items.sort(key=lambda item: item.path.suffix == ".ipynb")
 
 

@@ -12,6 +12,7 @@ A worker takes whole files: what a file's fixtures start is started once. Three 
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -29,7 +30,8 @@ SHORT = 0.01  # seconds for each test of a file that is not in the list
 def file_of(nodeid: str) -> str:
     """Return the file of a test, with "@apache" behind it for its half on Apache Kafka."""
     path, _, test = nodeid.partition("::")
-    return f"{path}@apache" if re.search(r"\[(.*-)?apache\b", test) else path
+    notebook = path.endswith(".ipynb") and os.environ.get("MINIKAFKA_ENGINE") == "apache"
+    return f"{path}@apache" if notebook or re.search(r"\[(.*-)?apache\b", test) else path
 
 
 def in_lane(file: str) -> bool:
@@ -76,8 +78,9 @@ class LongestFirst(LoadFileScheduling):
 
 def write_durations(reports: Iterable[pytest.TestReport], path: Path) -> None:
     """Write the seconds of each file that took one or more: setup, call and teardown of its tests together."""
-    seconds: Counter[str] = Counter()
+    took: Counter[str] = Counter()
     for report in reports:
-        seconds[file_of(report.nodeid)] += report.duration
-    rows = [f"{took:.0f}\t{file}\n" for file, took in seconds.most_common() if took >= 1]
-    path.write_text("".join(rows))
+        took[file_of(report.nodeid)] += report.duration
+    others = {file: seconds for file, seconds in recorded(path).items() if Path(file.removesuffix("@apache")).exists()}
+    rows = sorted((others | took).items(), key=lambda row: -row[1])
+    path.write_text("".join(f"{seconds:.0f}\t{file}\n" for file, seconds in rows if seconds >= 1))

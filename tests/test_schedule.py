@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests import conftest
-from tests.schedule import LANE, file_of, units
+from tests.schedule import LANE, file_of, units, write_durations
 
 LONG, SHORT, BOTH = "tests/a/test_long.py", "tests/a/test_short.py", "tests/wire/test_both.py"
 TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1",
@@ -21,15 +23,26 @@ def test_one_worker_takes_all_that_needs_apache_or_spark_and_the_longest_files_c
     assert sorted(sum(made.values(), [])) == sorted(TESTS)
 
 
-def test_a_run_on_apache_alone_is_shared() -> None:
-    """Fails if one worker of `make judge` does all of it."""
-    assert len(units([f"{SHORT}::t[apache]", f"{LONG}::t[apache]"], SECONDS)) == 2
+def test_a_run_on_apache_alone_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if one worker of `make judge` does all of it, or all but the notebooks."""
+    monkeypatch.setenv("MINIKAFKA_ENGINE", "apache")
+    assert len(units([f"{SHORT}::t[apache]", f"{LONG}::t[apache]", "solutions/00-a.ipynb::Cell 0"], SECONDS)) == 3
 
 
 def test_the_half_on_apache_is_told_by_the_name() -> None:
     """Fails if a parameter's name hides it, or a word of a parameter is taken for it."""
     assert file_of("tests/t.py::test[0-apache]") == file_of("tests/t.py::test[apache-0]") == "tests/t.py@apache"
     assert file_of("tests/t.py::test_apache[0]") == file_of("tests/t.py::test[minikafka]") == "tests/t.py"
+
+
+def test_a_shorter_run_leaves_what_others_took(tmp_path: Path) -> None:
+    """Fails if `make judge` forgets what `make test` measured, if an old time wins, or if a file that is gone stays."""
+    path = tmp_path / "durations.tsv"
+    path.write_text("9\ttests/test_laws.py\n7\ttests/test_map.py@apache\n5\ttests/test_gone.py\n")
+    took = [pytest.TestReport(f"tests/test_map.py::t{n}[apache]", ("", 0, ""), {}, "passed", None, "call", duration=2.0)
+            for n in range(2)]
+    write_durations(took, path)
+    assert path.read_text() == "9\ttests/test_laws.py\n4\ttests/test_map.py@apache\n"
 
 
 def test_what_quick_leaves_out_is_there() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import confluent_kafka
 from kafka import KafkaProducer, TopicPartition
+from kafka.errors import CoordinatorNotAvailableError
 
 PATIENCE = 30.0  # seconds
 
@@ -49,6 +50,21 @@ class Flow:
 def committed(admin: Any, group: str) -> dict[int, int]:
     """Return the offsets that a group has committed in its topic, by partition."""
     return {tp.partition: found.offset for tp, found in sorted(admin.list_group_offsets(group)[group].items())}
+
+
+def assigned(admin: Any, group: str, members: int) -> dict[str, list[int]]:
+    """Return the partitions of each member by its client id, as the coordinator has them; {} until so many share in peace.
+
+    A new cluster has no coordinator yet: the first member that looks for one has the topic of the offsets made.
+    """
+    try:
+        found = admin.describe_groups([group])[group]
+    except CoordinatorNotAvailableError:
+        return {}
+    if found["group_state"] != "Stable" or len(found["members"]) != members:
+        return {}
+    return {member["client_id"]: [p for topic in member["member_assignment"]["assigned_partitions"] for p in topic["partitions"]]
+            for member in found["members"]}
 
 
 def logs(consumer: Any, topic: str) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int]]:
