@@ -11,6 +11,7 @@ Invariants: I-LOG-1 start_offset <= end_offset; a leader's batch begins at the e
             I-LOG-2 a refused append changed nothing; an append that returned is in the kernel, whole (law 3).
             I-LOG-3 `read` returns whole batches, stored bytes unchanged.
             I-LOG-4 epochs and producer state are always those of the batches in the log (rule 23).
+            I-LOG-5 the topic's id is on disk before anything else of the log is: a folder without one is empty (rule 68).
 There is no await here: validating and appending are one step (rule 46). The high watermark is not the log's business.
 Source: org.apache.kafka.storage.internals.log.UnifiedLog.
 """
@@ -64,6 +65,7 @@ class Log(SegmentedLog):
         self.topic, _, index = self.name.rpartition("-")
         self.partition = int(index) if index.isdigit() else 0
         self.topic_id: Any = None
+        self._id_on_disk = False
         self.producers = ProducerStates(fs, path, self.name)
 
     @classmethod
@@ -77,12 +79,14 @@ class Log(SegmentedLog):
         Raises INCONSISTENT_TOPIC_ID if the folder belongs to another topic id, OSError.
         """
         fs.mkdir(path)
-        known_id = _claim(fs, f"{path}/{METADATA_FILE}", topic_id)
+        known_id = checkpoint.read_topic_id(fs, f"{path}/{METADATA_FILE}")
+        if None not in (known_id, topic_id) and known_id != topic_id:
+            raise KafkaError(Err.INCONSISTENT_TOPIC_ID)
         epochs = LeaderEpochCache(fs, f"{path}/{EPOCHS_FILE}")
         loaded = Loader(fs, path, config, epochs, now_ms).load(clean, recovery_point, start_offset or 0)
         log = cls(fs, path, loaded, epochs, config)
         log.topic = topic or log.topic
-        log.topic_id = known_id
+        log.topic_id, log._id_on_disk = known_id or topic_id, known_id is not None
         flushed = log.end_offset if clean and not log.truncated_bytes else recovery_point
         log.recovery_point = min(flushed, log.end_offset)
         if loaded.recovered_from is not None:  # what was walked is replayed: younger snapshots know no aborted rows
@@ -92,6 +96,12 @@ class Log(SegmentedLog):
         if log.end_offset > log.start_offset:
             log.producers.take_snapshot()
         return log
+
+    def _keep_topic_id(self) -> None:
+        """Write the topic's id, durably, unless that was done: as in Kafka not when the log is made, for thousands are at once."""
+        if not self._id_on_disk and self.topic_id is not None:
+            checkpoint.write_topic_id(self.fs, f"{self.path}/{METADATA_FILE}", self.topic_id)
+            self._id_on_disk = True
 
     # --- appending ----------------------------------------------------------------------------------------------
 
@@ -181,6 +191,7 @@ class Log(SegmentedLog):
         first, last = headers[0][1], headers[-1][1]
         newest = max(header.max_timestamp for _, header in headers)
         with self._disk():
+            self._keep_topic_id()
             if self.active.should_roll(len(data), newest, last.last_offset, now_ms):
                 self._roll(now_ms)
             for _, header in headers:
@@ -279,6 +290,7 @@ class Log(SegmentedLog):
     def truncate_fully(self, new_start_offset: int) -> None:
         """Drop all data and begin again, empty, at `new_start_offset`."""
         with self._disk():
+            self._keep_topic_id()
             self._restart_at(new_start_offset)
             self.start_offset = new_start_offset
             self.epochs.clear()
@@ -324,6 +336,7 @@ class Log(SegmentedLog):
         try:
             if not self.offline:
                 with self._disk():
+                    self._keep_topic_id()
                     self.active.seal()
                 self.flush(seal=True)
                 with self._disk():  # after the flush: a snapshot says nothing of what may yet be lost
@@ -335,18 +348,6 @@ class Log(SegmentedLog):
     def abandon(self) -> None:
         """Close the files of a log that will be deleted: nothing of it need be durable."""
         self._close_files()
-
-
-def _claim(fs: Fs, path: str, topic_id: Any) -> Any:
-    """The topic id of the folder: the one on disk, or `topic_id`, which is then written (rule 68)."""
-    known = checkpoint.read_topic_id(fs, path)
-    if known is None:
-        if topic_id is not None:
-            checkpoint.write_topic_id(fs, path, topic_id)
-        return topic_id
-    if topic_id is not None and known != topic_id:
-        raise KafkaError(Err.INCONSISTENT_TOPIC_ID)
-    return known
 
 
 def _joined(a: AppendInfo, b: AppendInfo) -> AppendInfo:

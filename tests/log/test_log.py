@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from minikafka.log import Log, LogConfig, UnexpectedAppendOffset, build, checkpoint
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import CONFIG, NOW, PATH, fill, header, offsets, open_log, some_batch, stored
-from tests.log.memfs import MemFs
+from tests.log.memfs import Killed, MemFs
 
 
 def uneven(count: int, seed: int = 1) -> tuple[Log, list[bytes]]:
@@ -415,12 +416,41 @@ def test_topic_id_keeps_recreated_topics_apart() -> None:
     """Rule 68, A18. Fails if a log is opened, or its id forgotten, for another topic of the same name."""
     fs = MemFs()
     one, other = UUID(int=0x1234 << 64), UUID(int=5)
-    assert open_log(fs, topic_id=one).topic_id == one
+    log = open_log(fs, topic_id=one)
+    log.append_leader(some_batch(0, 2, 20), 0, NOW)
     assert fs.read(f"{PATH}/partition.metadata") == b"version: 0\ntopic_id: AAAAAAAAEjQAAAAAAAAAAA"
-    assert open_log(fs).topic_id == one
+    assert log.topic_id == open_log(fs).topic_id == one
     with pytest.raises(KafkaError) as refusal:
         open_log(fs, topic_id=other)
     assert refusal.value.code == Err.INCONSISTENT_TOPIC_ID
+
+
+@pytest.mark.parametrize("change", [
+    lambda log: log.append_leader(some_batch(0, 2, 20), 0, NOW),
+    lambda log: log.truncate_fully(7),
+    lambda log: log.close(),
+], ids=["append", "begin again", "close"])
+def test_nothing_of_a_log_is_on_disk_before_its_topic_id(change: Callable[[Log], object]) -> None:
+    """I-LOG-5. Fails if a kill can leave offsets or records in a folder that the next topic of that name takes for its own,
+    or if the id is written, and synced, when the log is made: for each of a thousand partitions at once."""
+    steps = 0
+    while True:
+        fs = MemFs()
+        log = open_log(fs, topic_id=UUID(int=5))
+        before = {name: bytes(inode.data) for name, inode in fs.names.items()}
+        assert f"{PATH}/partition.metadata" not in before
+        fs.kill_at = (fs.steps + steps, 0.5)
+        try:
+            change(log)
+        except Killed:
+            pass
+        else:
+            break
+        if f"{PATH}/partition.metadata" not in fs.names:
+            fs.names.pop(f"{PATH}/partition.metadata.tmp", None)
+            assert {name: bytes(inode.data) for name, inode in fs.names.items()} == before
+        steps += 1
+    assert steps > 2 and f"{PATH}/partition.metadata" in fs.names
 
 
 def test_names() -> None:
