@@ -95,7 +95,7 @@ def main(wanted: list[str]) -> int:
         lab = read(path)
         row, differing = compare(lab, project)
         rows, others = tables(PAGE.read_text())
-        PAGE.write_text(page(PAGE.read_text(), rows | {lab.number: row}, others | {lab.number: differing}))
+        PAGE.write_text(page(PAGE.read_text(), rows | {str(lab.number): row}, others | {str(lab.number): differing}))
         print(row, *differing, sep="\n", flush=True)
     return 0
 

@@ -13,6 +13,7 @@ With LAB_STRICT=1 in the environment (the solved notebooks, in tests) a verdict 
 The files, in reading order:
 
     what a cell calls    exercise.py    `todo` and `check`, and the list of checks that the labs fill
+                         names.py       a name that is missing: which cell makes it
                          guard.py       a time limit for the student's function, and words for answers of the wrong type
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise
@@ -36,8 +37,11 @@ Invariants
 """
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
+from minikafka.lab.names import install
 from minikafka.lab.prediction import predict, reveal
 from minikafka.lab.report import progress
 from minikafka.lab.verdict import Verdict
 
 __all__ = ["Todo", "Verdict", "check", "hint", "predict", "progress", "reveal", "strict", "todo"]
+
+install()

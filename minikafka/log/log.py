@@ -98,7 +98,7 @@ class Log(SegmentedLog):
         return log
 
     def _keep_topic_id(self) -> None:
-        """Write the topic's id, durably, unless that was done: as in Kafka not when the log is made, for thousands are at once."""
+        """Write the topic's id, durably, unless that was done. As in Kafka not when the log is made: thousands may be at once."""
         if not self._id_on_disk and self.topic_id is not None:
             checkpoint.write_topic_id(self.fs, f"{self.path}/{METADATA_FILE}", self.topic_id)
             self._id_on_disk = True

@@ -22,10 +22,13 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_one_ctrl_c_ends_it(tmp_path):
-    """I-LAUNCH-3: fails if Ctrl-C asks a question first, or if a worker thread that waits for work keeps the process for ever."""
+def test_one_ctrl_c_ends_it(tmp_path, monkeypatch):
+    """I-LAUNCH-3: fails if Ctrl-C asks a question first, or if a worker thread that waits for work keeps the process for ever;
+    or if kernels do not get the file that they run first."""
+    monkeypatch.delenv("PYTHONSTARTUP", raising=False)
     (tmp_path / "jupyter_server_config.py").write_text(
-        "import threading\nthreading.Thread(target=threading.Event().wait, name='a worker that waits').start()\n")
+        "import os, threading\nthreading.Thread(target=threading.Event().wait, name='a worker that waits').start()\n"
+        f"open({str(tmp_path / 'startup')!r}, 'w').write(os.environ['PYTHONSTARTUP'])\n")
     folders = {f"JUPYTER_{name}_DIR": str(tmp_path) for name in ("CONFIG", "DATA", "RUNTIME")}
     ours, terminal = os.openpty()  # on a terminal JupyterLab handles Ctrl-C itself
     started = subprocess.Popen([sys.executable, "-m", "minikafka.lab", "00", "--no-browser", "--ServerApp.port=0"],
@@ -38,6 +41,7 @@ def test_one_ctrl_c_ends_it(tmp_path):
         started.send_signal(signal.SIGINT)
         started.wait(60)
         assert not list(tmp_path.glob("jpserver-*")), "what told of the server is gone with it"
+        assert Path((tmp_path / "startup").read_text()) == launcher.HERE / "jupyter" / "startup.py"
     finally:
         started.kill()
         started.wait()

@@ -6,10 +6,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from minikafka.lab import check, exercise, guard, hint, predict, record, reveal
+from minikafka import lab
+from minikafka.lab import check, exercise, guard, hint, names, predict, record, reveal
 from minikafka.lab.exercise import checks
 from minikafka.lab.verdict import Outcome
 
@@ -207,3 +212,42 @@ def test_after_a_restart_of_the_kernel_the_guess_is_still_there(monkeypatch, tmp
     predict("99.8", 5)
     monkeypatch.setattr("minikafka.lab.prediction.GUESSES", {})
     assert reveal("99.8", 5).word == "as you said"
+
+
+CELLS = [("the beginning", "import os\nfrom minikafka import Cluster as Brokers"), ("2 · A topic", "%time\ncluster = Brokers(3)"),
+         ("3 · Loops", "for broker in cluster.ids:\n    total = [n for n in range(9)]\ndef leader(topic):\n    inner = 1")]
+
+
+@pytest.mark.parametrize("name, line, section", [
+    ("cluster", "cluster = Brokers(3)", "2 · A topic"), ("os", "import os", "the beginning"),
+    ("Brokers", "from minikafka import Cluster as Brokers", "the beginning"),
+    ("broker", "for broker in cluster.ids:", "3 · Loops"), ("total", "for broker in cluster.ids:", "3 · Loops"),
+    ("leader", "def leader(topic):", "3 · Loops")])
+def test_a_missing_name_is_told_with_the_cell_that_makes_it(name, line, section):
+    """Fails if a student has to guess which cell did not run."""
+    sentence = names.told(name, CELLS)
+    assert f"`{name}` is made by the line `{line}` of the section “{section}”" in sentence and "Run All Above" in sentence
+
+
+@pytest.mark.parametrize("name", ["clutser", "n", "inner", "topic"])
+def test_a_name_that_no_cell_makes_is_left_to_python(name):
+    """Fails if a mistyped name, or one that lives inside a function, gets a remedy that does not help."""
+    assert names.told(name, CELLS) == ""
+
+
+def test_after_a_restart_a_cell_says_which_cells_come_first(tmp_path, monkeypatch):
+    """A kernel as `make lab` starts it, in which nothing has run. Fails if the sentence needs an import first, if the cell
+    counts as good, if a name of ours stays in the notebook, or if a mistyped name gets a sentence, too."""
+    notebook = tmp_path / "07-lab.ipynb"
+    cells = [new_markdown_cell("## 1 · Start"), new_code_cell("cluster = 3"), new_markdown_cell("## 2 · Look"),
+             new_code_cell("print(cluster)"), new_code_cell("print(clutser)"), new_code_cell("print(sorted(vars()))")]
+    nbformat.write(new_notebook(cells=cells), notebook)
+    monkeypatch.setenv("JPY_SESSION_NAME", str(notebook))
+    monkeypatch.setenv("PYTHONSTARTUP", str(Path(lab.__file__).parent / "jupyter" / "startup.py"))
+    ran = new_notebook(cells=cells[3:])
+    NotebookClient(ran, kernel_name="python3", allow_errors=True).execute()
+    told, mistyped, variables = (cell.outputs for cell in ran.cells)
+    assert [output.output_type for output in told] == ["error", "stream"] and told[0].ename == "NameError"
+    assert told[1].text == names.told("cluster", [("1 · Start", "cluster = 3")]) + "\n"
+    assert [output.output_type for output in mistyped] == ["error"]
+    assert "minikafka" not in variables[0].text and "ImportError" not in variables[0].text

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
+from minikafka.lab.names import bound, statements
+
 ENGINE, PREDICT = "ENGINE", "predict("
-FIGURE = re.compile(r"\d+(?:[.,]\d+)*|\b[0-9a-f]{8,}\b|\bengine (?:minikafka|apache)\b")
-MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)
+FIGURE = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,]\d+)*|\bengine (?:minikafka|apache)\b")
 
 
 def hands_on(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
@@ -26,11 +27,10 @@ def hands_on(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
         if cell.cell_type != "code":
             continue
         touched = False
-        for statement in statements(cell):
-            loaded, bound = names(statement)
-            touches = bool(live & loaded)
+        for statement in statements(cell.source):
+            touches = bool(live & loaded(statement))
             touched |= touches
-            live = live | bound if touches else live - bound | {ENGINE}
+            live = live | bound(statement) if touches else live - bound(statement) | {ENGINE}
         if touched:
             found.append(cell)
     return found
@@ -43,28 +43,16 @@ def hands_on_part(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
     wanted: set[str] = set()
     part = []
     for cell in reversed(cells):
-        pairs = [names(statement) for statement in statements(cell)]
-        bound = {name for _, names_bound in pairs for name in names_bound}
-        if cell.id in ids or bound & wanted or PREDICT in cell.source:
-            wanted = wanted - bound | {name for loaded, _ in pairs for name in loaded}
+        made = {name for statement in statements(cell.source) for name in bound(statement)}
+        if cell.id in ids or made & wanted or PREDICT in cell.source:
+            wanted = wanted - made | {name for statement in statements(cell.source) for name in loaded(statement)}
             part.append(cell)
     return part[::-1]
 
 
-def statements(cell: NotebookNode) -> list[ast.stmt]:
-    """Return the statements of a cell; lines for Jupyter itself (%magic, !command) are none."""
-    return ast.parse(MAGIC.sub("", cell.source)).body
-
-
-def names(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """Return the names that a statement loads, and those that it binds in the notebook."""
-    nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
-    loaded = {node.id for node in nodes if isinstance(node.ctx, ast.Load)}
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return loaded, {statement.name}
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return loaded, {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-    return loaded, {node.id for node in nodes if not isinstance(node.ctx, ast.Load)}
+def loaded(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement loads."""
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def said(cell: NotebookNode) -> list[str]:

@@ -1,0 +1,8 @@
+"""Each kernel that `make lab` starts runs this first (PYTHONSTARTUP): from then on a name that is missing is explained.
+
+It leaves no name behind in the notebook. A Python of a terminal that does not know the labs goes on without them.
+"""
+try:
+    __import__("minikafka.lab")
+except ImportError:
+    pass

@@ -1,0 +1,95 @@
+"""What a cell says when a name is missing: which cell makes it, and how to run the cells that have not run yet.
+
+After the kernel was restarted, or when cells run out of order, Python says only `name 'cluster' is not defined`. A kernel that
+`make lab` starts imports the labs at its start (jupyter/startup.py), so that the sentence is there before any cell has run;
+in every other kernel it is there from the first `import minikafka.lab` on.
+
+Owns: nothing; it reads the notebook's file, whose path Jupyter tells the kernel (JPY_SESSION_NAME).
+"""
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)
+HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
+SHOWN = 50  # letters of the line that makes the name
+REMEDY = "Run the cells before this one: in the menu, Run > Run All Above Selected Cell."
+
+
+def told(name: str, cells: Iterable[tuple[str, str]]) -> str:
+    """Return a sentence that says which cell makes a name, "" if none does. `cells`: section and code of each, in order."""
+    for section, source in cells:
+        for statement in statements(source):
+            if name in bound(statement):
+                line = source.splitlines()[statement.lineno - 1].strip()
+                line = line if len(line) <= SHOWN else line[:SHOWN - 1] + "…"
+                return (f"`{name}` is made by the line `{line}` of the section “{section}”, which has not run since the kernel "
+                        f"was started. {REMEDY}")
+    return ""
+
+
+def statements(source: str) -> list[ast.stmt]:
+    """Return the statements of a cell, [] if it cannot be read; lines for Jupyter itself (%magic, !command) are none."""
+    try:
+        return ast.parse(MAGIC.sub("", source)).body
+    except SyntaxError:
+        return []
+
+
+def bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement binds in the notebook."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+    return set(_stored(statement))
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Yield the names that are stored in a statement, but for those inside a function or a comprehension, which stay there."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            yield child.name
+        elif not isinstance(child, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            yield from _stored(child)
+
+
+def cells_of(path: Path) -> list[tuple[str, str]]:
+    """Return the section and the code of each code cell of a notebook. OSError or ValueError if it cannot be read."""
+    section, found = "the beginning", []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            found.append((section, source))
+        elif headings := HEADING.findall(source):
+            section = headings[-1]
+    return found
+
+
+def after_cell(result: Any) -> None:
+    """Print the sentence if a cell has ended because a name of the notebook is missing. `result`: IPython's ExecutionResult."""
+    error = result.error_in_exec
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError) and error.name:
+        try:
+            sentence = told(error.name, cells_of(Path(os.environ["JPY_SESSION_NAME"])))
+        except (KeyError, OSError, ValueError):  # no notebook, or one that was renamed: Python's own words must do
+            return
+        if sentence:
+            print(sentence)
+
+
+def install() -> None:
+    """Say it from now on in this kernel; once, however often this is called. Elsewhere than in IPython: nothing."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and not getattr(shell, "minikafka_names", False):
+        shell.minikafka_names = True
+        shell.events.register("post_run_cell", after_cell)
