@@ -13,7 +13,7 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.log.batch import batches, build
-from minikafka.protocol.errors import Err
+from minikafka.protocol.errors import Err, KafkaError
 from tests.stage import IDS, Stage, play
 
 LAG = 30.0                                           # replica.lag.time.max.ms, in seconds
@@ -355,3 +355,27 @@ def test_min_bytes_gathers(seed: int) -> None:
         took, found = await waiting
         assert offsets(found) == [0, 1] and 4.0 <= took < 6.0
     tell(story, seed)
+
+
+def test_a_deletion_ends_at_the_watermark_and_every_replica_follows() -> None:
+    """Rule 11. Fails if records are deleted that are not committed, or if a follower, also one that copies nothing new, keeps
+    what the leader has deleted."""
+    async def story(w: Replicas) -> None:
+        for value in (b"a", b"b"):
+            assert (await w.send(value)).error_code == 0
+        await w.until(lambda: w.partition(w.leader).high_watermark == 2)
+        release = w.hold(*w.followers)
+        await w.client.sleep(1.0)
+        assert (await w.send(b"c", acks=1)).base_offset == 2
+        leader = w.partition(w.leader)
+        assert (leader.log.end_offset, leader.high_watermark) == (3, 2)
+        with pytest.raises(KafkaError) as refused:
+            leader.delete_records(3)
+        assert refused.value.code is Err.OFFSET_OUT_OF_RANGE and leader.log.start_offset == 0
+        assert leader.delete_records(1) == 1
+        release()
+        await w.until(lambda: all(w.partition(n).log.start_offset == 1 for n in IDS))
+        await w.until(lambda: all(w.partition(n).high_watermark == 3 for n in IDS))
+        assert leader.delete_records(-1) == 3
+        await w.until(lambda: all(w.partition(n).log.start_offset == 3 for n in IDS))
+    tell(story)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.replication.effects import ProposeIsr, StartAt, Truncate
+from minikafka.broker.replication.effects import EpochEnd, ProposeIsr, StartAt, Truncate
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err, KafkaError
 from tests.replication.replica_world import State, TinyLog
@@ -180,3 +180,36 @@ def test_rule_12_who_falls_behind_is_proposed_to_leave() -> None:
         fetched(replica, follower, offset)
     assert proposed(replica.on_tick(9.0)) == [] and proposed(replica.on_tick(12.0)) == [((1, 10), (2, 20))]
     assert replica.isr.maximal == (1, 2, 3) and replica.high_watermark == 5
+
+
+@pytest.mark.parametrize(("theirs", "kept"), [
+    (EpochEnd(1, 4), 4),  # we have more of epoch 1 than the leader
+    (EpochEnd(1, 7), 5),  # we left epoch 1 at 5; what the leader has of it from there on is not in our log
+    (EpochEnd(3, 6), 6),
+    (EpochEnd(2, 9), 5),  # we never had epoch 2: back to where the one before it ends here
+    (EpochEnd(0, 2), 0),  # all that we have is younger
+])
+def test_rule_21_a_follower_cuts_where_the_two_logs_part(theirs: EpochEnd, kept: int) -> None:
+    """Fails if a record stays that the leader does not have. Our log has epoch 1 up to offset 5 and epoch 3 up to 9."""
+    replica = leader(records=9)
+    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    assert replica.on_diverging(theirs)[0] == Truncate(kept)
+
+
+def test_rule_7_a_follower_names_no_more_than_it_has() -> None:
+    """Fails if the leader's high watermark is taken for records that this follower does not have yet."""
+    replica = leader(records=9)
+    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    for told, known in ((12, 9), (7, 7), (9, 9)):
+        replica.on_fetched(told)
+        assert replica.high_watermark == known
+
+
+def test_rule_7_a_follower_that_cuts_its_log_forgets_what_it_knew_beyond() -> None:
+    """Fails if the high watermark stays beyond the end of a log that was cut, or if a cut above it lowers it."""
+    replica = leader(records=9)
+    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_fetched(6)
+    for end, known in ((7, 6), (4, 4)):
+        assert replica.on_diverging(EpochEnd(EPOCH if end > 5 else 1, end))[0] == Truncate(end)
+        assert replica.high_watermark == known
