@@ -104,6 +104,16 @@ def test_rule_34_a_vote_is_remembered_after_a_restart() -> None:
     assert reply(core.on_request("v", Vote(5, 2, 0, 0), 0.0)).granted, "the same candidate may ask again"
 
 
+def test_rule_34_a_vote_is_kept_for_as_long_as_its_epoch_lasts() -> None:
+    """Fails if a node that loses its leader forgets whom it voted for: were it a voter again, it could vote twice."""
+    observer = Raft(1, (2, 3, 4), MemoryLog(), Times(), Random(1), ElectionState(epoch=5, leader=2, voted=3))
+    observer.start(0.0)
+    observer.on_tick(observer.role.deadline)
+    assert isinstance(observer.role, Unattached) and observer.election_state == ElectionState(epoch=5, voted=3)
+    observer.on_request("b", BeginQuorumEpoch(6, 2), 9.0)
+    assert observer.election_state.voted == ElectionState().voted
+
+
 def test_no_node_leads_an_epoch_twice() -> None:
     """Fails if a leader that restarts takes up its epoch again: its unflushed tail is lost (I-RAFT-8)."""
     core = a_node(election_state=ElectionState(epoch=5, leader=1, voted=1), log="5^")
@@ -134,9 +144,13 @@ def test_rule_35_one_vote_per_epoch() -> None:
 
 
 def test_rule_35_no_vote_where_the_epoch_has_a_leader() -> None:
-    """Fails if a follower, candidate or leader votes for another in its own epoch."""
+    """Fails if a follower, candidate or leader votes for another in its own epoch; or one that misses the leader it had."""
     follower, _ = a_follower()
     assert not reply(follower.on_request("v", Vote(1, 3, 0, 9), 0.0)).granted
+    missing, _ = a_follower(epoch=2)
+    missing.on_tick(missing.role.deadline)
+    assert isinstance(missing.role, Prospective) and missing.leader_id == 2
+    assert not reply(missing.on_request("v", Vote(2, 3, 1, 9), 9.0)).granted
     candidate = a_node()
     stand(candidate)
     assert not reply(candidate.on_request("v", Vote(1, 3, 0, 9), 0.0)).granted

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from minikafka.lab.names import bound, statements
 
 ENGINE, PREDICT = "ENGINE", "predict("
-FIGURE = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,]\d+)*|\bengine (?:minikafka|apache)\b")
+FIGURE = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,]\d+)*|\b(?:minikafka|apache)\b")
 
 
 def hands_on(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
