@@ -90,7 +90,7 @@ def main(argv: list[str]) -> None:
         options = arguments(lab, extra)
     except FileNotFoundError as missing:
         sys.exit(str(missing))
-    os.environ.setdefault("PYTHONSTARTUP", str(HERE / "jupyter" / "startup.py"))
+    os.environ.setdefault("PYTHONSTARTUP", str(HERE / "startup.py"))
     code: int | str | None = 0
     try:
         LabApp.launch_instance(options)

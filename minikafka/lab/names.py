@@ -1,7 +1,7 @@
 """What a cell says when a name is missing: which cell makes it, and how to run the cells that have not run yet.
 
 After the kernel was restarted, or when cells run out of order, Python says only `name 'cluster' is not defined`. A kernel that
-`make lab` starts imports the labs at its start (jupyter/startup.py), so that the sentence is there before any cell has run;
+`make lab` starts imports the labs at its start (startup.py), so that the sentence is there before any cell has run;
 in every other kernel it is there from the first `import minikafka.lab` on.
 
 Owns: nothing; it reads the notebook's file, whose path Jupyter tells the kernel (JPY_SESSION_NAME).

@@ -41,7 +41,7 @@ def test_one_ctrl_c_ends_it(tmp_path, monkeypatch):
         started.send_signal(signal.SIGINT)
         started.wait(60)
         assert not list(tmp_path.glob("jpserver-*")), "what told of the server is gone with it"
-        assert Path((tmp_path / "startup").read_text()) == launcher.HERE / "jupyter" / "startup.py"
+        assert Path((tmp_path / "startup").read_text()) == launcher.HERE / "startup.py"
     finally:
         started.kill()
         started.wait()

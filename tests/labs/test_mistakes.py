@@ -243,7 +243,7 @@ def test_after_a_restart_a_cell_says_which_cells_come_first(tmp_path, monkeypatc
              new_code_cell("print(cluster)"), new_code_cell("print(clutser)"), new_code_cell("print(sorted(vars()))")]
     nbformat.write(new_notebook(cells=cells), notebook)
     monkeypatch.setenv("JPY_SESSION_NAME", str(notebook))
-    monkeypatch.setenv("PYTHONSTARTUP", str(Path(lab.__file__).parent / "jupyter" / "startup.py"))
+    monkeypatch.setenv("PYTHONSTARTUP", str(Path(lab.__file__).parent / "startup.py"))
     ran = new_notebook(cells=cells[3:])
     NotebookClient(ran, kernel_name="python3", allow_errors=True).execute()
     told, mistyped, variables = (cell.outputs for cell in ran.cells)
