@@ -114,7 +114,7 @@ class Broker:
         log.info("node %d serves", self.node_id)
 
     def _claim_metadata_folder(self) -> None:
-        """The replica manager claims the data folder; this is the other one, if there are two. Raises LogDirError."""
+        """Claim the metadata log's folder, if it is not the data folder, which is the replica manager's. Raises LogDirError."""
         config = self.config
         if not self.is_broker or config.metadata_dir != config.log_dir:
             LogDir(self.env.fs, config.metadata_dir, self.cluster_id, self.node_id).claim(self.env.uuid())

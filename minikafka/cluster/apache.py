@@ -87,7 +87,7 @@ class Apache:
 
 
 def java() -> list[str]:
-    """The start of a command line for one of Kafka's classes: `[*java(), "kafka.Kafka", FILE]`."""
+    """Return the start of a command line for one of Kafka's classes: `[*java(), "kafka.Kafka", FILE]`."""
     return [str(find_java().executable), *JAVA_FLAGS, "-cp", class_path(KAFKA)]
 
 

@@ -64,7 +64,7 @@ class CheckpointWatcher:
 
 
 def _numbers(folder: Path, after: int) -> list[int]:
-    """The batches after this one that have a file, in their order."""
+    """Return the batches after this one that have a file, in their order."""
     if not folder.is_dir():
         return []
     return sorted(int(file.name) for file in folder.iterdir() if file.name.isdigit() and int(file.name) > after)

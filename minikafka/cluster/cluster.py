@@ -119,7 +119,7 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """Every broker's address, as clients take it for `bootstrap_servers`."""
+        """Return every broker's address, as clients take it for `bootstrap_servers`."""
         return ",".join(node.address for node in self.plan.brokers)
 
     def for_kafka_python(self) -> dict[str, Any]:
@@ -136,12 +136,12 @@ class Cluster:
 
     @property
     def ids(self) -> list[int]:
-        """The brokers' ids."""
+        """Return the brokers' ids."""
         return [node.id for node in self.plan.brokers]
 
     @property
     def alive(self) -> list[int]:
-        """The ids of brokers whose process runs and is not paused."""
+        """Return the ids of brokers whose process runs and is not paused."""
         alive = self._nodes.alive
         return [broker for broker in self.ids if broker in alive]
 
@@ -195,7 +195,7 @@ class Cluster:
         return self._child(node).pid
 
     def log(self, node: int, lines: int = 20) -> str:
-        """The end of a node's log file."""
+        """Return the end of a node's log file."""
         return self._child(node).last_lines(lines)
 
     # --- faults of processes ------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class Cluster:
 
     def view(self, tp: str | None = None, *, theme: str = "auto", controls: bool = True, size: str = "page",
              beside: bool = True) -> Any:
-        """The picture of this cluster in a notebook, live, with a control bar and the whole run to go back to.
+        """Return the picture of this cluster in a notebook, live, with a control bar and the whole run to go back to.
 
         `tp` chooses a partition ("flights-0"); `theme` "auto", "light" or "dark"; `size` "page" or "projector". In
         JupyterLab it stands beside the text (`beside=False`: below its cell); where no widgets run it is a still picture
@@ -341,7 +341,7 @@ class Cluster:
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
+        """Return whether `close` was called."""
         return self._closed
 
     def close(self) -> None:

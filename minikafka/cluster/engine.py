@@ -26,11 +26,11 @@ class Engine(Protocol):
         """Write what the node reads at its start; called before every start."""
 
     def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
-        """The command line and what it needs in its environment."""
+        """Return the command line and what it needs in its environment."""
 
 
 def common_properties(plan: Plan, node: Node) -> dict[str, str]:
-    """The settings by which a node finds itself, its files and its peers; listeners are the engine's."""
+    """Return the settings by which a node finds itself, its files and its peers; listeners are the engine's."""
     roles = ["broker"] * node.broker + ["controller"] * node.voter
     return {
         "node.id": str(node.id),
@@ -47,5 +47,5 @@ def listener(name: str, port: int) -> str:
 
 
 def render(properties: dict[str, str]) -> str:
-    """A Java properties file; values are taken as they are, so a backslash is doubled."""
+    """Return a Java properties file; values are taken as they are, so a backslash is doubled."""
     return "".join("{}={}\n".format(name, value.replace("\\", "\\\\")) for name, value in properties.items())

@@ -41,7 +41,7 @@ class Nodes:
 
     @property
     def alive(self) -> list[int]:
-        """The ids of nodes whose process runs and is not paused."""
+        """Return the ids of nodes whose process runs and is not paused."""
         with self.lock:
             return [node for node, child in self.children.items() if child.alive and not child.paused]
 

@@ -85,7 +85,7 @@ class Child:
         self.paused = False
 
     def last_lines(self, count: int = 20) -> str:
-        """The end of its log."""
+        """Return the end of its log."""
         try:
             with self.log.open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 16384))

@@ -53,7 +53,7 @@ class RemoteCluster(Cluster):
 
     @property
     def alive(self) -> list[int]:
-        """The brokers that the cluster's own metadata counts as unfenced."""
+        """Return the brokers that the cluster's own metadata counts as unfenced."""
         self._addresses |= (known := _discover(",".join(self._addresses.values()), self.security))
         return sorted(known)
 

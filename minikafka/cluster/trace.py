@@ -42,7 +42,7 @@ class Trace:
 
     @classmethod
     def open(cls, path: str | Path) -> Trace:
-        """A trace of a cluster that ended: its folder, its `trace` folder, or a file written by `save`."""
+        """Return a trace of a cluster that ended: its folder, its `trace` folder, or a file written by `save`."""
         path = Path(path)
         return cls(path / "trace" if (path / "trace").is_dir() else path)
 
@@ -64,7 +64,7 @@ class Trace:
         return sorted(found, key=order)
 
     def skip(self) -> None:
-        """From now on `new()` returns only what is written after this call."""
+        """Let `new()` return only what is written after this call."""
         with self._lock:
             self._read = {file: file.stat().st_size for file in self._files()}
 

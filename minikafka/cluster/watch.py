@@ -82,7 +82,7 @@ class _Follower:
             self.say("assigned", partitions=held, **self.membership())
 
     def membership(self) -> dict[str, Any]:
-        """The group and this consumer's id in it, as far as the library tells."""
+        """Return the group and this consumer's id in it, as far as the library tells."""
         return {"group": None, "member": None}
 
     def committed(self, offsets: dict[Any, Any]) -> None:

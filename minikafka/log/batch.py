@@ -63,7 +63,7 @@ class Header(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch, header included."""
+        """Return how many bytes the whole batch has, header included."""
         return self.length + LOG_OVERHEAD
 
     @property
@@ -123,15 +123,17 @@ def frames(buf: bytes | bytearray | memoryview, pos: int = 0) -> Iterator[tuple[
 
 
 def batches(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memoryview]]:
-    """Each whole batch of `buf` with its bytes; a batch that is cut short ends the iteration."""
+    """Yield each whole batch of `buf` with its bytes; a batch that is cut short ends the iteration."""
     view = memoryview(buf)
     for pos, header in frames(buf):
         yield header, view[pos : pos + header.size]
 
 
 def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memoryview]]:
-    """The same for who acts by what it reads: MalformedRecord for a wrong checksum (the disk may have damaged what was
-    whole when it was written)."""
+    """Yield the same for a caller that acts by what it reads.
+
+    Raises MalformedRecord for a wrong checksum: the disk may have damaged what was whole when it was written.
+    """
     for header, batch in batches(buf):
         require_checksum(header, batch)
         yield header, batch
@@ -144,7 +146,7 @@ def require_checksum(header: Header, batch: memoryview) -> None:
 
 
 def crc_ok(buf: bytes | bytearray | memoryview, pos: int, header: Header) -> bool:
-    """Whether the checksum in the header is that of the batch at `pos`."""
+    """Return whether the checksum in the header is that of the batch at `pos`."""
     return header.crc == crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : pos + header.size])
 
 
@@ -162,18 +164,18 @@ def restamp_time(batch: bytearray, attributes: int, max_timestamp: int) -> None:
 
 
 def payload(batch: bytes | bytearray | memoryview, header: Header) -> bytes | memoryview:
-    """The records' bytes, decompressed where needed. Raises compression.DecompressionError or .TooLarge."""
+    """Return the records' bytes, decompressed where needed. Raises compression.DecompressionError or .TooLarge."""
     body = memoryview(batch)[HEADER_SIZE : header.size]
     return body if header.codec == 0 else compression.decompress(header.codec, body)
 
 
 def records(batch: bytes | bytearray | memoryview) -> list[Record]:
-    """The records of one batch. Raises records.MalformedRecord or a compression error."""
+    """Return the records of one batch. Raises records.MalformedRecord or a compression error."""
     return list(each_record(batch))
 
 
 def each_record(batch: bytes | bytearray | memoryview) -> Iterator[Record]:
-    """The same one by one, for who stops early."""
+    """Yield them one by one, for a caller that stops early."""
     header = Header.parse(batch)
     append_time = header.max_timestamp if header.is_log_append_time else None
     return iter_records(payload(batch, header), header.count, header.base_offset, header.base_timestamp, append_time)

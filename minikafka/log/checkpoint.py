@@ -38,7 +38,7 @@ def write(fs: Fs, path: str, offsets: dict[tuple[str, int], int]) -> None:
 
 
 def read_lines(fs: Fs, path: str) -> list[list[str]] | None:
-    """The fields of each line; None when there is no such file or its version or count is wrong."""
+    """Return the fields of each line; None when there is no such file or its version or count is wrong."""
     if not fs.exists(path):
         return None
     lines = fs.read(path).decode(errors="replace").split("\n")
@@ -73,7 +73,7 @@ def _text(rows: Iterable[tuple]) -> bytes:
 
 
 def read_topic_id(fs: Fs, path: str) -> Any:
-    """The topic id (uuid.UUID) in a partition.metadata file; None when missing or unreadable."""
+    """Return the topic id (uuid.UUID) in a partition.metadata file; None when missing or unreadable."""
     if not fs.exists(path):
         return None
     fields = dict(line.split(": ", 1) for line in fs.read(path).decode(errors="replace").split("\n") if ": " in line)

@@ -58,7 +58,7 @@ class Cleanable(NamedTuple):
 
 
 def cleanable(log: Log, clean_until: int | None, last_stable_offset: int, now_ms: int) -> Cleanable:
-    """What may be cleaned now; `clean_until`: where the last cleaning ended, a checkpoint that may not fit any more."""
+    """Return what may be cleaned now; `clean_until`: where the last cleaning ended, a checkpoint that may not fit any more."""
     fits = clean_until is not None and log.start_offset <= clean_until <= log.end_offset
     first = clean_until if fits and clean_until is not None else log.start_offset
     closed = log.segments[:-1]
@@ -116,7 +116,7 @@ class Cleaning:
 
     @property
     def clean_until(self) -> int:
-        """Where the next cleaning begins."""
+        """Return where the next cleaning begins."""
         return self.map.latest + 1
 
     def read_keys(self) -> Slices:
@@ -147,7 +147,7 @@ class Cleaning:
         self.map.latest = max(self.map.latest, header.last_offset)
 
     def groups(self) -> Iterator[Group]:
-        """The segments to copy, those together that fit into one."""
+        """Return the segments to copy, those together that fit into one."""
         group: list[Source] = []
         for source in self._sources:
             if source.segment.base_offset >= self.clean_until:
@@ -182,7 +182,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Bytes before the cleaning."""
+        """Return how many bytes there were before the cleaning."""
         return sum(source.size for source in self.sources)
 
     def rewrite(self) -> Slices:

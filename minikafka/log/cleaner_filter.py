@@ -84,7 +84,7 @@ class Transactions:
         self._committed: dict[int, None] = {}
 
     def on_batch(self, header: Header) -> bool:
-        """A batch of data comes by; True if its transaction was aborted."""
+        """Note a batch of data; return True if its transaction was aborted."""
         self._begin(header.last_offset)
         if not header.is_transactional:
             return False
@@ -93,7 +93,7 @@ class Transactions:
         return aborted
 
     def on_marker(self, header: Header, batch: Buffer) -> bool:
-        """A marker comes by; True if no batch of its transaction is left, so that it may go."""
+        """Note a marker; return True if no batch of its transaction is left, so that it may go."""
         self._begin(header.last_offset)
         if not header.count:
             return True
@@ -123,7 +123,7 @@ class Retention(NamedTuple):
     delete_retention_ms: int
 
     def filter(self, header: Header, batch: Buffer, transactions: Transactions, last: bool) -> Buffer:
-        """What is left of a batch, empty if nothing; `last`: it ends its segment."""
+        """Return what is left of a batch, empty if nothing; `last`: it ends its segment."""
         if header.is_control:
             settled = transactions.on_marker(header, batch)
             horizon = header.delete_horizon
@@ -158,7 +158,7 @@ class Retention(NamedTuple):
 
 
 def rebuilt(header: Header, records: list[Record], horizon: int | None) -> bytes:
-    """The batch with some of its records, at their offsets; with a horizon if it has one."""
+    """Return the batch with some of its records, at their offsets; with a horizon if it has one."""
     base = records[0].timestamp if horizon is None else horizon
     body = encode_in_place(records, header.base_offset, base)
     codec, packed = header.codec, compression.compress(header.codec, body)
@@ -170,7 +170,7 @@ def rebuilt(header: Header, records: list[Record], horizon: int | None) -> bytes
 
 
 def empty(header: Header) -> bytes:
-    """The header alone: offsets, producer and timestamp stay, the records are gone."""
+    """Return the header alone: offsets, producer and timestamp stay, the records are gone."""
     return _assemble(header, 0, NO_TIMESTAMP, header.max_timestamp, 0, b"")
 
 

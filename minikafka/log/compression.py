@@ -42,7 +42,7 @@ class TooLarge(Exception):
 
 
 def limit(compressed: int) -> int:
-    """The most bytes that `compressed` bytes of records may unpack to."""
+    """Return the most bytes that `compressed` bytes of records may unpack to."""
     return min(64 * MEBIBYTE, 100 * compressed + MEBIBYTE)
 
 
@@ -52,7 +52,7 @@ def decompress(codec: int, data: bytes | memoryview) -> bytes:
 
 
 def unpack(codec: int, data: bytes | memoryview) -> tuple[bytes, bool]:
-    """The same, and whether the stream is ordinary."""
+    """Return the bytes, and whether the stream is ordinary."""
     if codec not in _DECOMPRESS:
         raise DecompressionError(f"Unknown compression type id: {codec}")
     cap = limit(len(data))
@@ -73,7 +73,7 @@ def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
 
 
 def _gunzip(data: bytes, cap: int) -> tuple[bytes, bool]:
-    """One member after the other; what follows the last and is none is ignored, as by Java."""
+    """Unpack one member after the other; what follows the last and is none is ignored, as by Java."""
     out, rest = bytearray(), data
     for number in range(MOST_STREAMS):
         stream = zlib.decompressobj(wbits=31)
@@ -111,7 +111,7 @@ def _unsnap(data: bytes, cap: int) -> tuple[bytes, bool]:
 
 
 def _unsnap_block(block: bytes, cap: int) -> bytes:
-    """The declared length is read before anything is allocated for it (compare CVE-2023-34455)."""
+    """Unpack a block whose declared length is read before anything is allocated for it (compare CVE-2023-34455)."""
     declared = shift = 0
     for byte in block[:5]:
         declared |= (byte & 0x7F) << shift
@@ -138,7 +138,7 @@ def _lz4(data: bytes, level: int) -> bytes:
 
 
 def _unlz4(data: bytes, cap: int) -> tuple[bytes, bool]:
-    """One frame; what follows it is ignored, as by Java, which cannot read blocks that refer to each other."""
+    """Unpack one frame; what follows it is ignored, as by Java, which cannot read blocks that refer to each other."""
     if len(data) > LZ4_FLAGS_AT and not data[LZ4_FLAGS_AT] & LZ4_INDEPENDENT:
         raise EOFError("Dependent block stream is unsupported (BlockIndependence must be set)")
     stream = lz4.frame.LZ4FrameDecompressor()

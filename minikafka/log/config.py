@@ -53,7 +53,7 @@ class LogConfig:
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
     def compression_level(self, codec: int) -> int | None:
-        """The level of the topic's own compression.type; None for codecs without."""
+        """Return the level of the topic's own compression.type; None for codecs without."""
         return (None, self.compression_gzip_level, None, self.compression_lz4_level, self.compression_zstd_level)[codec]
 
     @property

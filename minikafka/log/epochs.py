@@ -59,7 +59,7 @@ class LeaderEpochCache:
 
     @property
     def latest(self) -> int:
-        """The newest epoch; -1 when there is none."""
+        """Return the newest epoch; -1 when there is none."""
         return self.entries[-1][0] if self.entries else -1
 
     def assign(self, epoch: int, offset: int) -> None:
@@ -72,7 +72,7 @@ class LeaderEpochCache:
         self._replace([*kept, (epoch, offset)])
 
     def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:
-        """The largest known epoch not above `epoch` and where it ended; (-1, -1) if that cannot be said (rule 20)."""
+        """Return the largest known epoch not above `epoch` and where it ended; (-1, -1) if that cannot be said (rule 20)."""
         if epoch == -1 or not self.entries or epoch > self.latest:
             return UNDEFINED
         if epoch == self.latest:
@@ -82,7 +82,7 @@ class LeaderEpochCache:
         return floor, self.entries[higher][1]
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch in which `offset` was or would be written; -1 if it lies before the first entry."""
+        """Return the epoch in which `offset` was or would be written; -1 if it lies before the first entry."""
         after = bisect_right(self.entries, offset, key=lambda entry: entry[1])
         return self.entries[after - 1][0] if after else -1
 

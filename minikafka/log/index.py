@@ -99,12 +99,12 @@ class OffsetIndex(SparseIndex):
         self.values.append(position)
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """Where to start reading for `offset`, and a position by which its batch has begun (-1: not known)."""
+        """Return where to start reading for `offset`, and a position by which its batch has begun (-1: not known)."""
         slot = bisect_right(self.keys, offset)
         return (self.values[slot - 1] if slot else 0), (self.values[slot] if slot < len(self.values) else -1)
 
     def boundary_before(self, position: int) -> int:
-        """The last batch boundary at or before `position` that the index knows; 0 if none."""
+        """Return the last batch boundary at or before `position` that the index knows; 0 if none."""
         slot = bisect_right(self.values, position)
         return self.values[slot - 1] if slot else 0
 
@@ -144,7 +144,7 @@ class TimeIndex(SparseIndex):
             self.values.append(offset)
 
     def lookup(self, timestamp: int) -> tuple[int, int]:
-        """The last entry not above `timestamp`, (-1, base offset) if there is none: up to its offset every timestamp is
+        """Return the last entry not above `timestamp`, (-1, base offset) if there is none: up to its offset every timestamp is
         below or equal."""
         slot = bisect_right(self.keys, timestamp)
         return (self.keys[slot - 1], self.values[slot - 1]) if slot else (-1, self.base_offset)

@@ -112,7 +112,7 @@ class Loader:
             self.epochs.assign(header.leader_epoch, header.base_offset)
 
     def _find_epochs(self, segments: list[Segment]) -> None:
-        """The checkpoint is lost or torn: the batches say which epochs there were."""
+        """Take the epochs from the batches: the checkpoint is lost or torn."""
         self.epochs.clear()
         for segment in segments:
             for _, header, batch in scan(segment.log, 0, segment.size):
@@ -143,7 +143,7 @@ class Loader:
         return Loaded(segments, start, end, self.truncated, self.recovered_from)
 
     def _deleted_before(self, segments: list[Segment]) -> int:
-        """Where the epochs begin, if a batch lies before: it was deleted, and a crash came before the log's new start was
+        """Return where the epochs begin, if a batch lies before: it was deleted, and a crash came before the log's new start was
         written down. (Kafka's records come back then, without their epochs.)"""
         if not self.epochs.entries:
             return 0

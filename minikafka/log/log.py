@@ -179,7 +179,7 @@ class Log(SegmentedLog):
             expected = header.next_offset
 
     def _fitting(self, found: list[tuple[int, Header]]) -> int:
-        """How many of the batches go into one segment, at least one."""
+        """Return how many of the batches go into one segment, at least one."""
         start = found[0][0]
         room = self._config.segment_bytes - self.active.size
         if found[0][1].size > room:
@@ -254,7 +254,7 @@ class Log(SegmentedLog):
         return first_with_max_timestamp(self.segments)
 
     def aborted_transactions(self, offset: int, end: int) -> list[AbortedTransaction]:
-        """The aborted transactions that concern records in [offset, end), for read_committed (rule 54)."""
+        """Return the aborted transactions that concern records in [offset, end), for read_committed (rule 54)."""
         found: list[AbortedTransaction] = []
         for segment in self.segments[self._slot(offset) :]:
             found += segment.aborted.find(offset, end)

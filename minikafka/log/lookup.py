@@ -20,7 +20,7 @@ Found = tuple[int, int, int]  # offset, timestamp in ms, leader epoch
 
 
 def first_at_or_after(segments: list[Segment], timestamp: int, start_offset: int) -> Found | None:
-    """The first record with an offset of at least `start_offset` whose timestamp is at least `timestamp`."""
+    """Return the first record with an offset of at least `start_offset` whose timestamp is at least `timestamp`."""
     for segment in segments:
         if segment.max_timestamp >= timestamp:
             found = _search(segment, timestamp, start_offset)
@@ -41,7 +41,7 @@ def _search(segment: Segment, timestamp: int, start_offset: int) -> Found | None
 
 
 def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
-    """The first record with the highest timestamp of all segments; None if no record has one."""
+    """Return the first record with the highest timestamp of all segments; None if no record has one."""
     newest = max(segments, key=lambda segment: segment.max_timestamp)
     position, header = newest.locate(newest.max_timestamp_offset)
     if newest.max_timestamp < 0 or header is None:
@@ -52,7 +52,7 @@ def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
 
 
 def _first(batch: bytes, wanted: Callable[[Record], bool]) -> Record | None:
-    """The first record that is `wanted`; CORRUPT_MESSAGE if the batch turns out to be unreadable before it comes.
+    """Return the first record that is `wanted`; CORRUPT_MESSAGE if the batch turns out to be unreadable before it comes.
 
     Each was looked at when it was appended (survey.py); since then the disk may have failed.
     """

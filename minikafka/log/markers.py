@@ -22,7 +22,7 @@ ABORT, COMMIT = 0, 1
 
 
 def marker(producer_id: int, epoch: int, coordinator_epoch: int, commit: bool, timestamp_ms: int) -> bytes:
-    """The batch that commits or aborts what the producer has written in this partition."""
+    """Return the batch that commits or aborts what the producer has written in this partition."""
     record = (_KEY.pack(0, COMMIT if commit else ABORT), _VALUE.pack(0, coordinator_epoch))
     return record_batch.build([record], timestamp_ms=timestamp_ms, producer_id=producer_id, producer_epoch=epoch,
                               control=True, transactional=True)
@@ -34,5 +34,5 @@ def is_commit(batch: Buffer) -> bool:
 
 
 def coordinator_epoch(batch: Buffer) -> int:
-    """The epoch of the coordinator that sent this marker."""
+    """Return the epoch of the coordinator that sent this marker."""
     return int(_VALUE.unpack_from(record_batch.records(batch)[0].value or bytes(_VALUE.size))[1])

@@ -72,7 +72,7 @@ class OpenFiles:
             file.users += 1
 
     def put(self, file: Pooled) -> None:
-        """The use is over. A file that was closed or removed meanwhile gives its descriptor back at once."""
+        """End a use of a file. A file that was closed or removed meanwhile gives its descriptor back at once."""
         with self.lock:
             file.users -= 1
             if file.users == 0:
@@ -82,7 +82,7 @@ class OpenFiles:
                     self._fill_reserve()
 
     def drop(self, file: Pooled) -> None:
-        """The file is gone: it needs its descriptor no more, once nobody uses it."""
+        """Close the descriptor of a file that is gone, once nobody uses it."""
         with self.lock:
             if file in self._idle:
                 self._release(file)

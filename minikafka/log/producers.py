@@ -118,7 +118,7 @@ class ProducerStates:
     # --- appends ------------------------------------------------------------------------------------------------
 
     def find_duplicate(self, header: Header) -> BatchMetadata | None:
-        """The remembered batch of the same epoch and sequence range, if this one is a retry of it (rule 43)."""
+        """Return the remembered batch of the same epoch and sequence range, if this one is a retry of it (rule 43)."""
         entry = self.entries.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             return None
@@ -272,7 +272,7 @@ class ProducerStates:
         return min([high_watermark, *starts, *self._open.values()])
 
     def replicated(self, high_watermark: int) -> None:
-        """What is below is safe on all replicas that count: forget the transactions whose markers are there."""
+        """Forget the transactions whose markers are below this offset: what is there is safe on all replicas that count."""
         if self.completed:
             self.completed = [one for one in self.completed if one.last_offset >= high_watermark]
 
@@ -332,7 +332,7 @@ class ProducerStates:
 
 
 def _decode(data: bytes) -> dict[int, ProducerEntry] | None:
-    """The entries of a snapshot file; None if it is torn or of another version."""
+    """Return the entries of a snapshot file; None if it is torn or of another version."""
     if len(data) < _HEAD.size:
         return None
     version, crc, count = _HEAD.unpack_from(data)

@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 
 def as_long(number: int) -> int:
-    """The number that Java makes of a sum: of one too large for 64 bits it keeps those 64."""
+    """Return the number that Java makes of a sum: of one too large for 64 bits it keeps those 64."""
     return number if LONG_MIN <= number <= LONG_MAX else (number - LONG_MIN) % (1 << 64) + LONG_MIN
 
 
@@ -44,7 +44,7 @@ VARINT, VARLONG = 28, 63  # shift of the last byte: five bytes, and ten
 
 
 def read_varint(buf: bytes | memoryview, pos: int, last: int = VARINT) -> tuple[int, int]:
-    """A zig-zag varint of at most five bytes, or ten with `last` = VARLONG: (value, position after it).
+    """Return a zig-zag varint of at most five bytes, or ten with `last` = VARLONG: (value, position after it).
 
     IndexError past the end of the buffer, MalformedRecord for one that is longer. Of the last byte, bits beyond 32 or 64 count
     for nothing.
@@ -72,7 +72,7 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def encode_records(records: Sequence[tuple], timestamps: Sequence[int], base_timestamp: int) -> bytes:
-    """The records' bytes, offset deltas 0, 1, 2 ..."""
+    """Return the records' bytes, offset deltas 0, 1, 2 ..."""
     out = bytearray()
     for delta, (record, timestamp) in enumerate(zip(records, timestamps, strict=True)):
         _write_record(out, delta, timestamp - base_timestamp, *record[:3])
@@ -80,7 +80,7 @@ def encode_records(records: Sequence[tuple], timestamps: Sequence[int], base_tim
 
 
 def encode_in_place(records: Sequence[Record], base_offset: int, base_timestamp: int) -> bytes:
-    """The same for records that keep their offsets and timestamps; compaction leaves gaps between them."""
+    """Return the bytes of records that keep their offsets and timestamps; compaction leaves gaps between them."""
     out = bytearray()
     for r in records:
         _write_record(out, r.offset - base_offset, r.timestamp - base_timestamp, r.key, r.value, r.headers)
@@ -124,7 +124,7 @@ def decode_records(
 def iter_records(
     buf: bytes | memoryview, count: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> Iterator[Record]:
-    """The same one by one, where a million of them need not be in memory together."""
+    """Yield the records one by one, so that a million of them need not be in memory together."""
     pos = 0
     buf = bytes(buf)
     try:

@@ -19,7 +19,7 @@ from minikafka.log.segment import Segment
 def expired_segments(
     segments: list[Segment], config: LogConfig, start_offset: int, now_ms: int, high_watermark: int
 ) -> int:
-    """How many of the oldest segments retention lets go."""
+    """Return how many of the oldest segments retention lets go."""
     count = _leading(segments, high_watermark, lambda at: _before_start(segments, at, start_offset))
     if not config.delete:
         return count
@@ -43,7 +43,7 @@ def _before_start(segments: list[Segment], at: int, start_offset: int) -> bool:
 
 
 def _too_large(segments: list[Segment], config: LogConfig) -> Callable[[int], bool]:
-    """A segment goes if the log without it still has retention.bytes."""
+    """Return whether a segment goes, by its place: one goes if the log without it still has retention.bytes."""
     return lambda at: 0 <= config.retention_bytes <= sum(segment.size for segment in segments[at + 1 :])
 
 

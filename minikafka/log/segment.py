@@ -113,7 +113,7 @@ class Segment:
         return header is not None and (header.max_timestamp, header.last_offset) == (timestamp, offset)
 
     def _reindex(self) -> None:
-        """An index does not agree with the log, out of which it was made: make both anew. It may be the log that is
+        """Make both indexes anew: one does not agree with the log, out of which it was made. It may be the log that is
         damaged: of a batch with a wrong checksum they say nothing, and it stays, for readers to refuse."""
         size, next_offset = self.size, self.next_offset
         self._drop_indexes()
@@ -228,7 +228,7 @@ class Segment:
         self.time_index.write()
 
     def files(self, sealed: bool) -> list[File]:
-        """What a flush must fsync. Of a segment that still grows the sparse indexes may be lost, for that is seen; a
+        """Return what a flush must fsync. Of a segment that still grows the sparse indexes may be lost, for that is seen; a
         transaction index that lacks a row looks like any other."""
         aborted = [self.aborted.file] if self.aborted.file is not None else []
         return [self.log, *aborted, *([self.index.file, self.time_index.file] if sealed else [])]
@@ -254,7 +254,7 @@ class Segment:
         self.aborted.moved(self.path(TXN_SUFFIX))
 
     def should_roll(self, size: int, timestamp: int, last_offset: int, now_ms: int) -> bool:
-        """Whether `size` more bytes, up to `last_offset` and with that maximum timestamp, belong in a new segment."""
+        """Return whether `size` more bytes, up to `last_offset` and with that maximum timestamp, belong in a new segment."""
         if self.size == 0:
             return False
         waited = timestamp - self.first_timestamp if self.first_timestamp >= 0 else now_ms - self.created_ms
@@ -268,14 +268,14 @@ class Segment:
 
     @property
     def _jitter_ms(self) -> int:
-        """This segment's part of segment.jitter.ms: by its name, so that it needs no chance and survives a restart."""
+        """Return this segment's part of segment.jitter.ms: by its name, so that it needs no chance and survives a restart."""
         most = min(self.config.segment_jitter_ms, self.config.roll_ms)
         return crc32c(self.path("").encode()) % most if most else 0
 
     # --- reading ------------------------------------------------------------------------------------------------
 
     def _nearest(self, offset: int) -> tuple[int, int]:
-        """A position at or before the batch with `offset`, and how many bytes after it that batch begins at most. Who
+        """Return a position at or before the batch with `offset`, and how many bytes after it that batch begins at most. Who
         reads at the end of the log, as followers do, is spared the walk from the last index entry."""
         if offset in self._tail:
             return self._tail[offset], 0
@@ -304,7 +304,7 @@ class Segment:
         return len(buf) < HEADER_SIZE or not self.index.agrees(start, Header.parse(buf).last_offset)
 
     def search_from(self, timestamp: int, offset: int) -> int:
-        """A position before which no record has both an offset of at least `offset` and this timestamp or a later one."""
+        """Return a position before which no record has both an offset of at least `offset` and this timestamp or a later one."""
         entry = self.time_index.lookup(timestamp)
         if not self._time_agrees(*entry):
             self._reindex()
@@ -329,7 +329,7 @@ class Segment:
         return buf[first:last]
 
     def _cut(self, buf: bytes, start: int, first: int, wanted: int, stop: int) -> int:
-        """The last batch boundary of `buf` (which lies at `start`) at or before `wanted`."""
+        """Return the last batch boundary of `buf` (which lies at `start`) at or before `wanted`."""
         if start + wanted >= stop:
             return stop - start
         known = max(first, self.index.boundary_before(start + wanted) - start)
@@ -342,6 +342,6 @@ class Segment:
         return known
 
     def _read_large(self, offset: int, stop: int) -> bytes:
-        """The one batch that holds `offset`, whatever its size."""
+        """Return the one batch that holds `offset`, whatever its size."""
         position, header = self.locate(offset)
         return self.log.pread(header.size, position) if header is not None and position < stop else b""

@@ -66,12 +66,12 @@ class SegmentedLog:
 
     @property
     def size(self) -> int:
-        """Bytes of all segments' logs."""
+        """Return how many bytes all segments' logs have."""
         return sum(segment.size for segment in self.segments)
 
     @property
     def truncations(self) -> int:
-        """How often the end was cut off: work that began at another count knows a log that may be gone."""
+        """Return how often the end was cut off: work that began at another count knows a log that may be gone."""
         return self._truncations
 
     # --- disk errors --------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class SegmentedLog:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR)
 
     def _fail(self, error: BaseException) -> KafkaError:
-        """The disk failed: whatever it says from now on is not to be believed (rule 67)."""
+        """Take the log offline and return the error: the disk failed, and is not to be believed any more (rule 67)."""
         self.offline = True
         return KafkaError(Err.KAFKA_STORAGE_ERROR, f"Error in the log of {self.name}: {error}")
 
@@ -122,7 +122,7 @@ class SegmentedLog:
         return b""
 
     def size_between(self, offset: int, end: int) -> int:
-        """Bytes of the batches from the one that holds `offset` up to `end` (exclusive), found without reading them."""
+        """Return how many bytes the batches have from the one with `offset` up to `end` (exclusive), without reading them."""
         size = 0
         for segment in self.segments[self._slot(offset) :]:
             if segment.base_offset >= end:

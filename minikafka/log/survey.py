@@ -26,7 +26,7 @@ from minikafka.log.records import LONG_MAX, LONG_MIN, MOST_HEADERS, VARINT, VARL
 
 
 def _most_headers(count: int) -> int:
-    """How many headers so many records may have together: each costs time that the whole broker waits."""
+    """Return how many headers so many records may have together: each costs time that the whole broker waits."""
     return MOST_HEADERS + 100 * count
 
 
@@ -59,7 +59,7 @@ def survey(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int)
 
 
 def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Survey:
-    """The survey of records that have to be decoded one by one."""
+    """Return the survey of records that have to be decoded one by one."""
     latest, earliest, keyless, headers = LONG_MIN, LONG_MAX, False, 0
     for record in iter_records(buf, count, 0, base_timestamp, None):
         headers += len(record.headers)
@@ -133,7 +133,7 @@ def _ordinary(buf: bytes, count: int) -> tuple[int, int, bool] | None:
 
 
 def _number(buf: bytes, at: int, last: int = VARINT) -> tuple[int, int]:
-    """A varint as it stands, zig-zag, and the position after it; MalformedRecord if it has its full width (`last`, as for
+    """Return a varint as it stands, zig-zag, and the position after it; MalformedRecord if it has its full width (`last`, as for
     read_varint)."""
     result = shift = 0
     while (byte := buf[at]) > 0x7F:
@@ -146,7 +146,7 @@ def _number(buf: bytes, at: int, last: int = VARINT) -> tuple[int, int]:
 
 
 def _after_headers(buf: bytes, at: int) -> tuple[int, int]:
-    """The position after a record's headers, 0 if one is not ordinary, and their number. IndexError, UnicodeDecodeError."""
+    """Return the position after a record's headers (0: one is not ordinary), and their number. IndexError, UnicodeDecodeError."""
     count, at = _number(buf, at)
     if count & 1 or count > 2 * MOST_HEADERS:
         return 0, 0

@@ -25,7 +25,7 @@ CLEANED, SWAP = ".cleaned", ".swap"
 
 
 def begin_cleaned(fs: Fs, folder: str, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
-    """An empty segment beside the log, to be filled and swapped in; what an earlier try left is removed."""
+    """Return an empty segment beside the log, to be filled and swapped in; what an earlier try left is removed."""
     for suffix in ALL_SUFFIXES:
         path = f"{folder}/{file_name(base_offset, suffix)}{CLEANED}"
         if fs.exists(path):
@@ -67,7 +67,7 @@ def _finish(fs: Fs, folder: str, base: int) -> None:
 
 
 def _next_offset(fs: Fs, path: str, base: int) -> int:
-    """Where the batches in the file end; it was fsynced before it got its name."""
+    """Return where the batches in the file end; it was fsynced before it got its name."""
     file = fs.open(path, create=False)
     try:
         end = base

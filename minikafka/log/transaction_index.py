@@ -110,7 +110,7 @@ class TransactionIndex:
         return any(row.last_stable_offset >= end for row in self.rows)
 
     def moved(self, path: str) -> None:
-        """The segment's files have new names."""
+        """Take over the new names of the segment's files."""
         self.path = path
 
     def close(self) -> None:

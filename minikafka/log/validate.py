@@ -91,7 +91,7 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
 
 
 def own_batch(data: Buffer) -> bytearray:
-    """A batch that this broker built itself (coordinators, Raft): only its shape is looked at."""
+    """Return a batch that this broker built itself (coordinators, Raft): only its shape is looked at."""
     header = Header.parse(data)
     if header.magic != 2 or header.size != len(data) or header.count != header.last_offset_delta + 1:
         raise KafkaError(Err.INVALID_RECORD, "Not exactly one whole record batch")
@@ -108,7 +108,7 @@ def is_transactional(data: Buffer) -> bool:
 
 
 def one_batch(data: Buffer, version: int) -> Header:
-    """The header of the one whole batch that `data` has to be, but for some bytes too few to begin another."""
+    """Return the header of the one whole batch that `data` has to be, but for some bytes too few to begin another."""
     size = _next_batch(data, 0)
     if size == 0:
         raise KafkaError(Err.INVALID_RECORD, f"Produce requests with version {version} must have at least one record "
@@ -258,7 +258,7 @@ def _fix_times(batch: bytearray, header: Header, config: LogConfig, max_timestam
 
 
 def _write_anew(batch: bytearray, header: Header, config: LogConfig, codec: int) -> bytearray:
-    """The same records as ordinary ones, in the topic's own compression.type."""
+    """Return the same records as ordinary ones, in the topic's own compression.type."""
     found = record_batch.records(batch)
     _check_builder(found, header, codec)
     result = record_batch.build(

@@ -82,7 +82,7 @@ def decode_request(header: Header, frame: memoryview, most: int = MAX_ELEMENTS) 
 
 
 def is_long(message: ApiMessage, most: int) -> bool:
-    """Whether the lists of a message, and those in their items, have more than `most` elements in all."""
+    """Return whether the lists of a message, and those in their items, have more than `most` elements in all."""
     items: list[Any] = [message]
     while items:
         item = items.pop()

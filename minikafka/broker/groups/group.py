@@ -128,7 +128,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether the group has no members (and is not deleted)."""
+        """Return whether the group has no members (and is not deleted)."""
 
     @abstractmethod
     def settled_fields(self, image: MetadataImage) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class CommittedOffset:
     topic_id: Uuid = ZERO_UUID
 
     def is_of(self, topic_id: Uuid | None) -> bool:
-        """Whether the offset was committed for this topic; None: no topic has the name now."""
+        """Return whether the offset was committed for this topic; None: no topic has the name now."""
         return topic_id is not None and self.topic_id in (ZERO_UUID, topic_id)
 
 
@@ -99,9 +99,9 @@ class OffsetStore:
                 self.put(group, key, value)
 
     def has_pending(self, group: str) -> bool:
-        """Whether an open transaction holds an offset of the group."""
+        """Return whether an open transaction holds an offset of the group."""
         return any(name == group for offsets in self.pending.values() for name, _ in offsets)
 
     def is_unstable(self, group: str, key: Key) -> bool:
-        """Whether an open transaction holds an offset of this key."""
+        """Return whether an open transaction holds an offset of this key."""
         return any((group, key) in offsets for offsets in self.pending.values())

@@ -91,7 +91,7 @@ class MetadataImage:
             yield from topic.partitions.values()
 
     def is_active(self, broker_id: int) -> bool:
-        """Whether the broker is registered, unfenced and not shutting down."""
+        """Return whether the broker is registered, unfenced and not shutting down."""
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.active
 

@@ -46,7 +46,7 @@ class Broker:
 
     @property
     def active(self) -> bool:
-        """Whether the broker may lead and be in an ISR: it is neither fenced nor shutting down."""
+        """Return whether the broker may lead and be in an ISR: it is neither fenced nor shutting down."""
         return not self.fenced and not self.in_controlled_shutdown
 
     def to_record(self) -> RegisterBrokerRecord:
@@ -88,7 +88,7 @@ class Partition:
 
     @property
     def preferred_leader(self) -> int:
-        """The first replica of the assignment."""
+        """Return the first replica of the assignment."""
         return self.replicas[0]
 
     def to_record(self) -> PartitionRecord:

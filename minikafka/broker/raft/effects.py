@@ -28,26 +28,26 @@ class LogView(Protocol):
 
     @property
     def start_offset(self) -> int:
-        """The offset of the first record; the records below are only in a snapshot."""
+        """Return the offset of the first record; the records below are only in a snapshot."""
 
     @property
     def oldest_snapshot(self) -> SnapshotId | None:
-        """The snapshot at whose end the log begins."""
+        """Return the snapshot at whose end the log begins."""
 
     @property
     def latest_snapshot(self) -> SnapshotId | None:
-        """The newest snapshot; None if there is none."""
+        """Return the newest snapshot; None if there is none."""
 
     def snapshot_size(self, id: SnapshotId) -> int | None:
         """Return the size of a snapshot in bytes; None if there is no such snapshot."""
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last record (exclusive)."""
+        """Return the offset after the last record (exclusive)."""
 
     @property
     def last_epoch(self) -> int:
-        """The leader epoch of the last record; 0 for an empty log."""
+        """Return the leader epoch of the last record; 0 for an empty log."""
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
         """Return (largest epoch <= `epoch`, its end offset); (-1, -1) if there is none (rule 20)."""

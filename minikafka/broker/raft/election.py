@@ -60,7 +60,7 @@ class Elections(Replication):
         self._send([v for v in self.voters if v not in role.granted and v not in role.rejected], vote, now)
 
     def _may_look(self, role: Unattached | Prospective) -> bool:
-        """Whether we may look for a leader: we wait for no response, and for no votes."""
+        """Return whether we may look for a leader: we wait for no response, and for no votes."""
         return not self._pending and (isinstance(role, Unattached) or role.backing_off)
 
     def _look_for_leader(self, role: Unattached | Prospective, now: float) -> None:
@@ -159,18 +159,18 @@ class Elections(Replication):
         self.role.deadline = self._election_deadline(now)
 
     def _may_vote_for(self, vote: Vote) -> bool:
-        """Whether we may give our vote: no leader and no other candidate has this epoch, and the log suffices (I-RAFT-4)."""
+        """Return whether we may vote for it: no leader and no other candidate has this epoch, and its log suffices (I-RAFT-4)."""
         free = isinstance(self.role, Unattached | Prospective) and self.election_state.leader == NOBODY
         return free and self.election_state.voted in (NOBODY, vote.candidate) and self._is_up_to_date(vote)
 
     def _would_vote_for(self, vote: Vote) -> bool:
-        """Whether we give a pre-vote: not while we hear from a leader (I-RAFT-10). The vote that we gave in this epoch does
-        not matter, because the candidacy would be of the next epoch."""
+        """Return whether we give a pre-vote: not while we hear from a leader (I-RAFT-10). The vote that we gave in this epoch
+        does not matter, because the candidacy would be of the next epoch."""
         hears_leader = isinstance(self.role, Leader) or (isinstance(self.role, Follower) and self.role.has_fetched)
         return not hears_leader and self._is_up_to_date(vote)
 
     def _is_up_to_date(self, vote: Vote) -> bool:
-        """Whether the candidate's log ends no earlier than ours (rule 35)."""
+        """Return whether the candidate's log ends no earlier than ours (rule 35)."""
         return (vote.last_epoch, vote.last_offset) >= (self.log.last_epoch, self.log.end_offset)
 
     def _on_begin(self, pending_request: object, begin: BeginQuorumEpoch, now: float) -> None:

@@ -61,7 +61,7 @@ class QuorumNode:
 
     @property
     def leader_id(self) -> int:
-        """The leader of this epoch as far as we know, or -1; -1 also if we led it and have resigned."""
+        """Return the leader of this epoch as far as we know, or -1; -1 also if we led it and have resigned."""
         resigned = self.election_state.leader == self.node_id and not isinstance(self.role, Leader)
         return NOBODY if resigned else self.election_state.leader
 
@@ -76,12 +76,12 @@ class QuorumNode:
 
     @property
     def epoch_start_offset(self) -> int | None:
-        """The offset of the epoch's first record if we lead it, else None."""
+        """Return the offset of the epoch's first record if we lead it, else None."""
         return self.role.start_offset if isinstance(self.role, Leader) else None
 
     @property
     def has_handed_over(self) -> bool:
-        """Whether we are stopping, and every voter has acknowledged that we resigned, if we led."""
+        """Return whether we are stopping, and every voter has acknowledged that we resigned, if we led."""
         waits = isinstance(self.role, Resigned) and len(self.role.acknowledged) < len(self.role.successors)
         return self._stopping and not waits
 
@@ -111,7 +111,7 @@ class QuorumNode:
         self._become(Follower(leader, self._fetch_deadline(now)))
 
     def _learn(self, epoch: int, leader: int, now: float) -> None:
-        """A message named an epoch, and perhaps its leader: take both over if they are newer than ours (rule 35)."""
+        """Take over the epoch that a message named, and perhaps its leader, if they are newer than ours (rule 35)."""
         is_other = leader in self.voters and leader != self.node_id
         if epoch > self.epoch:
             if is_other:

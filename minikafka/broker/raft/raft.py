@@ -94,14 +94,14 @@ class Raft(Elections):
         return self._done(now)
 
     def on_appended(self, now: float) -> list[Effect]:
-        """The caller has appended the controller's records to our log: a leader replicates them, then flushes them."""
+        """Replicate, then flush, what a leader's caller has appended to its log: the controller's records."""
         if isinstance(self.role, Leader):
             self._answer_waiting(now)
             self._flush()
         return self._done(now)
 
     def on_flushed(self, end_offset: int, now: float) -> list[Effect]:
-        """A Flush is done: everything below `end_offset` is on disk, and counts from now on (I-RAFT-3)."""
+        """Count everything below `end_offset` from now on: a Flush is done, and it is on disk (I-RAFT-3)."""
         self._flushing = False
         self._flushed = end_offset
         if isinstance(self.role, Leader):
@@ -121,7 +121,7 @@ class Raft(Elections):
         return self._done(now)
 
     def resign(self, now: float) -> list[Effect]:
-        """The process is about to stop: give up the leadership, and stand for no election any more."""
+        """Give up the leadership, and stand for no election any more: the process is about to stop."""
         self._stopping = True
         if isinstance(self.role, Leader):
             self._become_resigned(now)
@@ -141,7 +141,7 @@ class Raft(Elections):
     # --- what is due -----------------------------------------------------------------------------------------------
 
     def _expire(self, now: float) -> None:
-        """The role's deadline has passed."""
+        """Do what is due when the role's deadline has passed."""
         role = self.role
         if isinstance(role, Leader):
             self._become_resigned(now)  # without the fetches of a majority for too long: another node may lead already (rule 38)

@@ -53,7 +53,7 @@ class Snapshots(QuorumNode):
     # --- the follower's side ---------------------------------------------------------------------------------------
 
     def _begin_snapshot(self, role: Follower, snapshot: SnapshotId) -> None:
-        """The leader sends us to a snapshot."""
+        """Begin to fetch the snapshot that the leader sends us to."""
         if snapshot.end_offset < self.high_watermark:
             raise InvariantViolation(f"sent to {snapshot}, below the high watermark {self.high_watermark}")
         role.snapshot, role.position = snapshot, 0

@@ -35,7 +35,7 @@ Wanted = TypeVar("Wanted")            # a partition of the request, opaque here
 
 
 def next_epoch(epoch: int) -> int:
-    """The session epoch that follows `epoch`."""
+    """Return the session epoch that follows `epoch`."""
     return 1 if epoch == MAX_EPOCH else epoch + 1
 
 
@@ -227,5 +227,5 @@ class SessionClient(Generic[Wanted]):
         return True
 
     def reset(self, session_id: int = NO_SESSION) -> None:
-        """The next request is a full one (closing `session_id` at the leader if it still has it)."""
+        """Make the next request a full one, which closes `session_id` at the leader if the leader still has it."""
         self.id, self.epoch, self.sent = session_id, INITIAL_EPOCH, {}

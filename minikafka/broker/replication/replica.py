@@ -256,7 +256,7 @@ class Replica:
         return [ProposeIsr(self.isr.proposal)]
 
     def _known_epoch(self, member: int) -> int:
-        """The broker epoch to propose for `member`; -1 if it has not fetched yet.
+        """Return the broker epoch to propose for `member`; -1 if it has not fetched yet.
 
         If the member died meanwhile, the partition epoch has grown, and the controller refuses the proposal (rule 16).
         """
@@ -321,9 +321,9 @@ class Replica:
         return self._cut(offset)
 
     def on_out_of_range(self, leader_start: int, leader_end: int) -> list[Effect]:
-        """Our end offset is not in the leader's log, which spans [leader_start, leader_end].
+        """Begin at the leader's start if it is beyond our end, or cut to the leader's end (rule 25).
 
-        Begin at the leader's start if it is beyond our end, or cut to the leader's end (rule 25).
+        This is for a follower whose end offset is not in the leader's log, which spans [leader_start, leader_end].
         """
         if leader_start > self.log.end_offset or leader_end < self.log.start_offset:
             self.high_watermark = leader_start

@@ -153,7 +153,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes of memory that this connection costs: requests not served yet, the one being served, answers not read yet."""
+        """Return how many bytes this connection costs: requests not served yet, the one being served, answers not read yet."""
         serving = self.cost if self.busy is not None else 0
         return len(self.buffer) + self.ahead + serving + int(self.transport.get_write_buffer_size())
 
@@ -215,19 +215,19 @@ class Connection(asyncio.Protocol):
 
     @property
     def _must_wait(self) -> bool:
-        """Whether requests must wait: for the one before, for other connections or a quota, or until answers are read."""
+        """Return whether requests must wait: for the one before, for other connections or a quota, or until answers are read."""
         return (self.busy is not None or self.muted or self.write_paused or self.closed
                 or bool(self.owed) and not self._may_overtake())
 
     def _may_overtake(self) -> bool:
-        """Whether the next request may be served though answers are owed (I-CONN-1)."""
+        """Return whether the next request may be served though answers are owed (I-CONN-1)."""
         if len(self.owed) >= AHEAD or self.ahead >= AHEAD_BYTES or len(self.buffer) < _SIZE_AND_KEY.size:
             return False
         last = self.owed[-1]
         return last.done is not None and _SIZE_AND_KEY.unpack_from(self.buffer)[1] == last.header.api_key
 
     def _piles_up(self) -> bool:
-        """Whether at least IN_FLIGHT whole requests wait in the buffer."""
+        """Return whether at least IN_FLIGHT whole requests wait in the buffer."""
         at = 0
         for _ in range(IN_FLIGHT):
             if len(self.buffer) < at + SIZE.size:

@@ -48,7 +48,7 @@ class _Lane:
 
     @property
     def clear(self) -> bool:
-        """Whether what is pushed now is delivered at once."""
+        """Return whether what is pushed now is delivered at once."""
         return not self.queue and not getattr(self.link, self.cut) and not self.link.slow
 
     def push(self, data: Any) -> None:

@@ -71,7 +71,7 @@ def check_exposure(config: Mapping[str, Any]) -> list[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`; a name other than localhost may mean anything."""
+    """Return whether only this machine can reach `host`; a name other than localhost may mean anything."""
     if host == "localhost":
         return True
     try:

@@ -146,7 +146,7 @@ class Names:
                     del self._folders[folder]
 
     def removed(self, path: str) -> None:
-        """What was at `path`, a file or a folder, is gone."""
+        """Forget the names of a file or a folder that is gone."""
         folder, _, name = path.rpartition("/")
         with self._files.lock:
             here = [*self._folders.get(folder, {}).get(name, {})]
@@ -156,7 +156,7 @@ class Names:
                 self._files.drop(file)
 
     def renamed(self, source: str, target: str) -> None:
-        """What was at `source`, a file or a folder, is at `target`, and what was there is gone."""
+        """Take over that a file or a folder has moved from `source` to `target`, and that what was there is gone."""
         folder, _, name = source.rpartition("/")
         with self._files.lock:
             self.removed(target)

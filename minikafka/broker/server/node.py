@@ -30,5 +30,5 @@ class Node:
     peers: Peers
 
     def setting(self, name: str) -> Any:
-        """A broker configuration as it is now: it may have been altered since the start."""
+        """Return a broker configuration as it is now: it may have been altered since the start."""
         return broker_value(self.image, self.config, name)

@@ -32,7 +32,7 @@ Moved = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
 
 @handles(DescribeLogDirsRequest, needs=(ReplicaManager,))
 def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[DescribeLogDirsResponse]:
-    """The one folder, with the partitions asked for that are in it; null asks for all."""
+    """Return the one folder, with the partitions asked for that are in it; null asks for all."""
     path = ctx.node.config.log_dir
     hosted = list(replicas.partitions.values())
     if any(partition.failed for partition in hosted):
@@ -59,7 +59,7 @@ def _row(partition: Partition) -> Any:
 
 @handles(AlterReplicaLogDirsRequest, needs=(ReplicaManager,))
 def alter_replica_log_dirs(_ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[AlterReplicaLogDirsResponse]:
-    """A partition that is named twice is answered for the folder that was named last."""
+    """Answer for each partition; one that is named twice is answered for the folder that was named last."""
     asked = {(topic.name, index): folder.path
              for folder in request.dirs for topic in folder.topics for index in topic.partitions}
     topics: dict[str, list[Any]] = {}

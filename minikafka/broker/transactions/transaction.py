@@ -60,7 +60,7 @@ class TransactionData:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no epoch is left for another producer."""
+        """Return whether no epoch is left for another producer."""
         return self.epoch >= LAST_EPOCH
 
 
@@ -93,7 +93,7 @@ class Transaction:
 
     @property
     def needs_id(self) -> bool:
-        """Whether the next epoch needs a new producer id; the shell fetches the id before it asks for a decision."""
+        """Return whether the next epoch needs a new producer id; the shell fetches the id before it asks for a decision."""
         return self.data.exhausted
 
     def init(self, timeout_ms: int, expected: Identity | None, now_ms: int, new_id: int = NO_ID,
@@ -197,7 +197,7 @@ class Transaction:
         return replace(decided, epoch=data.epoch + 1, last_epoch=data.epoch, next_id=next_id)
 
     def _is_retry(self, who: Identity) -> bool:
-        """Whether the request is about the transaction that ended last: its end raised the epoch, or changed the id."""
+        """Return whether the request is about the transaction that ended last: its end raised the epoch, or changed the id."""
         data = self.data
         if data.version < EPOCH_BUMPS:
             return False
@@ -225,12 +225,12 @@ class Transaction:
     # --- time -----------------------------------------------------------------------------------------------------
 
     def timed_out(self, now_ms: int) -> bool:
-        """Whether the open transaction has lasted longer than the timeout that its producer set."""
+        """Return whether the open transaction has lasted longer than the timeout that its producer set."""
         open_ = self.data.state is State.ONGOING and self.pending is None
         return open_ and self.data.start_ms + self.data.timeout_ms < now_ms
 
     def expired(self, now_ms: int, after_ms: int) -> bool:
-        """Whether no producer has used the id for `after_ms`."""
+        """Return whether no producer has used the id for `after_ms`."""
         idle = self.pending is None and "expired" in NEXT[self.data.state]
         return idle and self.data.update_ms + after_ms <= now_ms
 

@@ -151,7 +151,7 @@ class CoordinatorLog:
 
 
 def failed(outcome: Future[Err]) -> bool:
-    """Whether it is known already that nothing was appended."""
+    """Return whether it is known already that nothing was appended."""
     return outcome.done() and outcome.result() is not Err.NONE
 
 

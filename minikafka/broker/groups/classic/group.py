@@ -112,7 +112,7 @@ class ClassicGroup(Group):
 
     @property
     def is_awaited(self) -> bool:
-        """Whether the group has members, or clients that were given a member id and have not joined with that id yet."""
+        """Return whether the group has members, or clients that were given a member id and have not joined with that id yet."""
         return bool(len(self.members) or self.members.pending)
 
     # --- JoinGroup ------------------------------------------------------------------------------------------

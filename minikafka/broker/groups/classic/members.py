@@ -119,7 +119,7 @@ class Members:
         return not self.pending and self.waiting() == len(self)
 
     def elect_joined_leader(self) -> bool:
-        """If the leader has not joined, make the eldest member that has joined the leader. False if no member has."""
+        """Make the eldest member that has joined the leader, if the leader has not; return False if no member has joined."""
         if self.leader is not None and self.by_id[self.leader].joining is None:
             joined = next((m.member_id for m in self if m.joining is not None), None)
             if joined is None:

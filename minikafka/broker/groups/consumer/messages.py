@@ -36,7 +36,7 @@ class Heartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Whether every field is sent, as by a client that does not know which of its requests reached the coordinator."""
+        """Return whether every field is sent, as by a client that does not know which of its requests reached the coordinator."""
         subscribes = self.topics is not None or self.regex is not None
         return self.epoch == JOINING or (self.rebalance_timeout_ms != -1 and subscribes and self.owned is not None)
 

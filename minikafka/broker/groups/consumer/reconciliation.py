@@ -47,17 +47,17 @@ class Member:
 
     @cached_property
     def assigned(self) -> dict[Partition, int]:
-        """The partitions that the member may read, each with the member epoch since which it has them."""
+        """Return the partitions that the member may read, each with the member epoch since which it has them."""
         return unpack(self.current.assigned, self.current.epoch)
 
     @cached_property
     def revoking(self) -> dict[Partition, int]:
-        """The partitions that the member must give up, and may still have."""
+        """Return the partitions that the member must give up, and may still have."""
         return unpack(self.current.revoking, self.current.epoch)
 
     @property
     def has(self) -> dict[Partition, int]:
-        """The partitions that no other member may get yet: assigned ones, and those not given up."""
+        """Return the partitions that no other member may get yet: assigned ones, and those not given up."""
         return self.assigned | self.revoking
 
     @property
@@ -65,7 +65,7 @@ class Member:
         return self.metadata.classic is not None
 
     def is_reconciled(self, epoch: int) -> bool:
-        """Whether the member has reached the target of this epoch."""
+        """Return whether the member has reached the target of this epoch."""
         return self.current.state == STABLE and self.current.epoch == epoch
 
 

@@ -105,7 +105,7 @@ class ConsumerGroupState:
 
     @property
     def phase(self) -> ConsumerState:
-        """The group's state, in Kafka's words."""
+        """Return the group's state, in Kafka's words."""
         if not self.members:
             return ConsumerState.EMPTY
         if self.epoch > self.target.epoch:

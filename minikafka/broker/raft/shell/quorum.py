@@ -160,7 +160,7 @@ class Quorum:
 
     @property
     def leader_id(self) -> int:
-        """The node that leads the quorum, and so is the active controller, as far as we know; -1 if none."""
+        """Return the node that leads the quorum, and so is the active controller, as far as we know; -1 if none."""
         return self.raft.leader_id if self.running else -1
 
     @property
@@ -169,7 +169,7 @@ class Quorum:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this node is the active controller: it leads, and has replayed everything before its epoch (I-QRM-3)."""
+        """Return whether this node is the active controller: it leads, and has replayed everything before its epoch (I-QRM-3)."""
         return self._active_epoch is not None and self._active_epoch == self._led_epoch()
 
     def append(self, records: list[MetadataRecord]) -> int:
@@ -312,7 +312,7 @@ class Quorum:
         self.post(lambda now: [])  # whether we lead may depend on what has been applied
 
     def _load_latest(self, now: float) -> list[Effect]:
-        """The first event of all: load the latest snapshot, which stands for the log below it."""
+        """Load the latest snapshot, which stands for the log below it: the first event of all."""
         latest = self.log.latest_snapshot
         if latest is not None:
             self._apply(self._load(latest, self.log.snapshots.read(latest)[1]))

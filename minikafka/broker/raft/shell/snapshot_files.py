@@ -105,7 +105,7 @@ class SnapshotFiles:
 
     @property
     def ids(self) -> list[SnapshotId]:
-        """The ids of the snapshots, the oldest first."""
+        """Return the ids of the snapshots, the oldest first."""
         return list(self._sizes)
 
     @property
@@ -173,7 +173,7 @@ class SnapshotFiles:
         self._part[1].pwrite(data, position)
 
     def is_corrupt(self, answer: SnapshotAnswer) -> bool:
-        """Whether this piece completes the snapshot, and the snapshot is damaged."""
+        """Return whether this piece completes the snapshot, and the snapshot is damaged."""
         if answer.error or answer.position + len(answer.data) < answer.size:
             return False
         if answer.position and (self._part is None or self._part[0] != answer.snapshot):

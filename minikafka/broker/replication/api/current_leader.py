@@ -12,7 +12,7 @@ from minikafka.broker.server.registry import CLIENTS, Context
 
 
 def node_endpoints(ctx: Context, endpoint: Any, leaders: Iterable[int]) -> list[Any]:
-    """One `endpoint` (the response's NodeEndpoint class) for each live broker among `leaders`, by id."""
+    """Return one `endpoint` (the response's NodeEndpoint class) for each live broker among `leaders`, by id."""
     brokers = ctx.node.image.brokers
     found = [brokers[leader] for leader in sorted({*leaders}) if leader in brokers and not brokers[leader].fenced]
     if ctx.listener == CLIENTS:

@@ -86,7 +86,7 @@ class Fetch:
         self.refused: Answers = {}                   # what cannot even be looked for
 
     def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
-        """The answer, or an awaitable of it."""
+        """Return the answer, or an awaitable of it."""
         context = yield from self._open_session()
         yield from self._sort_out(context)
         if self.wanted and self.request.isolation_level not in (0, 1):
@@ -144,8 +144,10 @@ class Fetch:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def _read_all(self, count: bool) -> Steps[tuple[dict[Key, Read | Err], bool]]:
-        """Every partition within the limits of the request; `count` only at the first time (I-FET-2). Return what was read, and
-        whether others had a turn meanwhile."""
+        """Read every partition within the limits of the request; `count` only at the first time (I-FET-2).
+
+        Return what was read, and whether others had a turn meanwhile.
+        """
         results: dict[Key, Read | Err] = {}
         left, min_one, paused = self.max_bytes, True, False
         for key, wanted in self.wanted.items():
@@ -220,7 +222,7 @@ class Fetch:
         return not self.from_follower and self.ctx.listener == CLIENTS
 
     def _over_quota(self, context: FetchContext[Wanted], found: Answers) -> Steps[int]:
-        """How long this client must wait before it can be told what was found; 0 if it need not."""
+        """Return how long this client must wait before it can be told what was found; 0 if it need not."""
         quotas = self.ctx.node.quotas
         if quotas.most_fetched(self.ctx.client_id) is None:
             return 0

@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
 @handles(ListOffsetsRequest, on=(CLIENTS, INTERNAL), versions=(1, 11), needs=(ReplicaManager,))
 def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[ListOffsetsResponse]:
-    """Every partition of the request; one that is named twice is refused."""
+    """Answer for every partition of the request; one that is named twice is refused."""
     if ctx.version >= 2 and request.isolation_level not in ISOLATION_LEVELS:
         return _refuse_all(request)
     names = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
@@ -71,7 +71,7 @@ def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[
 
 
 def _refuse_all(request: Any) -> ListOffsetsResponse:
-    """Nothing can be said of an isolation level that nobody knows; what was asked comes back as it stood."""
+    """Return the answer to an isolation level that nobody knows: what was asked comes back as it stood."""
     return ListOffsetsResponse(throttle_time_ms=0, topics=[
         Topic(name=topic.name, partitions=[_failure(p, Err.UNKNOWN_SERVER_ERROR) for p in topic.partitions])
         for topic in request.topics])
@@ -122,7 +122,7 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
 
 @handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))
 def offset_for_leader_epoch(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[OffsetForLeaderEpochResponse]:
-    """For each epoch that is asked for: the largest known epoch not above it, and where that ended (rule 20)."""
+    """Return for each epoch that is asked for the largest known epoch not above it, and where that one ended (rule 20)."""
     topics = []
     for topic in request.topics:
         ends = yield from each(partial(_epoch_end, replicas, topic.topic), topic.partitions)

@@ -108,7 +108,7 @@ async def _answer_later(ctx: Context, parts: Parts, results: dict[Key, Any], del
 
 async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
                             refused: dict[Key, KafkaError]) -> Any:
-    """The same for a transactional producer: the coordinator is asked first where that is needed."""
+    """Serve a transactional producer: the coordinator is asked first where that is needed."""
     asked = {key: records for key, records in batches.items()
              if key not in refused and is_transactional(records) and _producer(records).producer_id >= 0}
     guards: dict[Key, object] = {}
@@ -123,7 +123,7 @@ async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest,
 
 async def _verify(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
                   refused: dict[Key, KafkaError]) -> dict[Key, object]:
-    """A guard for each partition where this request may begin a transaction; who may not is put among the refused."""
+    """Return a guard for each partition where this request may begin a transaction; one that may not is put among the refused."""
     who = _producer(next(iter(batches.values())))
     keys: dict[TopicPartition, Key] = {}
     waiting: dict[Partition, int] = {}
@@ -155,7 +155,7 @@ class RejectedBeforeAppend(KafkaError):
 
 
 def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
-    """The first batch of each partition is looked at for transactions: one that nobody can read spoils the request."""
+    """Return an error for every partition if one first batch spoils the request: nobody can read it, or it is transactional."""
     refusal = None
     try:
         if any(map(is_transactional, batches.values())) and request.transactional_id is None:

@@ -59,7 +59,7 @@ class AlterPartitionSender:
         return batch
 
     async def _send(self, batch: dict[Partition, Proposal]) -> bool:
-        """One request; True if it got a verdict for each partition."""
+        """Send one request; return True if it got a verdict for each partition."""
         from minikafka.protocol.apis import AlterPartitionRequest as Request
         try:
             answer = await self.channel.request(self._request(Request, batch), Request.max_version, TIMEOUT_S)

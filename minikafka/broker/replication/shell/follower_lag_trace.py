@@ -33,7 +33,7 @@ class FollowerLagTrace:
         self._told: dict[int, float] = {}  # follower -> the time it was told to be caught up last
 
     def reset(self) -> None:
-        """A new leader epoch: nothing is known of anybody."""
+        """Forget all followers: a new leader epoch begins."""
         self._told.clear()
 
     def look(self, now: float) -> None:

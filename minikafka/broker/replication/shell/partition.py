@@ -40,7 +40,7 @@ class Observer(Protocol):
     """A coordinator's log, which follows the partition for as long as this broker leads it."""
 
     def moved(self, partition: Partition) -> None:
-        """The high watermark, the log end or the role of `partition` has changed."""
+        """Hear that the high watermark, the log end or the role of `partition` has changed."""
 
 
 class Manager(Protocol):

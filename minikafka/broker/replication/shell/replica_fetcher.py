@@ -246,7 +246,7 @@ class Fetcher:
         self._pauses[key] = (self.env.now() + length, length)
 
     async def _find_range(self, key: Key, asked: dict[Key, Position]) -> None:
-        """Our log end is not in the leader's log: ask where that begins and ends (rule 25)."""
+        """Ask where the leader's log begins and ends, in which our log end is not (rule 25)."""
         partition = self.partitions[key]
         end, start = await self._list_offset(partition, LATEST), await self._list_offset(partition, EARLIEST)
         if end is None or start is None or not self._current(key, asked):
@@ -277,5 +277,5 @@ def _diverges(data: Any) -> bool:
 
 
 def _size(answer: Any) -> int:
-    """Bytes of records in a fetch response."""
+    """Return how many bytes of records are in a fetch response."""
     return sum(len(data.records or b"") for topic in answer.responses for data in topic.partitions)

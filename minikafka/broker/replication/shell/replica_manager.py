@@ -166,11 +166,11 @@ class ReplicaManager:
         return info
 
     def hosted(self) -> list[Partition]:
-        """The partitions here, as of now."""
+        """Return the partitions here, as of now."""
         return list(self.partitions.values())
 
     def logs(self) -> list[tuple[tuple[str, int], Log]]:
-        """The logs here, also of partitions that the metadata has not claimed yet."""
+        """Return the logs here, also of partitions that the metadata has not claimed yet."""
         return [*self._opened.items(), *((key, p.log) for key, p in list(self.partitions.items()))]
 
     # --- metadata -------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class ReplicaManager:
         return own is not None and own.incarnation == self.lifecycle.incarnation
 
     def _apply(self, state: Any) -> None:
-        """One partition of the image: host it, stop hosting it, or change its role."""
+        """Host a partition of the image, stop hosting it, or change its role."""
         key = (state.topic, state.index)
         hosted = self.partitions.get(key)
         if hosted is not None and hosted.topic_id != state.topic_id:
@@ -275,7 +275,7 @@ class ReplicaManager:
             yield None
 
     def _delete_one(self, partition: Partition) -> None:
-        """This broker is no replica of the partition any more."""
+        """Give up a partition of which this broker is no replica any more."""
         self._give_up(partition)
         self._remove_folders([(partition.topic, partition.index)])
 
@@ -319,7 +319,7 @@ class ReplicaManager:
             self._doomed.popleft()
 
     def _forget_configs(self, changes: Changes) -> None:
-        """What has changed in the settings is resolved again: of a topic its own, of a broker those of all topics."""
+        """Resolve again what has changed in the settings: of a topic its own, of a broker those of all topics."""
         if not self.caught_up or any(kind != TOPIC_RESOURCE for kind, _ in changes.configs):
             self._configs.clear()
         for name in [*(topic.name for topic in changes.deleted.values()), *(name for _, name in changes.configs)]:
@@ -341,7 +341,7 @@ class ReplicaManager:
             self.env.trace("settings", tp=partition.name, **shown)
 
     def shown_settings(self, partition: Partition) -> dict[str, Any]:
-        """What a picture of the partition needs to know of its configuration."""
+        """Return what a picture of the partition needs to know of its configuration."""
         unclean = topic_value(self.node.image, self.config, partition.topic, "unclean.leader.election.enable")
         return {"min_isr": partition.replica.min_insync, "unclean": unclean}
 
@@ -372,7 +372,7 @@ class ReplicaManager:
         return opened
 
     def storage_failed(self, partition: Partition, error: BaseException) -> None:
-        """The disk has failed under `partition`: every partition is offline from now on, and the broker ends."""
+        """Take every partition offline, and end the broker: the disk has failed under `partition`."""
         if partition.failed:
             return
         log.critical("%s: the disk under %s has failed, this broker shuts down", partition.name, self.dir.path,
@@ -440,7 +440,7 @@ class ReplicaManager:
                     partition.retain(now_ms)
 
     def truncated(self, partition: Partition, lowered: bool) -> None:
-        """The end of the partition's log is gone; waits for the disk if its recovery point is lower now (I-POINTS-2)."""
+        """Take note that the end of a log is gone; this waits for the disk if its recovery point is lower now (I-POINTS-2)."""
         self.cleaner.truncated(partition)
         if lowered:
             self.checkpoints.note_points()

@@ -56,7 +56,7 @@ class Checkpoints:
         self._in_background(self._flush_and_write_points)
 
     def _in_background(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """One such job at a time: they write the same files."""
+        """Run a job, one at a time: they write the same files."""
         if self.manager.caught_up and not self._busy:
             self._busy = True
             self.env.spawn(self._finish(job), "checkpoint")
@@ -112,7 +112,7 @@ class Checkpoints:
             self.note_watermarks()
 
     def close(self) -> None:
-        """All of them, for the last time. A job that is under way writes the high watermarks as they are."""
+        """Write all of them, for the last time. A job that is under way writes the high watermarks as they are."""
         if not self._busy:
             self.note_watermarks()
         self.note_points()

@@ -79,14 +79,14 @@ class LogCleaner:
             checkpoint.write(self.env.fs, self._path, dict(self.clean_until))
 
     def truncated(self, partition: Partition) -> None:
-        """The partition was truncated: what will be appended from there on is dirty (I-CLEANER-2)."""
+        """Take what will be appended to a partition that was truncated for dirty (I-CLEANER-2)."""
         key = (partition.topic, partition.index)
         if self.clean_until.get(key, 0) > partition.log.active.base_offset:
             self.clean_until[key] = partition.log.active.base_offset
             self._write()
 
     def deleted(self, partition: Partition) -> None:
-        """The partition is gone; one of the same name begins anew."""
+        """Forget a partition that is gone; one of the same name begins anew."""
         self.clean_until.pop((partition.topic, partition.index), None)
         self._uncleanable.pop(partition, None)
 
@@ -104,7 +104,7 @@ class LogCleaner:
 
     @property
     def _room(self) -> int:
-        """How many keys one cleaning may keep in memory."""
+        """Return how many keys one cleaning may keep in memory."""
         memory = min(self._config("dedupe.buffer.size"), MOST_MEMORY)
         return int(max(0.0, min(memory * self._config("io.buffer.load.factor"), MOST_MEMORY)) / ENTRY_BYTES)
 
@@ -118,7 +118,7 @@ class LogCleaner:
             await self.env.sleep(left)
 
     def _filthiest(self) -> tuple[Partition, Cleanable] | None:
-        """The partition with the largest share of dirty bytes, of those where it is large enough."""
+        """Return the partition with the largest share of dirty bytes, of those where it is large enough."""
         worth: list[tuple[Partition, Cleanable]] = []
         for partition in list(self.partitions.values()):
             if not partition.log.config.compact or partition.failed or partition.log.offline or partition in self._uncleanable:
@@ -206,6 +206,6 @@ class LogCleaner:
             await self._pause(partial(self._seconds, size))
 
     def _seconds(self, size: int) -> float:
-        """How long so many bytes take at log.cleaner.io.max.bytes.per.second."""
+        """Return how long so many bytes take at log.cleaner.io.max.bytes.per.second."""
         rate = self._config("io.max.bytes.per.second")
         return 0.0 if isnan(rate) else size / rate if rate > 0 else inf

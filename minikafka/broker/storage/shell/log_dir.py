@@ -101,14 +101,14 @@ class LogDir:
         self.fs.sync_dir(self.path)
 
     def partitions(self) -> Iterator[tuple[str, int]]:
-        """The partitions that have a folder here, by name."""
+        """Return the partitions that have a folder here, by name."""
         for name in self.fs.listdir(self.path):
             topic, _, index = name.rpartition("-")
             if topic and index.isdecimal() and name != METADATA_LOG:
                 yield topic, int(index)
 
     def partition_path(self, topic: str, index: int) -> str:
-        """The folder of a partition. Topic names were validated when the topic was created (no separators in them)."""
+        """Return the folder of a partition. Topic names were validated when the topic was created (no separators in them)."""
         assert "/" not in topic and topic not in ("", ".", ".."), f"{topic!r} is no topic name"
         return self._file(f"{topic}-{index}")
 
@@ -124,7 +124,7 @@ class LogDir:
         checkpoint.write(self.fs, self._file(name), offsets)
 
     def write_clean_marker(self, broker_epoch: int) -> None:
-        """The last thing a clean shutdown does."""
+        """Write the mark of a clean shutdown, which does this last of all."""
         self.fs.write_atomic(self._file(CLEAN), json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode())
 
     def _file(self, name: str) -> str:

@@ -61,7 +61,7 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
 
     @property
     def version(self) -> int:
-        """The cluster's transaction.version."""
+        """Return the cluster's transaction.version."""
         return self.node.image.features.get(FEATURE, 0)
 
     # --- requests -------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class Verification:
 
 def _void(producer: Identity, partitions: Iterable[Partition], guards: dict[TopicPartition, object],
           errors: Errors) -> bool:
-    """Whether a marker came, after the guard was made, to a partition that the coordinator let into the transaction."""
+    """Return whether a marker came, after the guard was made, to a partition that the coordinator let into the transaction."""
     return any(errors[p.topic, p.index] is Err.NONE
                and not p.log.producers.admits(*producer, guards[p.topic, p.index]) for p in partitions)
 
