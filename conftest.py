@@ -14,8 +14,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools.notebooks.hands_on import hands_on_part
-
 ROOT = Path(__file__).parent
 STREAMS = ("12", "13", "14")
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
@@ -46,6 +44,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @cache
 def judged(path: Path) -> frozenset[str]:
     """Return the ids of the cells that run on Apache Kafka."""
+    from tools.notebooks.hands_on import hands_on_part
     return frozenset(cell.id for cell in hands_on_part(nbformat.read(path, as_version=4).cells))
 
 

@@ -320,6 +320,28 @@ def test_a_topic_deleted_while_a_broker_was_away() -> None:
     tell(story)
 
 
+def test_an_empty_topic_is_deleted_and_made_again_while_its_leader_is_dead() -> None:
+    """Rule 68, I-LOG-5: a folder without a topic id. Fails if a kill leaves what the new topic takes for its own: epochs."""
+    async def story(w: Replicas) -> None:
+        node, old = w.leader, w.partition(w.leader)
+        assert old.log.epochs.entries and not w.disk(node).exists("/data/t-0/partition.metadata")
+        w.world.kill(node)
+        topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
+        other = next(n for n in IDS if n != node)
+        await w.ask(other, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
+        await w.until(lambda: all(("t", 0) not in w.brokers[n].replicas.partitions for n in IDS if n != node))
+        row = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=-1, replication_factor=-1, configs=[], assignments=[
+            CreateTopicsRequest.CreatableTopic.CreatableReplicaAssignment(partition_index=0, broker_ids=[other, node])])
+        made = await w.ask(other, CreateTopicsRequest(topics=[row], timeout_ms=9000, validate_only=False), 7)
+        assert made.topics[0].error_code == 0
+        await w.world.restart(node)
+        await w.until(lambda: ("t", 0) in w.brokers[node].replicas.partitions)
+        found = w.partition(node)
+        assert (found.topic_id, found.log.topic_id) == (w.partition(other).topic_id,) * 2 != (old.topic_id,) * 2
+        assert found.log.epochs.entries == []
+    tell(story)
+
+
 def test_a_lost_disk_is_filled_again() -> None:
     """Fails when a replica with an empty disk rejoins without everything committed, or never does (A7, rule 15)."""
     async def story(w: Replicas) -> None:

@@ -40,12 +40,11 @@ def run(path: Path, project: Project) -> str:
 def execute(notebook: NotebookNode, name: str, project: Project, **environment: str) -> Times:
     """Runs a notebook in the folder of the solved ones and fills in its outputs. LabError if a cell fails."""
     times = Times()
-    os.environ.update(STRICT, **environment)
     try:
         client = NotebookClient(notebook, timeout=CELL_LIMIT, kernel_name="python3",
                                 resources={"metadata": {"path": str(project.solutions)}},
                                 on_cell_execute=times.start, on_cell_executed=times.stop)
-        client.execute()
+        client.execute(env={**os.environ, **STRICT, **environment})
     except CellExecutionError as error:
         raise LabError(f"{name}: {error}") from None
     notebook.metadata.pop("widgets", None)

@@ -244,14 +244,13 @@ class ReplicaManager:
     def _host(self, topic: str, topic_id: UUID, index: int) -> Partition:
         key = (topic, index)
         found = self._opened.pop(key, None)
-        if found is not None and found.topic_id != topic_id and (found.topic_id is not None or found.end_offset == 0):
-            if found.topic_id is not None:  # otherwise it was made for a topic and never written to (I-LOG-5)
-                log.warning("%s-%d: the folder holds topic id %s, not %s: discarded", topic, index, found.topic_id, topic_id)
+        if found is not None and found.topic_id not in (None, topic_id):
+            log.warning("%s-%d: the folder holds topic id %s, not %s: discarded", topic, index, found.topic_id, topic_id)
             found.abandon()
             self._remove_folders([key])
             found = None
         opened = found or self._open_log(topic, index, topic_id)
-        opened.topic_id = topic_id
+        opened.topic_id = topic_id  # a folder without one is empty (I-LOG-5)
         opened.config = self._log_config(topic)
         watermark = max(min(self.dir.high_watermarks.get(key, 0), opened.end_offset), opened.start_offset)
         core = Replica(self.node.node_id, opened, self.node.image, self._max_lag, self._min_insync(topic), watermark)
