@@ -27,6 +27,21 @@ SWAP = """([next, speed]) => {
     });
 }"""
 
+ESM = "\n".join((Path(widget.__file__).parent / name).read_text() for name in ("motion.js", "dock.js", "view.js"))
+RENDER = """async source => {
+    const handlers = {}, fixed = {id: "one", size: "normal", theme: "light"};
+    const values = {fixed, marks: [], said: {}, svg: "", state: {mode: "live"}};
+    window.model = {values, get: name => values[name], send: () => {}, off: () => {},
+                    on: (name, handler) => { handlers[name] = handler; }};
+    window.show = (mode, svg) => {
+        Object.assign(values, {state: {...values.state, mode, speed: 1}, svg});
+        handlers["change:svg"]();
+        return document.querySelector('.mk-stage').getAnimations({subtree: true}).length;
+    };
+    const view = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
+    view.default.render({model: window.model, el: document.body});
+}"""
+
 
 def frame(first: int, end: int, high_watermark: int) -> Frame:
     """Broker `first` leads a log of `end` records."""
@@ -55,3 +70,15 @@ def test_the_crown_travels_records_slide_and_the_watermark_moves(browser: Any, w
     else:
         assert {"crown", "lane", "hw", "cell", "number"} <= {part for part, _ in moved}
         assert dict(moved)["crown"] == 4 * dict(fast)["crown"]
+
+
+def test_nothing_moves_for_a_viewer_who_looks_back(browser: Any) -> None:
+    """Fails if lanes slide over each other after a step, a jump or a drag, or on the way back to the run as it goes on."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="no-preference")
+    page.set_content("<body style='margin:0'></body>")
+    page.evaluate(RENDER, ESM)
+    steps = [("live", 1), ("live", 2), ("still", 1), ("still", 3), ("live", 2), ("live", 1), ("play", 3), ("play", 1)]
+    moving = [page.evaluate("([mode, svg]) => show(mode, svg)", [mode, to_svg(frame(first, 47 + number, 45))]) > 0
+              for number, (mode, first) in enumerate(steps)]
+    page.close()
+    assert moving == [False, True, False, False, False, True, False, True]

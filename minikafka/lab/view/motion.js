@@ -62,6 +62,13 @@ function move(svg, before, speed) {
   }
 }
 
+// How fast a picture moves; 0: not at all. Motion says that time passes: who looks back, or has just come from another moment,
+// sees each picture at once, without lanes that pass over each other.
+function pace({mode, speed}, formerMode) {
+  if (mode === "still" || mode !== formerMode) return 0;
+  return mode === "play" ? speed : 1;
+}
+
 // From so many units beside its place to its place; a record with its number.
 function slide(node, x, y, timing, from = {}) {
   const next = node.nextElementSibling, number = node.dataset.part === "cell" && next?.tagName === "text" ? [next] : [];

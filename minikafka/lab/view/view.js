@@ -373,12 +373,9 @@ function statusLine(model, fixed, place) {
 
 function render({model, el}) {
   const fixed = model.get("fixed");
-  let gone = false, dragged = false, place = null;
+  let gone = false, shownMode = null, place = null;
   const tell = message => { if (!gone) model.send(message); };
-  const ask = asking({send: message => {
-    dragged = message.do === "go";
-    tell(message);
-  }});
+  const ask = asking({send: tell});
   const order = (name, args) => tell({do: "order", name, args});
   const bar = fixed.controls && fixed.engine ? controlBar(fixed, order) : null;
   const stage = make("div", {class: "mk-stage"});
@@ -398,8 +395,9 @@ function render({model, el}) {
     tell({do: "ack"});
   };
   const showPicture = () => {
-    const {mode, speed} = model.get("state");
-    swap(stage, model.get("svg"), dragged ? 0 : mode === "play" ? speed : 1);
+    const state = model.get("state");
+    swap(stage, model.get("svg"), pace(state, shownMode));
+    shownMode = state.mode;
     slider.place();
     ack();
   };
