@@ -82,6 +82,7 @@ class Cluster:
         if racks is not None:
             self.plan.place(racks)
         self._prepare(folder)
+        self.plan.reserve()
         try:
             self._nodes.start(self.plan.nodes.values())
             self._await_ready(self.plan.brokers)
@@ -376,6 +377,7 @@ class Cluster:
             self._poller.close()
         self._writer.close()
         self._nodes.end(gently=not self._temporary)
+        self.plan.release()
         self._tell_views()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)

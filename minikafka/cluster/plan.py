@@ -7,7 +7,8 @@ open the same data again.
 
 Invariants
     I-PLAN-1  A port is chosen once per cluster, outside the kernel's range for outgoing connections: otherwise a
-              client's own connection could take the port of a broker that is down, or even connect to itself.
+              client's own connection could take the port of a broker that is down, or even connect to itself. Nobody else
+              takes it either for as long as the cluster is open: `reserve` holds it, also while its broker is down.
     I-PLAN-2  Data and metadata are two folders: `wipe` empties the former only (two disks, in production).
     I-PLAN-3  Only the owner of a cluster can read its secret, its logs and its records.
 """
@@ -15,6 +16,7 @@ Invariants
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import random
 import secrets
@@ -76,6 +78,9 @@ class Plan:
     config: dict[str, str]
     nodes: dict[int, Node]
 
+    def __post_init__(self) -> None:
+        self.held: list[socket.socket] = []
+
     @property
     def brokers(self) -> list[Node]:
         return [node for node in self.nodes.values() if node.broker]
@@ -104,6 +109,17 @@ class Plan:
         for node, rack in zip(self.brokers, racks):
             node.rack = rack
         self.save()
+
+    def reserve(self) -> None:
+        """Hold the ports of all nodes until `release`, but for those that are in use already: their nodes will say so."""
+        for port in (port for node in self.nodes.values() for port in (node.client, node.internal, node.control)):
+            with contextlib.suppress(OSError):
+                self.held.append(hold(port))
+
+    def release(self) -> None:
+        """Give the ports back."""
+        while self.held:
+            self.held.pop().close()
 
     def listen_from(self, port: int) -> None:
         """Give the brokers the ports `port`, `port` + 1 and so on for their clients."""
@@ -166,6 +182,22 @@ def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
     return nodes
 
 
+def hold(port: int) -> socket.socket:
+    """Return a socket that holds a port of loopback and does not listen, so that only a broker can, or raise OSError.
+
+    Kernels let a socket with SO_REUSEADDR, as every broker's is, listen on such a port if the holder has set it, too. It is set
+    afterwards: of two holders, who both have it not yet, the second one is refused.
+    """
+    holder = socket.socket()
+    try:
+        holder.bind((HOST, port))
+    except OSError:
+        holder.close()
+        raise
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return holder
+
+
 def free_ports(count: int) -> list[int]:
     """Return `count` free ports on loopback, below the range of outgoing connections (I-PLAN-1)."""
     below = min(_first_outgoing_port(), 32768)
@@ -173,13 +205,8 @@ def free_ports(count: int) -> list[int]:
     held: list[socket.socket] = []
     try:
         for port in candidates:
-            attempt = socket.socket()
-            try:
-                attempt.bind((HOST, port))
-            except OSError:
-                attempt.close()
-                continue
-            held.append(attempt)
+            with contextlib.suppress(OSError):
+                held.append(hold(port))
             if len(held) == count:
                 return [taken.getsockname()[1] for taken in held]
     finally:
