@@ -162,6 +162,13 @@ class KafkaError(Exception):
         super().__init__(f"{self.code.name}: {self.message}")
 
 
+class TextTooLong(KafkaError):
+    """An answer that no client could read, because a text of a client has grown in it: the whole request fails, as in Kafka."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(Err.UNKNOWN_SERVER_ERROR, f"a text of {size:,} bytes does not fit into a string")
+
+
 class ProtocolError(Exception):
     """Bytes that are no Kafka request. They get no answer: the connection closes without a byte, as in Kafka."""
 

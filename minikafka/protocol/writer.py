@@ -5,6 +5,7 @@ its fields and compiled. The bytes are those of kafka-python's own encoder, whic
 
 Owns: nothing; a writer is a function (value, put), where `put` takes the next piece, built once per struct and version.
 Invariants: I-WRITE-1 the bytes of a message are those that kafka.protocol writes (tests/protocol/test_writer.py).
+            I-WRITE-2 no string is longer than MAX_STRING, though a compact one could be: Kafka neither writes nor reads such.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.schemas.fields.codecs.types import BitField
 
-from minikafka.protocol.reader import FIXED, is_fixed, runs
+from minikafka.protocol.errors import TextTooLong
+from minikafka.protocol.reader import FIXED, MAX_STRING, is_fixed, runs
 from minikafka.protocol.record_codec import Uuid
 
 Put = Callable[[Any], None]
@@ -85,11 +87,18 @@ def _uuid(value: Any) -> Uuid:
     return value if isinstance(value, Uuid) else Uuid(value)
 
 
+def _text(value: Any) -> bytes:
+    data = str(value).encode()
+    if len(data) > MAX_STRING:
+        raise TextTooLong(len(data))
+    return data
+
+
 def _compact_string(value: Any, put: Put) -> None:
     if value is None:
         put(b"\0")
     else:
-        data = str(value).encode()
+        data = _text(value)
         put(uvarint(len(data) + 1) + data)
 
 
@@ -97,7 +106,7 @@ def _string(value: Any, put: Put) -> None:
     if value is None:
         put(b"\xff\xff")
     else:
-        data = str(value).encode()
+        data = _text(value)
         put(_INT16(len(data)) + data)
 
 

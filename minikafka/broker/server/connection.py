@@ -47,7 +47,7 @@ from minikafka.protocol.codec import (
     parse_header,
     response_pieces,
 )
-from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.errors import Err, KafkaError, ProtocolError, TextTooLong
 from minikafka.protocol.failure import failed_response
 from minikafka.protocol.frames import SIZE, first_frame
 from minikafka.protocol.reader import MAX_ELEMENTS, LongMessage, elements_read
@@ -398,7 +398,7 @@ class Connection(asyncio.Protocol):
             self._failed(error)
             return
         code = error.code if isinstance(error, KafkaError) else Err.UNKNOWN_SERVER_ERROR
-        if code is Err.UNKNOWN_SERVER_ERROR:
+        if code is Err.UNKNOWN_SERVER_ERROR and not isinstance(error, TextTooLong):
             self.env.report(f"request {header.api_key} of {self.host}", error)
         answered = request is not None and getattr(request, "acks", -1) != 0
         response = failed_response(request, RESPONSES[header.api_key], header.version, code) if answered else None
