@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import struct
 import threading
 import time
 from collections import Counter, deque
@@ -22,6 +21,7 @@ from typing import Any
 from uuid import UUID
 
 from minikafka.chaos.grammar import Grammar, values
+from minikafka.cluster import wire
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_request
 
 PATIENCE_S = 2.0  # then a request counts as waiting, and its connection is closed
@@ -79,13 +79,11 @@ class Attacker:
             key, version, frame = self._frame()
             try:
                 connection.sendall(frame)
-                answer = _receive(connection)
+                answer = wire.read_frame(connection)
             except TimeoutError:
                 self.counts[REQUESTS[key].name, "waits"] += 1
                 return
             except OSError:
-                answer = None
-            if answer is None:
                 self.counts[REQUESTS[key].name, "closed"] += 1
                 self.last.append(f"^ closed: {frame[:2000].hex()}")
                 return
@@ -120,21 +118,6 @@ CODES = "error_code", "partition_error_code", "topic_config_error_code"
 
 def _codes(message: Any) -> Iterator[int]:
     return (code for _, code in values(message, CODES) if isinstance(code, int))
-
-
-def _receive(connection: socket.socket) -> bytes | None:
-    head = _exactly(connection, 4)
-    return None if head is None else _exactly(connection, struct.unpack(">i", head)[0])
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < size:
-        piece = connection.recv(min(size - len(data), 1 << 20))
-        if not piece:
-            return None
-        data += piece
-    return bytes(data)
 
 
 def _drained(connection: socket.socket) -> str:

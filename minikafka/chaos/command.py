@@ -3,6 +3,7 @@
     python -m minikafka chaos --minutes 5 --seed 7          our brokers
     python -m minikafka chaos --minutes 5 --engine apache   Apache's
     python -m minikafka chaos --hostile --minutes 2         random requests instead of faults (hostile.py)
+    python -m minikafka chaos --compare --requests 500      random requests to both engines, and what differs (compare.py)
     python -m minikafka chaos --check FILE                  the history of an earlier campaign, or of anything else
 
 Owns: the options, what is printed, the row in tests/seeds/ledger.tsv. The exit status is 1 if anything was
@@ -16,13 +17,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from minikafka.cluster.errors import ClusterError
 from minikafka.history import History, check
 
 from . import search
 from .campaign import Campaign, Outcome
+from .compare import compare
 from .hostile import Hostile
 from .nemesis import rounds
 
@@ -44,6 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     commit = checked_out() if options.ledger else ""
     say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+    if options.compare:
+        return _compare(options, say)
     if options.hostile:
         found = Hostile(options.engine, options.minutes, options.seed, say).run()
         print(found.json() if options.json else found.told())
@@ -61,6 +66,16 @@ def main(arguments: Sequence[str]) -> int:
     return int(not outcome.good)
 
 
+def _compare(options: argparse.Namespace, say: Callable[[str], None]) -> int:
+    try:
+        found = compare(options.requests, options.seed, options.apis, say=say)
+    except (ClusterError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(found.json() if options.json else found.told())
+    return 0
+
+
 def _check(options: argparse.Namespace) -> int:
     report = check(History.load(options.check))
     print(json.dumps(report.json()) if options.json else report)
@@ -73,7 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
     parser.add_argument("--hostile", action="store_true", help="random requests of all APIs beside an ordinary client instead")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice of faults")
+    parser.add_argument("--compare", action="store_true", help="random requests to both engines instead, and what differs")
+    parser.add_argument("--requests", type=int, default=500, help="with --compare: how many")
+    parser.add_argument("--apis", type=_keys, default=(), metavar="8,47,...", help="with --compare: only APIs with these keys")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of faults, or of requests")
     parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds so named: kill, cut, disk, ...")
     parser.add_argument("--rate", type=_positive, default=25.0, help="records a second of each of the four producers")
     parser.add_argument("--json", action="store_true", help="one line for machines")
@@ -88,6 +106,10 @@ def _positive(text: str) -> float:
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"more than nothing, not {text}")
     return number
+
+
+def _keys(text: str) -> tuple[int, ...]:
+    return tuple(int(key) for key in text.split(","))
 
 
 def told(outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ controller, so the true one is asked for with DescribeQuorum (KIP-595).
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -81,17 +82,22 @@ class Connection:
         request.API_VERSION = version
         request.with_header(correlation_id=next(self._ids), client_id=CLIENT_ID)
         self._socket.sendall(request.encode(header=True, framed=True))
-        size = int.from_bytes(self._read(4), "big")
-        return response.decode(self._read(size), version=version, header=True)
+        return response.decode(read_frame(self._socket), version=version, header=True)
 
-    def _read(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            chunk = self._socket.recv(min(size - len(parts), 1 << 16))
-            if not chunk:
-                raise Unanswered("the connection was closed in the middle of an answer")
-            parts += chunk
-        return bytes(parts)
+
+def read_frame(connection: socket.socket) -> bytes:
+    """Read one whole frame, and return it without its size. Raises Unanswered if the connection is closed before its end."""
+    return _read(connection, int.from_bytes(_read(connection, 4), "big"))
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        chunk = connection.recv(min(size - len(parts), 1 << 20))
+        if not chunk:
+            raise Unanswered("the connection was closed in the middle of an answer")
+        parts += chunk
+    return bytes(parts)
 
 
 def live_brokers(address: str, timeout: float = 2.0) -> dict[int, str]:

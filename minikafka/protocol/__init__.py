@@ -8,6 +8,7 @@ In reading order:
     reader.py          bytes to a message, as strict as Kafka; writer.py: a message to bytes; maker.py: messages made quickly
     failure.py         the response to a request that failed as a whole
     apis.py            the APIs that kafka-python has no schema for, from schemas/*.json
+    text.py            what Java calls blank
     record_codec.py    dataclasses as Kafka's records: metadata, groups, transactions
 
 The schemas of the other APIs are kafka-python's (`kafka.protocol`). Importing any of them runs `kafka/__init__`, which loads its

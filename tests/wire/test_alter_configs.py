@@ -50,6 +50,15 @@ def legacy(raw: Raw, *resources: tuple[int, str, dict[str, str | None]], check: 
     return [(r.resource_type, r.resource_name, r.error_code, r.error_message) for r in answer.responses]
 
 
+@pytest.mark.parametrize(("key", "value", "code"), [
+    ("retention.ms", "\0 5\x1f", 0), ("retention.ms", "\u00a05", 40), ("cleanup.policy", "compact \t, delete", 0),
+    ("cleanup.policy", "compact\u00a0,delete", 40), ("cleanup.policy", "compact,\0delete", 40)])
+def test_blanks_around_values_are_javas(at: Place, key: str, value: str, code: int) -> None:
+    """Fails if a value is taken that Kafka refuses, or the other way round, because another character counts as blank."""
+    ((*_, found, _),) = incremental(at.raw, (TOPIC, at.name, [(key, SET, value)]), check=True)
+    assert found == code
+
+
 def shown(raw: Raw, kind: int, name: str, key: str) -> Any:
     """(value, source, synonyms) of one configuration, None if it is not listed."""
     resource = DescribeConfigsRequest.DescribeConfigsResource

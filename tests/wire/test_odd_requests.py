@@ -9,9 +9,11 @@ import pytest
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     DescribeConfigsRequest,
+    DescribeGroupsRequest,
     DescribeQuorumRequest,
     ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
+    ListGroupsRequest,
     ListTransactionsRequest,
 )
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
@@ -23,6 +25,7 @@ from kafka.protocol.producer.transaction import (
     WriteTxnMarkersRequest,
 )
 
+from minikafka.protocol.reader import MAX_STRING
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
@@ -178,11 +181,14 @@ def describe_configs(at: Place, *resources: tuple[int, str]) -> list[Any]:
 # --- groups and transactions ------------------------------------------------------------------------------------
 
 def rows(answer: Any, partitions: str = "partitions", code: str = "error_code") -> list[Any]:
-    return sorted((topic.name, [(p.partition_index, getattr(p, code)) for p in getattr(topic, partitions)])
-                  for topic in answer)
+    return sorted(ordered(answer, partitions, code))
 
 
-def test_commits_of_unknown_topics(at: Place, coordinator: Any, name: str) -> None:
+def ordered(answer: Any, partitions: str = "partitions", code: str = "error_code") -> list[Any]:
+    return [(topic.name, [(p.partition_index, getattr(p, code)) for p in getattr(topic, partitions)]) for topic in answer]
+
+
+def test_commits_of_unknown_topics(cluster: Any, at: Place, coordinator: Any, name: str) -> None:
     """Fails if an unknown topic without partitions is left out, or an unknown partition of a known id is another error."""
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
 
@@ -195,13 +201,20 @@ def test_commits_of_unknown_topics(at: Place, coordinator: Any, name: str) -> No
                                              committed_metadata="")
     assert rows(ask(8, topic(name="zz", partitions=[]), topic(name=at.name, partitions=[row]))) == [
         (at.name, [(9, 3)]), ("zz", [])]
+    sound = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_leader_epoch=-1,
+                                               committed_metadata="")
+    twice = [topic(name=at.name, partitions=[sound])] * 2
+    cluster.wait(lambda: ask(8, *twice)[0].partitions[0].error_code == 0, timeout=20)   # the coordinator has its log
+    assert ordered(ask(8, *twice)) == [(at.name, [(0, 0)])] * 2
+    assert ordered(ask(8, *twice, topic(name=at.name, partitions=[row]))) == [(at.name, [(9, 3), (0, 0), (0, 0)])]
     (known,) = ask(10, topic(topic_id=at.id, partitions=[row]))
     assert [p.error_code for p in known.partitions] == [3]
     assert len(ask(10, topic(topic_id=uuid4(), partitions=[]))) == 1
 
 
 def test_deletions_of_offsets(at: Place, coordinator: Any, name: str) -> None:
-    """Fails if a partition that is named twice is answered once, or a known topic without partitions is answered."""
+    """Fails if a partition that is named twice is answered once, a known topic without partitions is answered, or the rows of a
+    topic that is named twice are elsewhere than in Kafka: together as soon as any partition is unknown."""
     commit = OffsetCommitRequest.OffsetCommitRequestTopic
     partition = commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_leader_epoch=-1,
                                                     committed_metadata="")
@@ -217,6 +230,39 @@ def test_deletions_of_offsets(at: Place, coordinator: Any, name: str) -> None:
 
     assert rows(ask((at.name, []), ("zz", [])).topics) == [("zz", [])]
     assert rows(ask((at.name, [7, 0, 0])).topics) == [(at.name, [(7, 3), (0, 0), (0, 0)])]
+    assert ordered(ask((at.name, [0]), (at.name, [0])).topics) == [(at.name, [(0, 0)]), (at.name, [(0, 0)])]
+    assert ordered(ask((at.name, [0]), ("zz", [3]), (at.name, [8, 0]), ("zz", [1])).topics) == [
+        ("zz", [(3, 3), (1, 3)]), (at.name, [(8, 3), (0, 0), (0, 0)])]
+
+
+def test_a_name_that_grows_too_long_for_its_answer_spoils_the_request(cluster: Any, at: Place) -> None:
+    """Fails if an answer holds a string that no client reads: a group's name of the greatest length, in a sentence."""
+    longest = "g" * MAX_STRING
+
+    def found() -> int | None:
+        answer = at.raw.ask(FindCoordinatorRequest(key=longest, key_type=0), 2)
+        return None if answer.error_code else answer.node_id
+
+    with Raw(at.addresses[cluster.wait(found, timeout=20)]) as raw:
+        request = DescribeGroupsRequest(groups=["a", longest], include_authorized_operations=False)
+        cluster.wait(lambda: raw.ask(request, 5).groups[1].error_code == 0, timeout=20)
+        assert [(group.error_code, group.error_message) for group in raw.ask(request, 6).groups] == [(UNKNOWN, None)] * 2
+
+
+def test_filters_of_groups_are_trimmed(cluster: Any, coordinator: Any, at: Place, name: str) -> None:
+    """Fails if another character counts as blank around a state than in Kafka, or the letters' case matters."""
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    partition = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_leader_epoch=-1,
+                                                   committed_metadata="")
+    commit = OffsetCommitRequest(group_id=name, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+                                 topics=[topic(name=at.name, partitions=[partition])])
+    cluster.wait(lambda: coordinator["group"].ask(commit, 8).topics[0].partitions[0].error_code == 0, timeout=20)
+
+    def listed(state: str) -> bool:
+        answer = coordinator["group"].ask(ListGroupsRequest(states_filter=[state]), 4)
+        return name in [group.group_id for group in answer.groups]
+
+    assert [listed(state) for state in ("\0 eMPTY\x1f", "\u00a0Empty", "Stable")] == [True, False, False]
 
 
 def test_partitions_for_a_transaction(at: Place, coordinator: Any, name: str) -> None:

@@ -15,6 +15,7 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from minikafka.log.batch import build
+from minikafka.protocol.codec import encode_request
 from tests.clients.kit import make_topic
 from tests.wire.conftest import Place, create, place
 from tests.wire.raw import Raw
@@ -42,13 +43,16 @@ def patched(data: bytes, offset: int, layout: str, value: int, recount: bool = T
 
 def produce(at: Place, records: bytes | None, version: int = 9, acks: int = -1, **options: Any) -> Any:
     """Produce to partition 0; returns the partition's answer."""
+    return at.raw.ask(message(at, records, acks, **options), version).responses[0].partition_responses[0]
+
+
+def message(at: Place, records: bytes | None, acks: int, **options: Any) -> ProduceRequest:
     request = ProduceRequest.TopicProduceData
     partition = request.PartitionProduceData(index=options.pop("index", 0), records=records)
     name, topic_id = options.pop("name", at.name), options.pop("topic_id", at.id)
     topic = request(name=name, topic_id=topic_id, partition_data=[partition])
     timeout = options.pop("timeout_ms", 10000)
-    message = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout, topic_data=[topic], **options)
-    return at.raw.ask(message, version).responses[0].partition_responses[0]
+    return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout, topic_data=[topic], **options)
 
 
 def end(at: Place) -> int:
@@ -204,6 +208,24 @@ def test_unknown_places(at: Place) -> None:
     assert produce(at, batch(), index=7).error_code == UNKNOWN_TOPIC
     assert produce(at, batch(), name="no-such-topic").error_code == UNKNOWN_TOPIC
     assert produce(at, batch(), 13, topic_id="12345678-1234-1234-1234-123456789abc").error_code == UNKNOWN_TOPIC_ID
+
+
+def test_null_records_spoil_only_what_exists(at: Place) -> None:
+    """Fails if null records for an unknown partition are not answered, or those for one that exists are (K2)."""
+    assert produce(at, None, index=7).error_code == UNKNOWN_TOPIC
+    assert produce(at, None, name="no-such-topic", acks=2).error_code == UNKNOWN_TOPIC
+    at.raw.send(encode_request(message(at, None, acks=2), 9, 1, "raw"))
+    assert at.raw.waits()
+
+
+def test_each_batch_is_asked_whether_it_is_transactional(at: Place) -> None:
+    """Fails if a transactional batch passes without a transactional id because its partition is named again after it (K3)."""
+    part = ProduceRequest.TopicProduceData.PartitionProduceData
+    marked = batch(producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+    request = message(at, None, acks=-1)
+    request.topic_data[0].partition_data = [part(index=0, records=marked), part(index=0, records=batch())]
+    (answer,) = at.raw.ask(request, 9).responses[0].partition_responses
+    assert answer.error_code == TXN_ID_DENIED and end(at) == 0
 
 
 def test_only_the_leader_takes_records(at: Place) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from minikafka.protocol.text import listed, trim
+
 Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD", "UNKNOWN"]
 Value = bool | int | float | str | list[str] | None
 TYPE_IDS = {"UNKNOWN": 0, "BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7,
@@ -147,7 +149,7 @@ class Config:
 
 def parsed(name: str, kind: Type, text: str) -> Value:
     """Return the typed value of `text`; ConfigError if it is not of this type."""
-    trimmed = text.strip()
+    trimmed = trim(text)
     if kind == "BOOLEAN":
         if trimmed.lower() not in ("true", "false"):
             raise ConfigError(name, text, "Expected value to be either true or false")
@@ -163,7 +165,7 @@ def parsed(name: str, kind: Type, text: str) -> Value:
             raise ConfigError(name, text, "Not a number of type DOUBLE")
         return number
     if kind == "LIST":
-        words = [word.strip() for word in trimmed.split(",")] if trimmed else []
+        words = listed(text)
         if "" in words:
             raise plain(f"Configuration '{name}' values must not be empty.")
         return list(dict.fromkeys(words))

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from minikafka.broker.config.definition import Config, ConfigError, Value, plain
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.image import MetadataImage
+from minikafka.protocol.text import trim
 
 # ConfigEntry.ConfigSource on the wire
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
@@ -185,7 +186,7 @@ def effective(config: Config, entries: list[Entry]) -> Value:
 
 def unlimited(name: str, text: str) -> str:
     """Return the text of a value, -1 for any negative log.retention.ms: so it is read by a broker, not by a topic."""
-    return "-1" if name == "log.retention.ms" and text.strip().startswith("-") else text
+    return "-1" if name == "log.retention.ms" and trim(text).startswith("-") else text
 
 
 # --- brokers ---------------------------------------------------------------------------------------------------

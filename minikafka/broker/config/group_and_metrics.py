@@ -18,6 +18,7 @@ from minikafka.broker.config.definition import Config, ConfigError, OneOf, Range
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.config.table import BROKER_CONFIGS
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.text import trim
 
 _OF_BROKERS = (                                     # brokers have them as group.*; in Kafka's order of validation
     *(f"{kind}.{name}" for kind in ("consumer", "share", "streams")
@@ -89,7 +90,7 @@ def validate_metrics_configs(configs: Mapping[str, str]) -> None:
 def _matches_clients(pattern: str) -> bool:
     key, _, value = pattern.partition("=")
     try:
-        re.compile(value.strip())
+        re.compile(trim(value))
     except (re.error, OverflowError, RecursionError):      # the latter: huge repetitions, thousands of open parentheses
         return False
-    return key.strip() in _MATCHED and value != "" and "=" not in value
+    return trim(key) in _MATCHED and value != "" and "=" not in value

@@ -23,6 +23,7 @@ from tests.wire.raw import Raw
 pytestmark = pytest.mark.judge_fast
 
 OWNS = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=UUID(int=848), partitions=[0])]
+OWNS_NOTHING = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=UUID(int=848), partitions=[])]
 NEITHER = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
 MEMBER, MUST_BE_EMPTY = "MemberId can't be empty.", "TopicPartitions must be empty when (re-)joining."
 ASSIGNORS = "is not supported. Supported assignors: uniform, range."
@@ -32,6 +33,7 @@ BAD = [
     ({"rack_id": ""}, "RackId can't be empty."),
     ({"member_id": ""}, MEMBER),
     ({"member_id": "  "}, MEMBER),
+    ({"member_id": "\0"}, MEMBER),
     ({"member_id": "", "member_epoch": 3}, MEMBER),
     ({"member_id": "", "member_epoch": -1}, MEMBER),
     ({"member_id": "", "member_epoch": -1, "version": 0}, MEMBER),
@@ -39,6 +41,7 @@ BAD = [
     ({"rebalance_timeout_ms": -1}, "RebalanceTimeoutMs must be provided in first request."),
     ({"topic_partitions": None}, MUST_BE_EMPTY),
     ({"topic_partitions": OWNS}, MUST_BE_EMPTY),
+    ({"topic_partitions": OWNS_NOTHING}, MUST_BE_EMPTY),
     ({"subscribed_topic_names": None}, NEITHER),
     ({"subscribed_topic_names": None, "version": 0}, NEITHER),
     ({"member_epoch": -2}, "InstanceId can't be null."),

@@ -25,6 +25,7 @@ from minikafka.broker.server.answer_size import ROW, Room
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.text import trim
 
 GROUP_OPERATIONS = {3, 6, 8, 10, 11}        # read, delete, describe, describe configs, alter configs: all, without ACLs
 
@@ -79,7 +80,7 @@ def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | Non
 @handles(ListGroupsRequest, versions=(0, 5), needs=(GroupCoordinator,))
 def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinator) -> Steps[ListGroupsResponse]:
     """List the groups that this broker coordinates; clients ask every broker. Filters ignore case."""
-    states = {state.lower().strip() for state in request.states_filter or ()}
+    states = {trim(state.lower()) for state in request.states_filter or ()}
     types = {kind.lower() for kind in request.types_filter or ()}
     partitions = list(groups.partitions.values())
     if any(partition.loading for partition in partitions):

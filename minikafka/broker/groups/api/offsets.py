@@ -48,9 +48,10 @@ async def offset_commit(ctx: Context, request: OffsetCommitRequest, groups: Grou
     """Commit offsets of existing partitions as one batch, answered once committed; each unknown partition has an error."""
     turns = ctx.node.env.turns
     unknown_topics, errors, wanted = await turns.take(_sort_out(ctx, request))
+    once = bool(unknown_topics or errors)
     if wanted:
         errors += await _commit(ctx, groups, request, wanted)
-    return OffsetCommitResponse(throttle_time_ms=0, topics=await turns.take(_by_topic(unknown_topics, errors)))
+    return OffsetCommitResponse(throttle_time_ms=0, topics=await turns.take(_by_topic(unknown_topics, errors, once)))
 
 
 def _sort_out(ctx: Context, request: OffsetCommitRequest) -> Steps[tuple[list[Any], list[Refused], list[Wanted]]]:
@@ -104,14 +105,15 @@ async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitR
             for (topic, index, _, _), large in zip(wanted, too_large, strict=True)]
 
 
-def _by_topic(unknown: list[Any], errors: list[Refused]) -> Steps[list[Any]]:
-    """Return the errors by topic. An unknown topic has a row even if the request names no partition of it."""
+def _by_topic(unknown: list[Any], errors: list[Refused], once: bool) -> Steps[list[Any]]:
+    """Return the errors by topic. An unknown topic has a row even if the request names no partition of it. `once`: a topic that
+    is named twice is answered once, as in Kafka where anything is unknown."""
     response = OffsetCommitResponse.OffsetCommitResponseTopic
     topics: dict[Any, Any] = {}
     for topic in unknown:
         topics.setdefault(topic.topic_id or topic.name, response(name=topic.name, topic_id=topic.topic_id, partitions=[]))
     for topic, index, error in errors:
-        key = topic.topic_id or topic.name
+        key = topic.topic_id or topic.name if once else id(topic)
         if key not in topics:
             topics[key] = response(name=topic.name, topic_id=topic.topic_id, partitions=[])
         topics[key].partitions.append(response.OffsetCommitResponsePartition(partition_index=index, error_code=int(error)))
@@ -248,25 +250,35 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
 
 def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
             group: Group) -> Steps[tuple[list[Any], dict[Key, bytes | None]]]:
-    """Return the response per partition, and the keys to write tombstones for."""
+    """Return the response per partition, and the keys to write tombstones for.
+
+    As in Kafka the unknown partitions come first, and where there are any, each topic is answered once.
+    """
     response = OffsetDeleteResponse.OffsetDeleteResponseTopic
-    topics: list[Any] = []
+    refused: dict[str, list[Any]] = {}
+    found: list[tuple[str, list[Any]]] = []
     doomed: dict[Key, bytes | None] = {}
     for topic in request.topics:
+        image = ctx.node.image.topics.get(topic.name)
         keys = [(topic.name, one.partition_index) for one in topic.partitions]
-        if not keys and topic.name in ctx.node.image.topics:
-            continue
-        found = ctx.node.image.topics.get(topic.name)
-        known = [key for key in keys if found is not None and key[1] in found.partitions]
-        unknown = [key for key in keys if found is None or key[1] not in found.partitions]
+        known = [key for key in keys if image is not None and key[1] in image.partitions]
+        unknown = [key for key in keys if image is None or key[1] not in image.partitions]
         verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(topic.name) else Err.NONE
-        partitions = []
-        for some, error in ((unknown, Err.UNKNOWN_TOPIC_OR_PARTITION), (known, verdict)):
-            partitions += yield from each(lambda key, error=error: response.OffsetDeleteResponsePartition(
-                partition_index=key[1], error_code=int(error)), some)
+        if unknown or image is None:
+            refused.setdefault(topic.name, []).extend((yield from _verdicts(unknown, Err.UNKNOWN_TOPIC_OR_PARTITION)))
+        if known:
+            found.append((topic.name, (yield from _verdicts(known, verdict))))
         doomed |= {key: None for key in known if verdict is Err.NONE and _has(store, group, key)}
-        topics.append(response(name=topic.name, partitions=partitions))
-    return topics, doomed
+    if refused:
+        for name, rows in found:
+            refused.setdefault(name, []).extend(rows)
+        found = list(refused.items())
+    return [response(name=name, partitions=rows) for name, rows in found], doomed
+
+
+def _verdicts(keys: list[Key], error: Err) -> Steps[list[Any]]:
+    row = OffsetDeleteResponse.OffsetDeleteResponseTopic.OffsetDeleteResponsePartition
+    return each(lambda key: row(partition_index=key[1], error_code=int(error)), keys)
 
 
 def _has(store: GroupPartition, group: Group, key: Key) -> bool:

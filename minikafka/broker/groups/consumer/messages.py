@@ -16,6 +16,7 @@ from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, J
 from minikafka.broker.groups.consumer.records import Record, TopicPartitions
 from minikafka.broker.groups.group import Settings
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.text import trim
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Heartbeat:
     regex: str | None = None
     assignor: str | None = None
     owned: Set[Partition] | None = None
+    names_topics: bool = False  # in the field of `owned`, if only without a partition
 
     @property
     def is_full(self) -> bool:
@@ -99,7 +101,7 @@ def check(group_id: str, request: Heartbeat, version: int, settings: Settings) -
     if request.epoch == JOINING:
         if request.rebalance_timeout_ms == -1:
             raise _invalid("RebalanceTimeoutMs must be provided in first request.")
-        if request.owned is None or request.owned:
+        if request.owned is None or request.owned or request.names_topics:
             raise _invalid("TopicPartitions must be empty when (re-)joining.")
         if request.topics is None and request.regex is None:
             raise _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
@@ -113,7 +115,7 @@ def check(group_id: str, request: Heartbeat, version: int, settings: Settings) -
 
 
 def _not_blank(name: str, value: str | None) -> None:
-    if value is not None and not value.strip():
+    if value is not None and not trim(value):
         raise _invalid(f"{name} can't be empty.")
 
 

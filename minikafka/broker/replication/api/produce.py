@@ -6,9 +6,9 @@ Invariants
   I-PRO-2  the client's bytes reach the log without being decoded or copied here.
   I-PRO-3  a batch that begins a transaction in a log is appended only after the coordinator has said that the partition
            belongs to it (rule 52).
-What Kafka does differently: an internal topic can be written by a client that calls itself
-`__admin_client`. Where Kafka answers strangely, so do we: null records are never answered (K2); of a
-partition named twice only the second batch is written (K3).
+What Kafka does differently: an internal topic can be written by a client that calls itself `__admin_client`. Where Kafka
+answers strangely, so do we: null records for a partition that exists are never answered (K2); of a partition named twice only
+the second batch is written (K3).
 Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; KIP-467, KIP-516, KIP-951.
 """
 
@@ -72,9 +72,9 @@ def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, ver
     parts = Parts(replicas, verification)
     batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
                for topic in request.topic_data for p in topic.partition_data}
-    if any(records is None for records in batches.values()):
-        return ctx.node.env.future()              # Kafka never answers, nor anything after it on this connection
     refused = _refuse_all(request, batches) or (yield from _refuse_some(ctx, batches))
+    if any(records is None for key, records in batches.items() if key not in refused):
+        return ctx.node.env.future()              # Kafka never answers, nor anything after it on this connection
     if request.transactional_id is not None and len(refused) < len(batches):
         return _produce_verified(ctx, parts, request, batches, refused)
     return (yield from _append_all(ctx, parts, request, batches, refused, {}))
@@ -158,7 +158,8 @@ def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, K
     """Return an error for every partition if one first batch spoils the request: nobody can read it, or it is transactional."""
     refusal = None
     try:
-        if any(map(is_transactional, batches.values())) and request.transactional_id is None:
+        every = [p.records for topic in request.topic_data for p in topic.partition_data if p.records is not None]
+        if any(map(is_transactional, every)) and request.transactional_id is None:
             refusal = RejectedBeforeAppend(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     except KafkaError as bad:
         refusal = RejectedBeforeAppend(bad.code, None if bad.code is Err.UNKNOWN_SERVER_ERROR else bad.message)
@@ -172,7 +173,8 @@ def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> Steps[dict[Key, Kafka
         try:
             if ctx.node.image.partition(_name(ctx, key), key[1]) is None:
                 raise KafkaError(_unknown(ctx, key))
-            one_batch(records, ctx.version)
+            if records is not None:
+                one_batch(records, ctx.version)
         except KafkaError as bad:
             refused[key] = RejectedBeforeAppend(bad.code)
         yield None
