@@ -9,6 +9,7 @@ Subclasses add the requests that their stories need; `extra` are settings.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -21,6 +22,7 @@ from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT, World
 
 IDS = (1, 2, 3)
+LONGEST_S = 900.0  # virtual seconds of a story
 S = TypeVar("S", bound="Stage")
 
 
@@ -81,9 +83,10 @@ class Stage:
 
 
 def play(stage: S, story: Callable[[S], Coroutine[Any, Any, Any]], dies: Sequence[int] = ()) -> Any:
-    """Run a story to its end, and return what it returns; no broker may die of itself but those in `dies`."""
+    """Run a story to its end, and return what it returns; no broker may die of itself but those in `dies`. TimeoutError if the
+    story waits for what never happens."""
     try:
-        answer = stage.world.run(story(stage))
+        answer = stage.world.run(asyncio.wait_for(story(stage), LONGEST_S))
         assert stage.world.errors == []
         assert [node for node, _ in stage.world.crashes] == list(dies)
         return answer

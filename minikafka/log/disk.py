@@ -37,9 +37,9 @@ class Fs(Protocol):
 
     def listdir(self, path: str) -> list[str]: ...
 
-    def mkdir(self, path: str) -> None:
-        """Make the folder and its parents, durably: what is synced inside must not go with the folder's own name. No
-        error if it exists."""
+    def mkdir(self, path: str, durable: bool = True) -> None:
+        """Make the folder and its parents, durably: what is synced inside must not go with the folder's own name. If not
+        `durable`, it is so once its parent is synced. No error if it exists."""
 
     def remove(self, path: str) -> None: ...
 

@@ -116,7 +116,7 @@ class MemFs:
     def listdir(self, path: str) -> list[str]:
         return sorted(posixpath.basename(p) for p in [*self.names, *self.folders] if posixpath.dirname(p) == path != p)
 
-    def mkdir(self, path: str) -> None:
+    def mkdir(self, path: str, durable: bool = True) -> None:
         while path not in self.folders:
             self.folders[path] = None
             path = posixpath.dirname(path)

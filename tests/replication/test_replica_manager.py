@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, IncrementalAlterConfigsRequest
@@ -28,9 +30,9 @@ class Replicas(Stage):
         await self.until(lambda: self.leader is not None)
         await self.until(lambda: all(self.partition(n).replica.leader == self.leader for n in IDS))
 
-    async def create(self, name: str) -> None:
+    async def create(self, name: str, partitions: int = 1) -> None:
         config = CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name="min.insync.replicas", value="2")
-        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=3, assignments=[],
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=3, assignments=[],
                                                    configs=[config])
         answer = await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
         assert answer.topics[0].error_code == 0
@@ -95,6 +97,19 @@ async def timed(world: Replicas, answer: Awaitable[Any]) -> tuple[float, Any]:
     return world.client.now() - start, found
 
 
+def test_folders_of_new_partitions_become_durable_together() -> None:
+    """Fails if each new partition costs a sync of the folder of all, or if a loss of power could take their folders."""
+    async def story(w: Replicas) -> None:
+        disk, folder = w.world.hosts[1].disk, w.brokers[1].replicas.dir.path
+        with patch.object(disk, "sync_names", wraps=disk.sync_names) as sync:
+            await w.create("many", 40)
+            await w.until(lambda: ("many", 39) in w.brokers[1].replicas.partitions)
+        assert 1 <= sum(call.args == (folder,) for call in sync.call_args_list) < 10
+        assert all(f"{folder}/many-{index}" in disk.durable for index in range(40))
+
+    tell(story)
+
+
 def test_the_isr_shrinks_in_time_and_grows_again() -> None:
     """Fails when a silent follower stays in the ISR, leaves it too early, or does not return (rules 12-15)."""
     async def story(w: Replicas) -> None:
@@ -112,6 +127,25 @@ def test_the_isr_shrinks_in_time_and_grows_again() -> None:
         assert w.partition(late).log.end_offset == 2
         reasons = [e["why"] for e in w.events(w.leader, "isr")]
         assert reasons[-2:] == [f"{late} fell behind", f"{late} caught up"]
+    tell(story)
+
+
+def test_an_answer_of_a_former_epoch_is_not_used() -> None:
+    """Fails when a follower takes records that it asked for in another leader epoch (I-FETCH-1, rule 23)."""
+    async def story(w: Replicas) -> None:
+        await w.create("others", partitions=6)                 # some have the leader of `t`: the fetcher goes on without `t`
+        late = w.followers[0]
+        release = w.hold(late)
+        assert (await w.send(b"a", acks=1)).error_code == 0    # and the fetch that waits at the leader is answered
+        await w.client.sleep(1.0)                              # the answer has arrived, and is held
+        replicas = w.brokers[late].replicas
+        fetcher = replicas.fetchers._by_leader[w.leader]
+        state = replicas.node.image.partition("t", 0)
+        replicas._apply(replace(state, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1))
+        assert replicas.fetchers._by_leader[w.leader] is fetcher and w.partition(late).leader_epoch == state.leader_epoch + 1
+        release()
+        await w.until(lambda: w.partition(late).topic_id in [topic for topic, _ in fetcher._pauses])
+        assert w.partition(late).log.end_offset == 0           # the leader does not know that epoch, so nothing has come since
     tell(story)
 
 

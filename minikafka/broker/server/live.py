@@ -213,12 +213,13 @@ class LiveFs:
     def listdir(self, path: str) -> list[str]:
         return sorted(self.open_files.opened(lambda: os.listdir(path)))
 
-    def mkdir(self, path: str) -> None:
+    def mkdir(self, path: str, durable: bool = True) -> None:
         if not os.path.isdir(path):
             parent = os.path.dirname(os.path.abspath(path))
             self.mkdir(parent)
             os.makedirs(path, mode=0o700, exist_ok=True)  # another broker may have been faster
-            self.sync_dir(parent)
+            if durable:
+                self.sync_dir(parent)
 
     def remove(self, path: str) -> None:
         with self.open_files.lock:  # or a file could be opened in between under the name that it has no more

@@ -290,13 +290,14 @@ class Mount:
         inside = path.rstrip("/") + "/"
         return sorted(p[start:] for p in self.disk.names if p.startswith(inside) and "/" not in p[start:] and p != path)
 
-    def mkdir(self, path: str) -> None:
+    def mkdir(self, path: str, durable: bool = True) -> None:
         self.check()
         if path not in self.disk.names:
             _check_name(path)
             self.mkdir(posixpath.dirname(path))
             self.disk.change(posixpath.dirname(path), Change("make", path))
-            self.disk.sync_names(posixpath.dirname(path))
+            if durable:
+                self.disk.sync_names(posixpath.dirname(path))
 
     def remove(self, path: str) -> None:
         self.check()

@@ -182,6 +182,7 @@ class ReplicaManager:
             if not self._registered(image):
                 return
             self.caught_up = True
+            yield from self._make_folders(list(image.partitions()))
             for state in list(image.partitions()):
                 with self._contained(state.topic, state.index):
                     self._apply(state)
@@ -190,6 +191,7 @@ class ReplicaManager:
             return
         for topic in changes.deleted.values():
             yield from self._delete([(topic.name, index) for index in topic.partitions], topic.id)
+        yield from self._make_folders([image.partition(*key) for key in changes.partitions])
         for topic_name, index in changes.partitions:
             state = image.partition(topic_name, index)
             if state is not None:
@@ -240,6 +242,22 @@ class ReplicaManager:
         except KafkaError as error:
             log.error("%s: cannot take its new role: %s", partition.name, error)
         self._tell_role(partition)
+
+    def _make_folders(self, states: list[Any]) -> Steps[None]:
+        """Make the folders of partitions that are new here, so that their names become durable together: a sync is what a new
+        partition costs most. Kafka does not sync them."""
+        made = False
+        for state in states:
+            if state is not None and self.node.node_id in state.replicas and not self._known((state.topic, state.index)):
+                self.env.fs.mkdir(self.dir.partition_path(state.topic, state.index), durable=False)
+                made = True
+            yield None
+        if made:
+            self.env.fs.sync_dir(self.dir.path)
+
+    def _known(self, key: Key) -> bool:
+        """Is there a log of that name?"""
+        return key in self.partitions or key in self._opened
 
     def _host(self, topic: str, topic_id: UUID, index: int) -> Partition:
         key = (topic, index)
