@@ -4,7 +4,7 @@ A leader stores a client's bytes as they are, so whoever reads them later finds 
 what Kafka takes, is lenient: lost bits of varints, any negative length for null, record attributes, offsets out of order,
 header names that are no text, several streams in a codec. Other clients fail over some of these, or lose records. So there
 are three kinds of batches: broken ones are refused (MalformedRecord), ordinary ones are stored as they are, and odd ones are
-readable, but have to be written anew in the ordinary way.
+readable, but have to be written anew in the ordinary way. All records are looked at, those of one shape at once (alike.py).
 
     length varint | attributes 0 | timestamp delta varlong | offset delta varint | key | value | headers
 
@@ -22,7 +22,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from minikafka.log import alike
 from minikafka.log.records import LONG_MAX, LONG_MIN, MOST_HEADERS, VARINT, VARLONG, MalformedRecord, iter_records
+
+STEP = 32  # records that are walked through, at least, before a leap is tried
 
 
 def _most_headers(count: int) -> int:
@@ -51,11 +54,10 @@ def survey(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int)
         seen = None
     if seen is None:
         return _decoded(buf, count, base_timestamp, False)
-    lowest, highest, keyless = seen
-    earliest, latest = base_timestamp + lowest, base_timestamp + highest
-    if highest < 0 or earliest < LONG_MIN or latest > LONG_MAX:
-        return _decoded(buf, count, base_timestamp, highest < 0 and earliest >= LONG_MIN)
-    return Survey(latest, earliest, True, keyless)
+    earliest, latest = base_timestamp + seen.lowest, base_timestamp + seen.highest
+    if seen.highest < 0 or earliest < LONG_MIN or latest > LONG_MAX:
+        return _decoded(buf, count, base_timestamp, seen.highest < 0 and earliest >= LONG_MIN)
+    return Survey(latest, earliest, True, seen.keyless)
 
 
 def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Survey:
@@ -70,17 +72,67 @@ def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Sur
     return Survey(latest, earliest, ordinary, keyless)
 
 
-def _ordinary(buf: bytes, count: int) -> tuple[int, int, bool] | None:
-    """Follow the lengths through `count` ordinary records: (a lower bound of the timestamp deltas, the highest, whether a key
-    is null), the highest -1 if all are negative. None, or an error of a reader, if a record is not ordinary.
+class _Seen(NamedTuple):
+    """The ordinary records so far."""
+
+    records: int = 0
+    end: int = 0                            # of the last one, in the buffer
+    lowest: int = 0                         # a lower bound of the timestamp deltas
+    highest: int = -1                       # of the timestamp deltas; -1 if all are negative
+    keyless: bool = False
+    headers: int = 0
+
+
+NOTHING = _Seen()
+
+
+def _ordinary(buf: bytes, count: int) -> _Seen | None:
+    """Look at `count` ordinary records. None, or an error of a reader, if a record is not ordinary.
+
+    After each part of the walk, if the next record seems to be of the last one's size, a leap over all those of its shape is
+    tried; if not, the next part is longer.
+    """
+    seen, begin, step = NOTHING, 0, STEP
+    most_headers = _most_headers(count)
+    while seen.records < count:
+        walked = _walk(buf, seen, min(count, seen.records + step), most_headers)
+        if walked is None:
+            return None
+        seen, begin = walked
+        if seen.records < count and buf[seen.end : seen.end + 2] == buf[begin : begin + 2]:
+            seen, step = _leap(buf, begin, seen, count), STEP
+        else:
+            step *= 2
+    return seen if seen.end == len(buf) else None
+
+
+def _leap(buf: bytes, begin: int, seen: _Seen, count: int) -> _Seen:
+    """Return what is seen after the run of records of the same shape as the last one, which begins at `begin`. As long as a run
+    goes on, more and more records are tried at once, so that a try never costs much more than it spares."""
+    shape, most = alike.shape(buf, begin, seen.end), STEP
+    while seen.records < count and shape is not None:
+        wanted = min(most, count - seen.records + 1)
+        length, deltas = alike.run(buf, begin, seen.records - 1, wanted, shape)
+        end = begin + length * shape.stride
+        seen = seen._replace(records=seen.records + length - 1, end=end, lowest=min(seen.lowest, *deltas, 0),
+                             highest=max(seen.highest, *deltas, -1))  # fmt: skip
+        if length < wanted:
+            break
+        begin, most = end - shape.stride, most * 4
+    return seen
+
+
+def _walk(buf: bytes, seen: _Seen, until: int, most_headers: int) -> tuple[_Seen, int] | None:
+    """Follow the lengths from record to record until so many are seen: (what is seen then, where the last record begins).
+    None, or an error of a reader, if a record is not ordinary.
 
     Numbers stay zig-zag (odd is negative, 1 is -1), and varints of one and two bytes are read in place: this loop is the
     price of a produced record.
     """
+    done, end, lowest, highest, keyless, headers = seen
     negative = positive = -1
-    keyless, headers, most_headers = False, 0, _most_headers(count)
-    end = 0                                                 # of the present record
-    for offset in range(0, 2 * count, 2):
+    for offset in range(2 * done, 2 * until, 2):
+        begin = end
         size, at = buf[end], end + 1
         if size > 0x7F:
             size, at = (size + (more << 7) - 0x80, at + 1) if (more := buf[at]) < 0x80 else _number(buf, end)
@@ -124,12 +176,14 @@ def _ordinary(buf: bytes, count: int) -> tuple[int, int, bool] | None:
         if buf[at]:
             at, many = _after_headers(buf, at)
             headers += many
+            if headers > most_headers:
+                return None
         else:
             at += 1
-        if at != end or headers > most_headers:
+        if at != end:
             return None
-    lowest = -(negative + 1 >> 1) if negative > 0 else 0
-    return (lowest, positive >> 1, keyless) if end == len(buf) else None
+    lowest, highest = min(lowest, -(negative + 1 >> 1)), max(highest, positive >> 1)
+    return _Seen(until, end, lowest, highest, keyless, headers), begin
 
 
 def _number(buf: bytes, at: int, last: int = VARINT) -> tuple[int, int]:

@@ -24,7 +24,6 @@ TIME = st.integers(-1, 1 << 45)
 ROWS = st.lists(st.tuples(DATA, DATA, HEADERS, TIME), min_size=1, max_size=40)
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(CODECS), st.integers(0, 1 << 60), st.booleans(), st.integers(0, 100))
 def test_what_is_built_is_read_back(rows: list, codec: int, base: int, control: bool, sequence: int) -> None:
     """Fails if a field of header or record is lost, shifted or mixed up on the way (I-BATCH-1)."""
@@ -39,7 +38,6 @@ def test_what_is_built_is_read_back(rows: list, codec: int, base: int, control: 
     assert records(data) == [Record(base + i, row[3], row[0], row[1], row[2]) for i, row in enumerate(rows)]
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(CODECS))
 def test_kafka_python_reads_what_we_build(rows: list, codec: int) -> None:
     """Fails if our batches only please our own reader: kafka-python's is the independent one."""
@@ -48,7 +46,6 @@ def test_kafka_python_reads_what_we_build(rows: list, codec: int) -> None:
     assert [(r.key, r.value, r.headers, r.timestamp) for r in theirs] == rows
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(CODECS))
 def test_we_read_what_kafka_python_builds(rows: list, codec: int) -> None:
     """Fails if our reader only understands our own batches."""
@@ -105,7 +102,7 @@ def test_endless_varint_is_refused() -> None:
         read_varint(b"\xff" * 11, 0, VARLONG)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(ROWS, st.data())
 def test_foreign_bytes_raise_nothing_but_malformed(rows: list, data: st.DataObject) -> None:
     """Fails if some bytes crash a reader, or if the survey and the decoder differ (I-RECORD-1, I-SURVEY-1, I-SURVEY-2)."""
