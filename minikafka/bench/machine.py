@@ -1,4 +1,4 @@
-"""The machine that the figures are true of, and the CPU time and memory of a cluster's processes on it.
+"""The machine that the figures are true of, and the CPU time and memory of processes on it.
 
 Owns: nothing; it reads /proc.
 """
@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+
+import psutil
 
 from minikafka.cluster.cluster import Cluster
 
@@ -36,6 +39,16 @@ def _cpu_seconds(pid: int) -> float:
 def memory_mib(cluster: Cluster) -> float:
     """Return the resident memory of all processes of a cluster in MiB."""
     return sum(_resident_kib(cluster.pid(node)) for node in cluster.ids) / 1024
+
+
+def family_mib(pid: int) -> float:
+    """Return the resident memory of a process, its children and theirs in MiB; one that ends meanwhile counts for nothing."""
+    eldest = psutil.Process(pid)
+    size = 0
+    for member in (eldest, *eldest.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            size += member.memory_info().rss
+    return size / (1 << 20)
 
 
 def _resident_kib(pid: int) -> int:

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--source both goes with --scale")
     console = Console(stderr=options.json, highlight=False, soft_wrap=True)
     if options.scale:
-        return scale(options.trips, options.engines, options.source, console)
+        return scale(options.trips, options.engines, options.source, console, options.json)
     with ExitStack() as stack:
         figures = Demo(options, console, stack).run()
     wrong = figures.mismatches()
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trips", type=int, default=10_000_000, help="with --scale: how many (default 10,000,000)")
     parser.add_argument("--engines", nargs="+", choices=["minikafka", "apache"], default=["minikafka", "apache"],
                         help="with --scale")
-    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object on the last line")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON on the last line")
     return parser
 
 

@@ -2,18 +2,19 @@
 
 For each engine, and for a tenth of the trips and all of them: librdkafka produces them (acks=all, three replicas), and a
 streaming query of Spark counts them by zone and quarter of an hour, in micro-batches of `PER_BATCH`, and adds up their numbers.
-Count and sum must be those of what was sent. Printed: rates, the first micro-batch and the others, the brokers' memory,
-and how the time grows. Spark itself is warm: it has counted a few trips from each source before.
+Count and sum must be those of what was sent. Printed: rates, the first micro-batch and the others, the memory of the brokers
+and of Spark, and how the time grows. Spark itself is warm: it has counted a few trips from each source before.
 
 Owns: the topics of one run, and the query's checkpoint; both go with the clusters and a temporary folder.
 """
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice, product
 from statistics import median
 from typing import Any
@@ -26,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import Cluster
-from ..bench.machine import memory_mib
+from ..bench.machine import family_mib, memory_mib
 from ..datasets import taxi_trips
 from ..spark import kafka_format, python_format, spark_session
 
@@ -41,7 +42,7 @@ QUARTER = "15 minutes"
 
 @dataclass(frozen=True)
 class Run:
-    """One number of trips on one engine by one source; times in seconds, memory of all brokers in MiB."""
+    """One number of trips on one engine by one source; times in seconds, memory in MiB."""
 
     engine: str
     source: str
@@ -50,11 +51,12 @@ class Run:
     first: float
     steady: float | None  # median of the other micro-batches
     processed: float
-    memory: float
+    brokers: float  # memory of all of them
+    spark: float  # memory of its Java and Python processes, at the end of the micro-batch that had most
 
 
-def scale(trips: int, engines: list[str], source: str, console: Console) -> int:
-    """Print a table of runs; return 0 if Spark has counted every trip once, else 1."""
+def scale(trips: int, engines: list[str], source: str, console: Console, as_json: bool = False) -> int:
+    """Print a table of runs, and their figures as JSON if wanted; return 0 if Spark has counted every trip once, else 1."""
     console.print("Spark starts, and warms up (20 to 60 seconds)")
     spark = spark_session()
     sources = _sources(spark, source)
@@ -70,6 +72,8 @@ def scale(trips: int, engines: list[str], source: str, console: Console) -> int:
                           f"{numbers:,}")
             wrong += 1
     _show(runs, console)
+    if as_json:
+        print(json.dumps([asdict(run) for run in runs]))
     return 1 if wrong else 0
 
 
@@ -93,8 +97,9 @@ def _measure(cluster: Any, spark: SparkSession, source: str, trips: int, folder:
     produced = _produce(cluster, topic, trips, console)
     console.print(f"{cluster.engine}: {trips:,} trips produced in {produced:.1f} s; Spark counts them ({source})")
     counted, numbers, batches, processed = _process(cluster, spark, source, topic, folder, console)
-    steady = median(batches[1:]) if len(batches) > 1 else None
-    run = Run(cluster.engine, source, trips, produced, batches[0], steady, processed, memory_mib(cluster))
+    times, sizes = zip(*batches)
+    steady = median(times[1:]) if len(times) > 1 else None
+    run = Run(cluster.engine, source, trips, produced, times[0], steady, processed, memory_mib(cluster), max(sizes))
     return run, counted, numbers
 
 
@@ -131,24 +136,26 @@ def _produce(cluster: Any, topic: str, trips: int, console: Console) -> float:
 
 
 def _process(cluster: Any, spark: SparkSession, source: str, topic: str, folder: str,
-             console: Console) -> tuple[int, int, list[float], float]:
+             console: Console) -> tuple[int, int, list[tuple[float, float]], float]:
     """Count the trips by zone and quarter of an hour; return the count and the sum of the numbers of all, each micro-batch's
-    seconds, and all seconds."""
+    seconds and Spark's memory after it, and all seconds."""
     counts: dict[tuple[str, Any], tuple[int, int]] = {}
     rows = (spark.readStream.format(source).options(**cluster.for_spark(source)).option("subscribe", topic)
             .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", str(PER_BATCH)).load())
     trips = rows.select(F.from_json(F.col("value").cast("string"), TRIP).alias("t")).select("t.*")
     windows = trips.groupBy("pickup", F.window("started", QUARTER).start.alias("quarter")).agg(
         F.count("*").alias("trips"), F.sum("trip").alias("numbers"))
-    batches: list[float] = []
+    java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # it runs, so there is one
+    batches: list[tuple[float, float]] = []
     began = time.monotonic()
     ended = [began]
 
     def take(changed: Any, _: int) -> None:
         counts.update(((row.pickup, row.quarter), (row.trips, row.numbers)) for row in changed.collect())
-        batches.append(time.monotonic() - ended[0])
+        took = time.monotonic() - ended[0]
+        batches.append((took, family_mib(java)))
         ended[0] = time.monotonic()
-        console.print(f"  micro-batch {len(batches)}: {batches[-1]:.1f} s, {sum(n for n, _ in counts.values()):,} counted")
+        console.print(f"  micro-batch {len(batches)}: {took:.1f} s, {sum(n for n, _ in counts.values()):,} counted")
 
     query = (windows.writeStream.outputMode("update").foreachBatch(take).option("checkpointLocation", folder)
              .trigger(availableNow=True).start())
@@ -158,12 +165,14 @@ def _process(cluster: Any, spark: SparkSession, source: str, topic: str, folder:
 
 
 def _show(runs: list[Run], console: Console) -> None:
-    names = "engine", "source", "trips", "produced/s", "first batch", "another", "processed/s", "brokers", "time"
+    names = "engine", "source", "trips", "produced/s", "first batch", "another", "processed/s", "brokers", "Spark", "time"
     table = Table(*names, title=f"Micro-batches of {PER_BATCH:,}; time as a multiple of a tenth of the trips")
     for run in runs:
         before = next((r for r in runs if (r.engine, r.source) == (run.engine, run.source) and r.trips < run.trips), None)
         grown = (run.produced + run.processed) / (before.produced + before.processed) if before else 1
         another = "" if run.steady is None else f"{run.steady:.1f} s"
         table.add_row(run.engine, run.source, f"{run.trips:,}", f"{run.trips / run.produced:,.0f}", f"{run.first:.1f} s", another,
-                      f"{run.trips / run.processed:,.0f}", f"{run.memory:,.0f} MiB", f"{grown:.1f} x")
-    console.print(table, width=max(console.width, WIDTH))
+                      f"{run.trips / run.processed:,.0f}", f"{run.brokers:,.0f} MiB", f"{run.spark:,.0f} MiB",
+                      f"{grown:.1f} x")
+    console.width = max(console.width, WIDTH)  # a narrow terminal wraps the table, and no figure is cut
+    console.print(table)
