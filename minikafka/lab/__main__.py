@@ -79,6 +79,7 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
         # JupyterLab refuses root unless told; in a container one often is. It listens on loopback, behind a token.
         f"--ServerApp.allow_root={os.geteuid() == 0}",
         "--ServerApp.answer_yes=True",  # Ctrl-C ends it without a question
+        "--Application.log_level=WARN",  # the address and what is wrong, not each extension and missing language server
         *extra,
     ]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,16 +25,17 @@ def project(tmp_path: Path) -> Path:
 
 def test_one_ctrl_c_ends_it(tmp_path, monkeypatch):
     """I-LAUNCH-3: fails if Ctrl-C asks a question first, or if a worker thread that waits for work keeps the process for ever;
-    or if kernels do not get the file that they run first."""
+    or if kernels do not get the file that they run first, or if the address drowns in what JupyterLab tells of itself."""
     monkeypatch.delenv("PYTHONSTARTUP", raising=False)
     (tmp_path / "jupyter_server_config.py").write_text(
         "import os, threading\nthreading.Thread(target=threading.Event().wait, name='a worker that waits').start()\n"
         f"open({str(tmp_path / 'startup')!r}, 'w').write(os.environ['PYTHONSTARTUP'])\n")
     folders = {f"JUPYTER_{name}_DIR": str(tmp_path) for name in ("CONFIG", "DATA", "RUNTIME")}
     ours, terminal = os.openpty()  # on a terminal JupyterLab handles Ctrl-C itself
-    started = subprocess.Popen([sys.executable, "-m", "minikafka.lab", "00", "--no-browser", "--ServerApp.port=0"],
-                               env={**os.environ, **folders, "PYTHONPATH": str(launcher.ROOT)}, cwd=launcher.ROOT,
-                               stdin=terminal, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with (tmp_path / "said").open("w") as told:
+        started = subprocess.Popen([sys.executable, "-m", "minikafka.lab", "00", "--no-browser", "--ServerApp.port=0"],
+                                   env={**os.environ, **folders, "PYTHONPATH": str(launcher.ROOT)}, cwd=launcher.ROOT,
+                                   stdin=terminal, stdout=subprocess.DEVNULL, stderr=told)
     try:
         while not list(tmp_path.glob("jpserver-*-open.html")):  # written when it answers
             assert started.poll() is None
@@ -42,6 +44,8 @@ def test_one_ctrl_c_ends_it(tmp_path, monkeypatch):
         started.wait(60)
         assert not list(tmp_path.glob("jpserver-*")), "what told of the server is gone with it"
         assert Path((tmp_path / "startup").read_text()) == launcher.HERE / "startup.py"
+        said = (tmp_path / "said").read_text()
+        assert "/lab/tree/labs/00-first-cluster.ipynb?token=" in said and not re.search(r"^\[[IW] ", said, re.MULTILINE), said
     finally:
         started.kill()
         started.wait()

@@ -31,7 +31,6 @@ PAPERS = {  # size, and pixels of the place (None: as wide as it is meant to be)
 }
 many = settings(
     max_examples=50,
-    deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],  # a frame takes minutes to shrink
@@ -89,6 +88,15 @@ def test_nor_on_any_frame_there_may_be(frame: Frame) -> None:
     for paper in PAPERS.values():
         assert clashes(draw(frame, *paper)[0].labels) == []
         assert outside(frame, *paper) == []
+
+
+def test_a_tile_has_room_for_the_name_of_a_topic() -> None:
+    """Fails if the chosen partition of lab 0 is called "positio...-0" beside the text."""
+    frame = slow_follower()
+    rows = tuple(Row(f"positions-{i}", 1, 12, (1, 2, 3), (1, 2, 3), 9999, 9999, 0, Level.GOOD) for i in range(3))
+    frame = replace(frame, rows=rows, chosen=replace(frame.chosen, topic="positions", index=0))
+    labels = [label.text for label in draw(frame, "dock", 640, 900)[0].labels]
+    assert {"positions-0", "positions-1", "positions-2"} <= {*labels} and labels.count("e12") == 3
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -75,7 +75,7 @@ def test_the_text_names_every_broker_partition_and_mark() -> None:
     assert told.count("flights-11 by consumer") == 2
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=80, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(frames)
 def test_any_frame_can_be_told(frame: Frame) -> None:
     """Fails if a None or an empty tuple somewhere stops the telling."""

@@ -60,24 +60,26 @@ def _draw_tile(paper: Paper, row: Row, chosen: bool, x: float, y: float, wide: f
     paper.rect(x, y, wide, HIGH, "sel" if chosen else "box", 8)
     draw_level(paper, row.level, x + 16, y + 17)
     inner, right = x + 30, x + wide - 10
-    right -= _draw_leader(paper, row, right, y + 22)
-    name = shorten_name(row.name, right - inner - 8, 14, chosen)
-    paper.text(inner, y + 22, name, "", 14, chosen, room=right - inner - 8, full=row.name)
+    room = right - inner - 8 - _draw_leader(paper, row, right, y + 22)
+    name = shorten_name(row.name, room, 14, chosen)
+    paper.text(inner, y + 22, name, "", 14, chosen, room=room, full=row.name)
     _draw_replicas(paper, row, x + 10, y + 42, wide)
+    room = wide - 20
+    if row.leader is not None:
+        room -= paper.text(right, y + 64, f"e{words.offset(row.epoch)}", "soft", anchor="end") + 10
     label = f"HW {words.offset(row.high_watermark)}"
-    taken = paper.text(x + 10, y + 64, label, "blue", 14, True, room=wide - 20)
+    taken = paper.text(x + 10, y + 64, label, "blue", 14, True, room=room)
     end = f"end {words.offset(row.log_end)}"
-    if taken + 10 + width(end) <= wide - 20:
+    if taken + 10 + width(end) <= room:
         paper.text(x + 20 + taken, y + 64, end, "soft")
     paper.close()
 
 
 def _draw_leader(paper: Paper, row: Row, right: float, y: float) -> float:
-    """Crown, leader, epoch at the right of a tile; returns the width taken."""
+    """Crown and leader at the right of a tile; returns the width taken."""
     if row.leader is None:
         return paper.text(right, y, "no leader", "bad", 14, True, "end")
-    label = f"{row.leader} e{words.offset(row.epoch)}"
-    taken = paper.text(right, y, label, "", 14, True, "end")
+    taken = paper.text(right, y, str(row.leader), "", 14, True, "end")
     draw_crown(paper, row.leader, "worn", right - taken - 22, y - 11, 0.55)
     return taken + 24
 
