@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from minikafka import Cluster
@@ -26,6 +27,10 @@ from tests.schedule import LongestFirst, file_of, in_lane, write_durations
 
 ENGINES = ("minikafka", "apache")
 NO_JARS = "Apache Kafka's jars are not in the cache (`make apache` fetches them)"
+
+# A slow machine is no finding: hypothesis times nothing.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 # Fast times for tests, on both engines alike. Rebalances without delay; a dead broker is noticed after three seconds.
 SETTINGS = {

@@ -191,6 +191,18 @@ def test_rule_60_commits_to_a_stable_group_are_fenced(generation: int, member: s
     assert world.group.check_commit(OffsetCommit(member_id, None, generation), world.context) is expected
 
 
+@pytest.mark.parametrize(("generation", "expected"), [(1, Err.NONE), (0, Err.ILLEGAL_GENERATION), (2, Err.ILLEGAL_GENERATION)])
+def test_rule_57_heartbeats_of_another_generation_are_no_signs_of_life(generation: int, expected: Err) -> None:
+    """Fails if a member that has missed a rebalance is kept in the group by its heartbeats."""
+    world = stable("a", session=6000)
+    member = world.client("a").member_id
+    for _ in range(3):
+        world.advance(2.5)
+        said = world.group.heartbeat(member, None, generation, world.context)
+        assert said is (expected if len(world.group.members) else Err.UNKNOWN_MEMBER_ID)
+    assert len(world.group.members) == (expected is Err.NONE)
+
+
 def test_rule_60_commits_go_on_while_the_rebalance_is_prepared_and_stop_until_the_sync() -> None:
     """Fails if the last commit before a partition moves is refused, or one from between join and sync is taken."""
     world = stable("a")
@@ -277,6 +289,7 @@ def test_unloading_answers_everybody_once() -> None:
     assert not world.waiting
     assert [world.answers[n].error for n in ("b", "c")] == [Err.NOT_COORDINATOR] * 2
     assert world.group.state is State.DEAD
+    assert world.group.check_offset_delete() is world.group.check_delete() is Err.GROUP_ID_NOT_FOUND
 
 
 def test_an_empty_generation_is_written_down() -> None:

@@ -17,7 +17,7 @@ from .mutations import MUTATIONS
 seeds = st.integers(0, 1 << 32)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seeds)
 def test_a_correct_log_is_clean(seed: int) -> None:
     """Fails if a check cries wolf: markers, aborted and refused sends, unknown outcomes, rebalances are all allowed."""
@@ -26,7 +26,7 @@ def test_a_correct_log_is_clean(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(seeds)
 def test_a_spoiled_one_is_caught(name: str, seed: int) -> None:
     """Fails if a check overlooks its anomaly among all that is allowed, or another takes its name."""

@@ -121,7 +121,7 @@ class History:
         return {r.key: (r.offset, r.value) for r in content(self.log) if r.offset not in self.aborted}
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
 @given(STEPS, st.integers(1, 8), st.data())
 def test_last_value_of_each_key_survives(steps: list[Step], room: int, data: st.DataObject) -> None:
     """Fails if compaction loses a last value, moves or changes a record, keeps a superseded or aborted one, forgets a
@@ -152,7 +152,7 @@ def test_last_value_of_each_key_survives(steps: list[Step], room: int, data: st.
     assert again.producers.first_undecided_offset == -1
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(STEPS, st.data())
 def test_cleaning_part_by_part_is_cleaning_all_at_once(steps: list[Step], data: st.DataObject) -> None:
     """Fails if a cleaning trusts a clean point it should not, or reaches beyond its end (I-CLEAN-3)."""

@@ -9,10 +9,11 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from minikafka.log import Log, LogConfig, UnexpectedAppendOffset, build, checkpoint
+from minikafka.log.batch import MAGIC_AT
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import CONFIG, NOW, PATH, fill, header, offsets, open_log, some_batch, stored
 from tests.log.memfs import Killed, MemFs
@@ -27,7 +28,6 @@ def uneven(count: int, seed: int = 1) -> tuple[Log, list[bytes]]:
     return log, stored(log)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_read_is_whole_batches_within_bounds(data: st.DataObject) -> None:
     """Fails if a read begins at another batch, tears one, skips one, exceeds max_bytes without need or shows what lies
@@ -120,11 +120,12 @@ def test_follower_refuses_what_does_not_continue() -> None:
     for data in (batches[0], batches[1] + batches[0], batches[2] + batches[1]):
         with pytest.raises(UnexpectedAppendOffset):
             follower.append_follower(data)
-    broken = bytearray(batches[1])
-    broken[-1] ^= 1
-    with pytest.raises(KafkaError) as refusal:
-        follower.append_follower(broken)
-    assert refusal.value.code == Err.CORRUPT_MESSAGE
+    for damaged in (-1, MAGIC_AT):                      # no checksum covers the magic byte
+        broken = bytearray(batches[1])
+        broken[damaged] ^= 1
+        with pytest.raises(KafkaError) as refusal:
+            follower.append_follower(broken)
+        assert refusal.value.code == Err.CORRUPT_MESSAGE
     assert stored(follower) == batches[:1]
 
 
@@ -155,19 +156,21 @@ def test_empty_follower_may_start_inside_a_batch() -> None:
     assert stored(follower) == stored(leader)[1:]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 90), st.integers(1, 5))
 def test_truncate_then_append(offset: int, more: int) -> None:
-    """Fails if truncation leaves or removes a batch too many, or what is appended next goes astray."""
+    """Fails if truncation leaves or removes a batch or an epoch too many, or what is appended next goes astray (rule 23)."""
     log = open_log(MemFs())
-    fill(log, 40, epoch=3)
+    fill(log, 20, epoch=2)
+    fill(log, 20, epoch=3)
     before = stored(log)
     log.truncate(offset)
     kept = [b for b in before if header(b).next_offset <= offset]
     assert stored(log) == kept and log.end_offset == 2 * len(kept)
+    begun = [(2, 0)] * bool(kept) + [(3, 40)] * (len(kept) > 20)
+    assert log.epochs.entries == begun
     fill(log, more, epoch=5)
     assert stored(log)[: len(kept)] == kept and len(stored(log)) == len(kept) + more
-    expected = [(3, 0)] * bool(kept) + [(5, 2 * len(kept))]
+    expected = [*begun, (5, 2 * len(kept))]
     assert log.epochs.entries == expected
     again = open_log(log.fs.after_kill())  # type: ignore[attr-defined]
     assert stored(again) == stored(log) and again.epochs.entries == expected

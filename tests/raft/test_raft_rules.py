@@ -224,6 +224,20 @@ def test_rule_36_a_leader_counts_itself_only_when_flushed() -> None:
     assert HighWatermark(2) in core.on_flushed(2, 0.0)
 
 
+def test_rule_36_what_was_cut_off_is_flushed_no_more() -> None:
+    """Fails if offsets that were flushed, and then cut off, still count: for a follower, or for a leader that appends there."""
+    core, fetch = a_follower(log="1^ 1a 1b", epoch=2)
+    core.on_response(fetch.id, FetchAnswer(2, 2, diverging=(1, 1)), 0.0)
+    del core.log.entries[1:]
+    assert core._flushed == 1
+    stand(core)
+    core.on_response(asked(core, 2), answer(core.epoch, granted=True), 0.0)
+    core.log.entries.append(Entry(core.epoch, "^"))
+    core.on_request("f2", Fetch(core.epoch, 2, 2, core.epoch, 0, 0.5), 0.0)
+    assert isinstance(core.role, Leader) and core.high_watermark < 2
+    assert HighWatermark(2) in core.on_flushed(2, 0.0)
+
+
 def test_rule_4_a_fetch_of_another_epoch_acknowledges_nothing() -> None:
     """Fails if a fetch with a stale or future epoch moves the high watermark."""
     core = a_leader(log="1^", epoch=2)

@@ -11,13 +11,14 @@ from kafka.protocol.admin.transactions import DescribeTransactionsRequest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
-from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest
+from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest, WriteTxnMarkersRequest
 
 from minikafka.broker.transactions.records import stored_value, transaction_key, transaction_value
 from minikafka.broker.transactions.states import State
 from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.batch import batches, build
 from minikafka.protocol.errors import Err
+from minikafka.sim.world.hold import Message
 from tests.stage import Stage, play
 
 ID = "copier"
@@ -208,6 +209,50 @@ def test_rule_55_the_next_coordinator_knows_the_open_transaction(seed: int) -> N
         assert (await world.init(node))[1] == who[1] + 1
 
     play(Transactions(seed), story)
+
+
+@pytest.mark.parametrize("lost_on_the_way_back", [False, True])
+def test_rule_49_a_lost_marker_is_sent_again(lost_on_the_way_back: bool) -> None:
+    """Fails if a transaction is complete though a partition has no marker, or if a marker counts twice."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        await world.write(who, 0)
+        await world.write(who, 1)
+
+        def markers(message: Message) -> bool:
+            return message.api is WriteTxnMarkersRequest and message.is_response is lost_on_the_way_back
+
+        lost = world.world.hold(markers)
+        assert await world.end(node, who, True) is Err.NONE
+        await world.world.until(lambda: lost.frames)
+        lost.drop()
+        again = world.world.hold(markers)
+        await world.client.sleep(5)
+        assert again.frames and (await world.describe(node))[1] == State.PREPARE_COMMIT.value
+        again.release()
+        await world.until(node, State.COMPLETE_COMMIT)
+        assert [(await world.read(p))[1] for p in (0, 1)] == [2 + lost_on_the_way_back, 2 + lost_on_the_way_back]
+
+    play(Transactions(1), story)
+
+
+def test_rule_51_markers_carry_the_epoch_of_their_coordinator() -> None:
+    """Fails if the markers of a new coordinator look like those of the one before it, which may still be alive."""
+
+    async def story(world: Transactions) -> None:
+        node, who = await world.begin()
+        await world.write(who, 0)
+        await world.stop(node)
+        node = await world.coordinator(instead_of=node)
+        sent = world.world.hold(lambda message: message.api is WriteTxnMarkersRequest and not message.is_response)
+        assert await world.end(node, who, True) is Err.NONE
+        await world.world.until(lambda: sent.frames)
+        epoch = world.brokers[node].image.partition("__transaction_state", 0).leader_epoch
+        assert epoch > 0 and sent.frames[0].body.markers[0].coordinator_epoch == epoch
+        sent.release()
+
+    play(Transactions(1), story)
 
 
 def test_rule_55_while_a_partition_loads_nothing_is_decided() -> None:
