@@ -21,6 +21,7 @@ The files, in reading order:
     what is kept         record.py      the student's own file
                          report.py      `progress()`, one page made from that file and the notebooks
                          classroom.py   what students hand in, and one page over a class
+                         room.py        how many students one machine bears
                          beliefs.py     the misconceptions of beliefs.tsv, and which cells refute them
     what starts it       __main__.py    opens JupyterLab on a lab (its settings: jupyter/)
                          startup.py     what each kernel runs before its first cell

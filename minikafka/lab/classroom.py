@@ -2,6 +2,7 @@
 
     progress().hand_in("Ada")                      in a notebook: writes minikafka-Ada.json beside it
     python -m minikafka class FOLDER               reads all of them, prints the tables, writes FOLDER/class.html
+    python -m minikafka class --room 30            how many students this machine bears (room.py)
 
 A hand-in has the exercises, predictions and minutes of the student's file (record.py), and the name that the student typed; no
 times of day, no paths, nothing of the machine.
@@ -113,10 +114,30 @@ def surprises(class_: list[HandIn], labs: list[Lab]) -> Table:
 # --- the command ------------------------------------------------------------------------------------------------------------
 
 def main(arguments: list[str]) -> int:
-    """Run `python -m minikafka class FOLDER`; return 1 if there is nothing to read."""
-    parser = argparse.ArgumentParser(prog="python -m minikafka class", description="One page over what a class handed in.")
-    parser.add_argument("folder", type=Path, help="with the files that progress().hand_in(NAME) wrote")
-    folder: Path = parser.parse_args(arguments).folder
+    """Run `python -m minikafka class`; return 1 if there is nothing to read, or a student's kernel failed."""
+    parser = argparse.ArgumentParser(prog="python -m minikafka class",
+                                     description="One page over what a class handed in; or whether this machine bears a class.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("folder", type=Path, nargs="?", help="with the files that progress().hand_in(NAME) wrote")
+    what.add_argument("--room", type=int, metavar="N", help="let in N students, each with a kernel, three brokers and a fleet")
+    options = parser.parse_args(arguments)
+    return _rehearse(options.room) if options.folder is None else _read_all(options.folder)
+
+
+def _rehearse(students: int) -> int:
+    from minikafka.lab.room import rehearse
+    try:
+        rows = rehearse(students, lambda line: print(line, flush=True))
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    came = rows[-1].students if rows else 0
+    if came < students:
+        print(f"no memory for more than {came} of {students} students")
+    return 0
+
+
+def _read_all(folder: Path) -> int:
     class_ = sorted(_all(folder), key=lambda one: one.name.lower())
     if not class_:
         print(f'no hand-ins in {folder}: students write one with progress().hand_in("NAME")', file=sys.stderr)

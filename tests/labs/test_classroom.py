@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.lab import classroom, record
+from minikafka.lab import classroom, record, room
 from minikafka.lab.report import found, progress
 
 
@@ -71,3 +72,16 @@ def test_what_is_no_hand_in_is_named(folder: Path, capsys: pytest.CaptureFixture
 def test_a_name_is_needed(folder: Path) -> None:
     with pytest.raises(ValueError, match="give a name"):
         progress().hand_in("  ")
+
+
+@pytest.mark.slow
+def test_a_room_is_full_when_memory_is_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One student, in a real kernel, with brokers and trucks. Fails if her brokers are not counted, or if a second one is let in
+    who has no room."""
+    monkeypatch.setattr(room, "LOOK_S", 1.0)
+    monkeypatch.setattr(room, "_free_mib", lambda: room.SPARE_MIB + 50.0)      # less than a student needs
+    assert main(["class", "--room", "2"]) == 0
+    line, verdict = capsys.readouterr().out.splitlines()
+    assert verdict == "no memory for more than 1 of 2 students"
+    students, memory, cores, slowest, _ = map(float, re.findall(r"[\d.]+", line.replace(",", "")))
+    assert students == 1 and memory > 100 and cores > 0 and slowest > 0
