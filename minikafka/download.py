@@ -67,7 +67,7 @@ class File:
         return self.path.rpartition("/")[2]
 
     def is_at(self, path: Path) -> bool:
-        """Whether this file stands there. Reads all of it."""
+        """Return whether this very file is stored at `path`. Reads all of it."""
         try:
             with path.open("rb") as stored:
                 return hashlib.file_digest(stored, "sha256").hexdigest() == self.sha256

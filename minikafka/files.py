@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: MINIKAFKA_CACHE, or ~/.cache/minikafka. Created when missing."""
+    """Return where downloads are kept: MINIKAFKA_CACHE, or ~/.cache/minikafka. The folder is made if it is missing."""
     folder = Path(os.environ.get("MINIKAFKA_CACHE") or Path.home() / ".cache" / "minikafka").expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     return folder

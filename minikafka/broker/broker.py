@@ -160,7 +160,7 @@ class Broker:
 
 
 def parse_voters(texts: list[str]) -> dict[int, tuple[str, int]]:
-    """`1@127.0.0.1:9093,2@127.0.0.1:9095` -> {node id: (host, port)}."""
+    """Return {node id: (host, port)} for texts such as `1@127.0.0.1:9093`."""
     voters = {}
     for part in texts:
         node_id, _, address = part.strip().partition("@")

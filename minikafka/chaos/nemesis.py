@@ -51,7 +51,7 @@ class Nemesis:
         self.rounds = rounds(cluster.engine, only)
 
     def round(self) -> None:
-        """One fault or a short sequence, then its mending."""
+        """Do one fault or a short sequence of faults, then mend it."""
         name = self.rng.choices(list(self.rounds), list(self.rounds.values()))[0]
         getattr(self, name)()
         self.cluster.mend()
@@ -98,7 +98,7 @@ class Nemesis:
     # --- the rounds -----------------------------------------------------------------------------------------------
 
     def kill_one(self) -> None:
-        """kill -9; the broker is back before or after the others have noticed."""
+        """Kill a broker (kill -9); it is back before or after the others have noticed."""
         self.kill(self.victim())
         self.nap(0.0, 4.0)
 
@@ -126,7 +126,7 @@ class Nemesis:
         self.nap(0.0, 1.0)
 
     def pause_one(self) -> None:
-        """SIGSTOP for longer or shorter than a session: the broker wakes up as a zombie."""
+        """Pause a broker (SIGSTOP) for longer or shorter than a session: it wakes up as a zombie."""
         node = self.victim()
         self.cluster.pause(node)
         self.say("pause", node=node)
@@ -189,7 +189,8 @@ class Nemesis:
         self.cluster.heal()
 
     def new_disk(self) -> None:
-        """kill -9, and replace the disk: the two others have everything. The next round waits until this broker has it too."""
+        """Kill a broker (kill -9) and replace its disk: the two others have everything. The next round waits until this
+        broker has it too."""
         self.recover(everything=True)
         node = self.victim()
         self.kill(node)

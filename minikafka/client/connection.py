@@ -50,7 +50,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """The number of requests that wait for their answer."""
+        """Return the number of requests that wait for their answer."""
         return len(self._owed)
 
     def send(self, message: ApiMessage, version: int, timeout: float, then: Then) -> None:

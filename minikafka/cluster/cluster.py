@@ -147,7 +147,7 @@ class Cluster:
         return [broker for broker in self.ids if broker in alive]
 
     def address(self, broker: int) -> str:
-        """host:port of one broker's listener for clients."""
+        """Return host:port of one broker's listener for clients."""
         return self._node(broker).address
 
     def controller(self) -> int | None:
@@ -202,12 +202,12 @@ class Cluster:
     # --- faults of processes ------------------------------------------------------------------------------------
 
     def kill(self, node: int) -> None:
-        """kill -9."""
+        """Kill the node's process with SIGKILL (kill -9)."""
         with self._fault("kill", node):
             self._child(node).kill()
 
     def stop(self, node: int) -> None:
-        """SIGTERM: a controlled shutdown; return when the process has ended."""
+        """Shut the node down in a controlled way (SIGTERM); return when its process has ended."""
         with self._fault("stop", node):
             child = self._child(node)
             if child.paused:
@@ -216,12 +216,12 @@ class Cluster:
                 raise NotReady(f"node {node} did not stop within {STOP_WITHIN:.0f} s:\n{child.last_lines()}")
 
     def pause(self, node: int) -> None:
-        """SIGSTOP: the process keeps its connections and its memory, and does nothing."""
+        """Pause the process (SIGSTOP): it keeps its connections and its memory, and does nothing."""
         with self._fault("pause", node):
             self._nodes.running(self._node(node).id).pause()
 
     def resume(self, node: int) -> None:
-        """SIGCONT."""
+        """Let a paused process go on (SIGCONT)."""
         with self._fault("resume", node):
             self._nodes.running(self._node(node).id).resume()
 

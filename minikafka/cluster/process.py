@@ -48,7 +48,7 @@ class Child:
 
     @property
     def died(self) -> bool:
-        """Ended though nobody asked."""
+        """Return whether the process has ended though nobody asked it to."""
         return not self.asked_to_end and not self.alive
 
     def tell(self, command: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ class Child:
             pass
 
     def kill(self) -> None:
-        """SIGKILL, and wait until the kernel has taken it away."""
+        """Kill the process (SIGKILL), and wait until the kernel has taken it away."""
         self.end(signal.SIGKILL, timeout=None)
 
     def end(self, how: signal.Signals, timeout: float | None) -> bool:

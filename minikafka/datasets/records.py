@@ -27,23 +27,24 @@ class Record:
 
     @property
     def key(self) -> bytes:
-        """The Kafka key: records with the same key go to the same partition and keep their order."""
+        """Return the Kafka key: records with the same key go to the same partition and keep their order."""
         return str(getattr(self, self.KEY)).encode()
 
     @property
     def event_time(self) -> datetime:
-        """When it happened or was due to happen; not when it became known."""
+        """Return when it happened or was due to happen, which is not when it became known. Raises TypeError for a row
+        of a table."""
         if self.TIME is None:
             raise TypeError(f"{type(self).__name__} is a row of a table: it has no event time")
         return getattr(self, self.TIME)
 
     @property
     def timestamp_ms(self) -> int:
-        """The event time in milliseconds since 1970, as Kafka wants a record's timestamp."""
+        """Return the event time in milliseconds since 1970, as Kafka wants a record's timestamp."""
         return int(self.event_time.timestamp()) * 1000
 
     def encode(self) -> bytes:
-        """This record as JSON bytes."""
+        """Return this record as JSON bytes."""
         return encode(self)
 
 
@@ -159,13 +160,13 @@ R = TypeVar("R", bound=Record)
 
 
 def encode(record: Record) -> bytes:
-    """A record as compact JSON in UTF-8, fields in the order of the class."""
+    """Return a record as compact JSON in UTF-8, fields in the order of the class."""
     return json.dumps({name: _plain(getattr(record, name)) for name in _types(type(record))},
                       separators=(",", ":")).encode()
 
 
 def decode(kind: type[R], data: bytes) -> R:
-    """The record of class `kind` in these JSON bytes; ValueError names the field that is wrong."""
+    """Return the record of class `kind` in these JSON bytes. Raises ValueError, which names the field that is wrong."""
     values = json.loads(data)
     types = _types(kind)
     if not isinstance(values, dict) or values.keys() != types.keys():
@@ -197,5 +198,5 @@ def _typed(kind: type[Record], name: str, types: tuple[type, ...], value: Any) -
 
 
 def utc(text: str) -> datetime:
-    """'2013-01-01T10:15:00Z' as a datetime in UTC."""
+    """Return '2013-01-01T10:15:00Z' as a datetime in UTC."""
     return datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=timezone.utc)

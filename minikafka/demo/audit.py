@@ -21,7 +21,7 @@ class LogAudit:
 
     @property
     def duplicates(self) -> int:
-        """Records whose flight is already there."""
+        """Return how many records are of a flight that is already there."""
         return self.records - len(self.at)
 
 

@@ -51,7 +51,7 @@ class Group:
 
     @property
     def redelivered(self) -> int:
-        """Deliveries of records that had been delivered before."""
+        """Return how many deliveries were of records that had been delivered before."""
         return self.deliveries - len(self.read)
 
     def start(self, wait: Callable[[Callable[[], bool]], Any]) -> None:
@@ -92,7 +92,7 @@ class Group:
         member.last_seq[key] = seq
 
     def kill(self, number: int) -> list[int]:
-        """kill -9 of a member; return the partitions it had, which the group gives to others when it notices."""
+        """Kill a member (kill -9); return the partitions it had, which the group gives to others when it notices."""
         member = self.members[number]
         member.process.kill()
         member.process.wait()

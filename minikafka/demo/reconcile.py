@@ -35,7 +35,7 @@ class Figures:
         return asdict(self)
 
     def checks(self) -> list[tuple[str, int, int]]:
-        """(what, expected, found): all that must agree."""
+        """Return (what, expected, found) for all figures that must agree."""
         chain = [
             (name, self.sent, getattr(self, name))
             for name in ("acknowledged", "in_log", "log_span", "distinct_read", "spark_rows")
@@ -52,7 +52,7 @@ class Figures:
         ]
 
     def mismatches(self) -> list[str]:
-        """One line for each figure that should be another; empty: everything agrees."""
+        """Return one line for each figure that should be another; an empty list if everything agrees."""
         wrong = [
             f"{name} is {found:,}, expected {expected:,}"
             for name, expected, found in self.checks()

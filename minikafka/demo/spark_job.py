@@ -147,6 +147,5 @@ class SparkJob:
 
 
 def newest(results: Iterable[Any]) -> dict[tuple[int, str], Any]:
-    """(hour in seconds since 1970, origin) -> result. A window is written at every change: its last batch
-    counts."""
+    """Return (hour in seconds since 1970, origin) -> result. A window is written at every change: its last batch counts."""
     return {(int(r.hour.timestamp()), r.origin): r for r in sorted(results, key=lambda r: r.batch)}

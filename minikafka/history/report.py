@@ -51,13 +51,13 @@ class Report:
 
     @property
     def valid(self) -> bool | None:
-        """False if any verdict is, otherwise None if any is, otherwise True."""
+        """Return False if any verdict is False, otherwise None if any is None, otherwise True."""
         values = [verdict.valid for verdict in self.verdicts]
         return False if False in values else None if None in values else True
 
     @property
     def violated(self) -> list[str]:
-        """The names of the anomalies found."""
+        """Return the names of the anomalies found."""
         return [verdict.name for verdict in self.verdicts if verdict.valid is False]
 
     def __getitem__(self, name: str) -> Verdict:
@@ -73,7 +73,7 @@ class Report:
              "evidence": [evidence.text for evidence in v.evidence]} for v in self.verdicts]}
 
     def __str__(self) -> str:
-        """What is not plainly fine, then the rest on one line."""
+        """Return what is not plainly fine, then the rest on one line."""
         told = [str(verdict) for verdict in self.verdicts if verdict.valid is not True]
         fine = [verdict.name for verdict in self.verdicts if verdict.valid is True]
         counts = ", ".join(f"{value:,} {name}" for name, value in self.counts.items() if value)

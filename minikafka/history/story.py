@@ -35,18 +35,18 @@ class Op:
 
     @property
     def tp(self) -> TP | None:
-        """Topic and partition, once they are known."""
+        """Return the topic and partition, once they are known."""
         partition = self.fields.get("partition")
         return None if partition is None else (self.fields["topic"], partition)
 
     @property
     def idempotent(self) -> bool:
-        """Whether a send was idempotent: as told, or as clients do it by default."""
+        """Return whether a send was idempotent: as the history says, or else as clients do it by default."""
         return bool(self.get("idempotent", self.get("acks", -1) in (-1, "all")))
 
     @property
     def offset(self) -> int:
-        """The offset of an acknowledged send, -1 if the client does not know it."""
+        """Return the offset of an acknowledged send, -1 if the client does not know it."""
         offset = self.fields.get("offset")
         return -1 if offset is None else int(offset)
 
@@ -68,7 +68,7 @@ class Txn:
 
     @property
     def outcome(self) -> str:
-        """"committed", "aborted" or "unknown"."""
+        """Return "committed", "aborted" or "unknown"."""
         if any(end.ok and end.get("commit", True) for end in self.ends):
             return "committed"
         aborts = (end.ok and not end.get("commit", True) for end in self.ends)
@@ -77,17 +77,17 @@ class Txn:
 
     @property
     def groups(self) -> set[str]:
-        """The groups for which it commits offsets."""
+        """Return the groups for which the transaction commits offsets."""
         return {commit.get("group") for commit in self.commits}
 
     @property
     def asked_to_commit(self) -> int | None:
-        """When a commit was first asked for (the place of its invoke), None if never."""
+        """Return when a commit was first asked for (the place of its invoke); None if never."""
         return min((end.at for end in self.ends if end.get("commit", True)), default=None)
 
     @property
     def committed_by(self) -> int | None:
-        """When the commit was acknowledged, None if it was not."""
+        """Return when the commit was acknowledged; None if it was not."""
         return min((end.end for end in self.ends if end.ok and end.get("commit", True)), default=None)
 
 

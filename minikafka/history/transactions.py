@@ -109,6 +109,6 @@ def _copies(story: Story) -> dict[tuple[str, int, int, str], list[Op]]:
 
 
 def split(name: str) -> TP:
-    """"topic-0" -> ("topic", 0)."""
+    """Return ("topic", 0) for "topic-0"."""
     topic, _, partition = name.rpartition("-")
     return topic, int(partition)

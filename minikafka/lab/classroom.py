@@ -67,7 +67,7 @@ def read(path: Path) -> HandIn:
 # --- the tables -----------------------------------------------------------------------------------------------------------
 
 def who(class_: Iterable[HandIn], labs: list[Lab]) -> Table:
-    """A row for each student: exercises passed in each lab, minutes in all."""
+    """Return a table with a row for each student: the exercises passed in each lab, and the minutes in all labs."""
     rows = [(one.name, *(_passed(one, lab) for lab in labs), f"{_minutes(one):.0f}") for one in class_]
     return Table(("student", *(f"lab {lab.number}" for lab in labs), "minutes"), tuple(rows))
 
@@ -83,7 +83,8 @@ def _minutes(one: HandIn) -> float:
 
 
 def falls(class_: list[HandIn], labs: list[Lab]) -> Table:
-    """A row for each exercise that somebody tried, the one that fewest have passed first."""
+    """Return a table with a row for each exercise that at least one student tried; the one that fewest have passed
+    comes first."""
     rows = []
     for exercise in (e for lab in labs for e in lab.exercises):
         tried = [one.kept["exercises"][exercise] for one in class_ if exercise in one.kept["exercises"]]
@@ -97,7 +98,8 @@ def falls(class_: list[HandIn], labs: list[Lab]) -> Table:
 
 
 def surprises(class_: list[HandIn], labs: list[Lab]) -> Table:
-    """A row for each prediction that somebody made, the one that surprised most first; with the commonest guesses."""
+    """Return a table with a row for each prediction that was made, with the commonest guesses; the one that surprised
+    most comes first."""
     rows = []
     for question in (p for lab in labs for p in lab.predictions):
         said = [one.kept["predictions"][question] for one in class_ if "word" in one.kept["predictions"].get(question, {})]

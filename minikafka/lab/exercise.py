@@ -56,7 +56,7 @@ class NotPassed(Exception):
 
 
 def todo(hint: str) -> NoReturn:
-    """Stands where you write; replace the whole line. Raises Todo with the hint."""
+    """Raise Todo with the hint: it stands where the student writes, who replaces the whole line."""
     raise Todo(hint)
 
 

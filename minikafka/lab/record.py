@@ -95,7 +95,7 @@ def _read(path: Path) -> Record:
 
 
 def entries(part: Any) -> bool:
-    """Whether this is a part of a record: a dictionary of dictionaries."""
+    """Return whether this is a part of a record: a dictionary of dictionaries."""
     return isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values())
 
 

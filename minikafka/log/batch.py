@@ -76,14 +76,14 @@ class Header(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; sequences wrap from 2^31-1 to 0."""
+        """Return the sequence of the last record; sequences wrap from 2^31-1 to 0."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
 
     @property
     def codec(self) -> int:
-        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+        """Return the compression: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
         return self.attributes & CODEC_MASK
 
     @property
@@ -92,7 +92,7 @@ class Header(NamedTuple):
 
     @property
     def delete_horizon(self) -> int | None:
-        """When tombstones or the marker in it may go (ms): it stands where the base timestamp was (KIP-534)."""
+        """Return when tombstones or the marker in it may go (ms): it stands where the base timestamp was (KIP-534)."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
@@ -105,14 +105,14 @@ class Header(NamedTuple):
 
 
 def frame_size(buf: bytes | bytearray | memoryview, pos: int) -> int:
-    """Size in bytes that the batch at `pos` claims; 0 when fewer than 12 bytes are left to tell."""
+    """Return the size in bytes that the batch at `pos` claims; 0 when fewer than 12 bytes are left to tell."""
     if len(buf) - pos < LOG_OVERHEAD:
         return 0
     return int(_EPOCH.unpack_from(buf, pos + 8)[0]) + LOG_OVERHEAD
 
 
 def frames(buf: bytes | bytearray | memoryview, pos: int = 0) -> Iterator[tuple[int, Header]]:
-    """Position and header of each whole batch from `pos` on; stops at the first that is cut short or no batch."""
+    """Yield position and header of each whole batch from `pos` on; stop at the first that is cut short or no batch."""
     end = len(buf)
     while end - pos >= HEADER_SIZE:
         header = Header.parse(buf, pos)
@@ -140,7 +140,7 @@ def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memor
 
 
 def require_checksum(header: Header, batch: memoryview) -> None:
-    """Raises MalformedRecord if the batch is not what its checksum says."""
+    """Raise MalformedRecord if the batch is not what its checksum says."""
     if not crc_ok(batch, 0, header):
         raise MalformedRecord(f"the batch at offset {header.base_offset} does not match its checksum")
 

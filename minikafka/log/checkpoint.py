@@ -25,7 +25,7 @@ VERSION = "0"
 
 
 def read(fs: Fs, path: str) -> dict[tuple[str, int], int]:
-    """Offsets by (topic, partition); empty when the file is missing or unreadable."""
+    """Return offsets by (topic, partition); empty when the file is missing or unreadable."""
     try:
         return {(topic, int(partition)): int(offset) for topic, partition, offset in read_lines(fs, path) or ()}
     except ValueError:

@@ -110,7 +110,7 @@ class Cleaning:
 
     @property
     def outdated(self) -> bool:
-        """Has the log lost a segment that is being read (retention, truncation)? Its file is gone then."""
+        """Return whether the log lost a segment that is being read (by retention or truncation): its file is gone then."""
         present = {id(segment) for segment in self.log.segments}
         return any(id(source.segment) not in present for source in self._sources)
 

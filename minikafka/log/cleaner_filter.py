@@ -62,14 +62,14 @@ class OffsetMap:
 
     @property
     def full(self) -> bool:
-        """Asked between batches, so that a cleaning gets through one at least."""
+        """Return whether the map has no more room; asked between batches, so that a cleaning gets through one at least."""
         return len(self._offsets) >= self.room
 
     def put(self, key: bytes, offset: int) -> None:
         self._offsets[key] = offset
 
     def superseded(self, record: Record) -> bool:
-        """Has a later record the same key? Records without a key are as good as superseded."""
+        """Return whether a later record has the same key; a record without a key is as good as superseded."""
         return record.key is None or record.offset < self._offsets.get(record.key, -1)
 
 

@@ -49,7 +49,8 @@ class LogConfig:
 
     @property
     def roll_ms(self) -> int:
-        """Age at which a segment is closed; only a closed one can be compacted, so max.compaction.lag.ms counts too."""
+        """Return the age at which a segment is closed; only a closed one can be compacted, so max.compaction.lag.ms
+        counts too."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
 
     def compression_level(self, codec: int) -> int | None:

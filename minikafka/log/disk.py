@@ -44,7 +44,7 @@ class Fs(Protocol):
     def remove(self, path: str) -> None: ...
 
     def rename(self, source: str, target: str) -> None:
-        """Atomically replace `target`."""
+        """Replace `target` by `source` atomically."""
 
     def rmtree(self, path: str) -> None: ...
 

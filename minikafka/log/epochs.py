@@ -39,7 +39,7 @@ class LeaderEpochCache:
 
     @contextmanager
     def all_at_once(self) -> Iterator[None]:
-        """Changes made inside are written at its end; nothing is if it does not come to that."""
+        """Write the changes made inside when the block ends; if it raises an error, nothing is written."""
         before, self._writes = self.entries, False
         yield
         self._writes = True

@@ -26,14 +26,14 @@ class Flush:
     error: OSError | None = None
 
     def include(self, earlier: Flush) -> None:
-        """Also do what another flush, still under way, is to do."""
+        """Add what another flush, still under way, is to do."""
         self.files += earlier.files
         self.paths += earlier.paths
         self.folder = self.folder or earlier.folder
 
     def sync(self) -> None:
-        """fsync everything; blocks, may run in a thread. An error is kept for
-        `Log.finish_flush` and never retried (rule 67)."""
+        """Sync everything with fsync; blocks, may run in a thread. An error is kept for `Log.finish_flush` and never
+        retried (rule 67)."""
         try:
             for file in self.files:
                 file.fsync()

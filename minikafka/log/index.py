@@ -109,7 +109,7 @@ class OffsetIndex(SparseIndex):
         return self.values[slot - 1] if slot else 0
 
     def agrees(self, position: int, last_offset: int) -> bool:
-        """Is what it says of the batch at `position`, if anything, that it ends at `last_offset`?"""
+        """Return whether the index says that the batch at `position` ends at `last_offset`, or says nothing of it."""
         slot = bisect_left(self.values, position)
         return self.values[slot : slot + 1] != [position] or self.keys[slot] == last_offset
 
@@ -134,7 +134,7 @@ class TimeIndex(SparseIndex):
 
     @property
     def last(self) -> tuple[int, int]:
-        """(timestamp, offset) of the last entry; (-1, base offset) when there is none."""
+        """Return (timestamp, offset) of the last entry; (-1, base offset) when there is none."""
         return (self.keys[-1], self.values[-1]) if self.keys else (-1, self.base_offset)
 
     def maybe_append(self, timestamp: int, offset: int) -> None:

@@ -229,7 +229,7 @@ class Log(SegmentedLog):
     # --- reading ------------------------------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, end_offset: int, min_one: bool = True) -> bytes:
-        """Whole batches from the one that holds `offset`, at most `max_bytes`, up to `end_offset` (exclusive).
+        """Return whole batches from the one that holds `offset`, at most `max_bytes`, up to `end_offset` (exclusive).
 
         With `min_one` the first batch comes even if it alone is larger. Empty when there is nothing below
         `end_offset`. Raises OFFSET_OUT_OF_RANGE outside of [start_offset, end_offset of the log].
@@ -244,12 +244,12 @@ class Log(SegmentedLog):
         return self._read(offset, max_bytes, end_offset, min_one)
 
     def offset_for_timestamp(self, timestamp: int) -> tuple[int, int, int] | None:
-        """(offset, timestamp, leader epoch) of the first record at or after `timestamp` (ms); None if there is none."""
+        """Return (offset, timestamp, leader epoch) of the first record at or after `timestamp` (ms); None if there is none."""
         self._check_online()
         return first_at_or_after(self.segments, timestamp, self.start_offset)
 
     def max_timestamp_offset(self) -> tuple[int, int, int] | None:
-        """(offset, timestamp, leader epoch) of the first record that has the log's highest timestamp."""
+        """Return (offset, timestamp, leader epoch) of the first record that has the log's highest timestamp."""
         self._check_online()
         return first_with_max_timestamp(self.segments)
 

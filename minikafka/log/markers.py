@@ -29,7 +29,7 @@ def marker(producer_id: int, epoch: int, coordinator_epoch: int, commit: bool, t
 
 
 def is_commit(batch: Buffer) -> bool:
-    """Does this marker commit?"""
+    """Return whether this marker commits."""
     return _KEY.unpack_from(record_batch.records(batch)[0].key or bytes(_KEY.size))[1] == COMMIT
 
 

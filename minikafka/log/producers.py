@@ -161,19 +161,20 @@ class ProducerStates:
             raise KafkaError(Err.INVALID_TXN_STATE, f"Record was not part of an ongoing transaction {where}")
 
     def has_open(self, producer_id: int, epoch: int) -> bool:
-        """Is a transaction of this producer and epoch open here?"""
+        """Return whether a transaction of this producer and epoch is open here."""
         entry = self.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
 
     def guard(self, producer_id: int, epoch: int, sequence: int, from_zero: bool = False) -> Guard:
-        """To be taken before the coordinator is asked whether the partition is in the transaction, and shown with the
-        append: a marker that comes in between makes it void. `sequence` is that of the batch that waits."""
+        """Return a guard, to be taken before the coordinator is asked whether the partition is in the transaction, and
+        shown with the append: a marker that comes in between makes it void. `sequence` is that of the batch that waits."""
         guard = self._guards.setdefault(producer_id, Guard(epoch, sequence, from_zero))
         guard.asked(epoch, sequence)
         return guard
 
     def admits(self, producer_id: int, epoch: int, guard: object) -> bool:
-        """May this producer write to a transaction here: is it open, or is `guard` still good to begin it with?"""
+        """Return whether this producer may write to a transaction here: one is open, or `guard` is still good to begin
+        one with."""
         return self.has_open(producer_id, epoch) or (guard is not None and self._guards.get(producer_id) is guard)
 
     def _check_sequence(self, entry: ProducerEntry, header: Header, where: str) -> None:
@@ -261,11 +262,11 @@ class ProducerStates:
 
     @property
     def first_undecided_offset(self) -> int:
-        """First offset of the oldest open transaction; -1 if none is open."""
+        """Return the first offset of the oldest open transaction; -1 if none is open."""
         return min(self._open.values(), default=-1)
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Up to where every transaction is decided, and its decision replicated (rule 10)."""
+        """Return the offset up to which every transaction is decided, and its decision replicated (rule 10)."""
         if not self.completed and not self._open:
             return high_watermark
         starts = [one.first_offset for one in self.completed if one.last_offset >= high_watermark]

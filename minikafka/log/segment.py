@@ -30,12 +30,12 @@ OnBatch = Callable[[Header, memoryview], None]
 
 
 def file_name(base_offset: int, suffix: str) -> str:
-    """Kafka's name: the offset in 20 digits."""
+    """Return Kafka's name of a file: the offset in 20 digits."""
     return f"{base_offset:020d}{suffix}"
 
 
 def scan(file: File, pos: int, end: int) -> Iterator[tuple[int, Header, memoryview]]:
-    """Position, header and bytes of each whole batch in [pos, end); stops where no whole batch follows."""
+    """Yield position, header and bytes of each whole batch in [pos, end); stop where no whole batch follows."""
     while end - pos >= HEADER_SIZE:
         buf = file.pread(min(CHUNK, end - pos), pos)
         size = frame_size(buf, 0)
@@ -283,7 +283,7 @@ class Segment:
         return start, (begun if begun >= 0 else self.size) - start
 
     def locate(self, offset: int) -> tuple[int, Header | None]:
-        """Position and header of the first batch whose last offset is at or above `offset`; (size, None) if none."""
+        """Return position and header of the first batch whose last offset is at or above `offset`; (size, None) if none."""
         start, slack = self._nearest(offset)
         buf = self.log.pread(max(0, min(slack + HEADER_SIZE, self.size - start)), start)
         misled, at = self._misled(start, buf), 0
@@ -312,7 +312,7 @@ class Segment:
         return self.locate(max(entry[1], offset))[0]
 
     def read(self, offset: int, max_bytes: int, end_offset: int, min_one: bool) -> bytes:
-        """Whole batches from the one that holds `offset`, at most `max_bytes`, none that reaches beyond `end_offset`.
+        """Return whole batches from the one that holds `offset`, at most `max_bytes`, none that reaches beyond `end_offset`.
 
         One pread in all but two cases: the first batch is larger than `max_bytes`, or `end_offset` cuts the segment.
         """

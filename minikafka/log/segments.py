@@ -232,7 +232,7 @@ class SegmentedLog:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
 
     def flush(self, seal: bool = False) -> None:
-        """fsync everything appended so far; blocks. Raises KAFKA_STORAGE_ERROR."""
+        """Sync everything appended so far with fsync; blocks. Raises KAFKA_STORAGE_ERROR."""
         flush = self.start_flush(seal)
         flush.sync()
         self.finish_flush(flush)

@@ -102,11 +102,11 @@ class TransactionIndex:
         self._fs.sync_dir(self.path.rpartition("/")[0])
 
     def find(self, start: int, end: int) -> Iterator[AbortedTransaction]:
-        """Rows that concern records in [start, end)."""
+        """Return the rows that concern records in [start, end)."""
         return (row for row in self.rows if row.last_offset >= start and row.first_offset < end)
 
     def settles(self, end: int) -> bool:
-        """Can no later segment have a row that concerns records below `end` (I-TXNIDX-3)?"""
+        """Return whether no later segment can have a row that concerns records below `end` (I-TXNIDX-3)."""
         return any(row.last_stable_offset >= end for row in self.rows)
 
     def moved(self, path: str) -> None:

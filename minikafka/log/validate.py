@@ -60,7 +60,7 @@ class RecordValidationError(KafkaError):
 
 
 def is_heavy(data: Buffer) -> bool:
-    """Will the check of this one whole batch take long?"""
+    """Return whether the check of this one whole batch takes long."""
     header = Header.parse(data)
     return header.count > MANY_RECORDS or (header.codec != compression.NONE and header.size > MANY_BYTES)
 
@@ -102,7 +102,8 @@ def own_batch(data: Buffer) -> bytearray:
 
 
 def is_transactional(data: Buffer) -> bool:
-    """Does the first batch belong to a transaction? CORRUPT_MESSAGE or UNKNOWN_SERVER_ERROR where nobody can tell."""
+    """Return whether the first batch belongs to a transaction. Raises CORRUPT_MESSAGE or UNKNOWN_SERVER_ERROR where
+    that cannot be known."""
     whole = _next_batch(data, 0) > 0 and data[MAGIC_AT] == 2
     return whole and bool(struct.unpack_from(">h", data, ATTRIBUTES_AT)[0] & TRANSACTIONAL)
 

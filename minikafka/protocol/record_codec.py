@@ -180,7 +180,8 @@ RECORDS: dict[int, type] = {}
 
 
 def record(key: int, version: int) -> Callable[[R], R]:
-    """Class decorator: a frozen dataclass with Kafka's record key and the one version that we read and write."""
+    """Return a class decorator: it makes a frozen dataclass with Kafka's record key and the one version that we read
+    and write."""
     def decorate(cls: R) -> R:
         made = dataclasses.dataclass(frozen=True)(cls)
         made.KEY, made.VERSION = key, version

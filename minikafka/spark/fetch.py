@@ -58,7 +58,7 @@ DEFAULTS = {"max_poll_records": 20_000, "max_partition_fetch_bytes": 8 << 20, "m
 
 
 def spark_schema(include_headers: bool) -> StructType:
-    """The connector's columns; headers are null where a record has none."""
+    """Return the connector's columns; headers are null where a record has none."""
     return StructType(COLUMNS + ([StructField("headers", HEADERS)] if include_headers else []))
 
 
@@ -72,7 +72,7 @@ class RangeReader:
     poll_timeout_s: float
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Arrow batches, in the order of offsets. Raises KafkaDataLoss, KafkaTimeoutError and the client's errors."""
+        """Yield Arrow batches, in the order of offsets. Raises KafkaDataLoss, KafkaTimeoutError and the client's errors."""
         tp = TopicPartition(self.range.topic, self.range.partition)
         consumer = KafkaConsumer(**(DEFAULTS | self.client), auto_offset_reset="none", enable_auto_commit=False)
         try:

@@ -68,7 +68,7 @@ class KafkaOffsets:
             self.__dict__.pop("_admin").close()
 
     def partitions(self) -> list[Key]:
-        """The partitions that the query is about, as of now, sorted. A subscribed topic must exist."""
+        """Return the partitions that the query is about, as of now, sorted. A subscribed topic must exist."""
         wanted = self.options.wanted
         if self.options.strategy == "subscribePattern":
             pattern = re.compile(str(wanted))
@@ -90,7 +90,8 @@ class KafkaOffsets:
         return self._ask(ask)
 
     def latest(self, known: Offsets | None = None) -> Offsets:
-        """The end of every partition; one before `known` is asked again: a new leader may not know it (KIP-207)."""
+        """Return the end of every partition; one below `known` is asked for again: a new leader may not know it yet
+        (KIP-207)."""
         for attempt in range(self.options.retries):
             ends = self._list(dict.fromkeys(self.partitions(), LATEST))
             if not known or all(ends[tp] >= known.get(tp, 0) for tp in ends):
@@ -100,7 +101,7 @@ class KafkaOffsets:
         return ends
 
     def earliest(self, partitions: Iterable[Key]) -> Offsets:
-        """The first offset of each of these partitions that still exists."""
+        """Return the first offset of each of these partitions that still exists."""
         exist = self.partitions()
         return self._list({tp: EARLIEST for tp in partitions if tp in exist})
 

@@ -38,7 +38,7 @@ SMALL = {
 
 
 def spark_session(master: str | None = None, connector: bool = True, **config: str) -> SparkSession:
-    """The running session, or a new one.
+    """Return the running session, or a new one.
 
     master: a Spark cluster's address; default SPARK_MASTER of the environment, else local[2]. On a cluster the workers
     need this package and kafka-python only for the Python source; the connector's jars are sent to them.
@@ -64,7 +64,7 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
 
 
 def kafka_format(spark: SparkSession) -> str:
-    """"kafka" if the session has the official connector, else "minikafka", our Python source, registered here.
+    """Return "kafka" if the session has the official connector, else "minikafka", our Python source, registered here.
 
     The options and columns are the same: `spark.read.format(kafka_format(spark)).option("subscribe", ...)`.
     """
@@ -72,13 +72,13 @@ def kafka_format(spark: SparkSession) -> str:
 
 
 def python_format(spark: SparkSession) -> str:
-    """The name of our Python source, registered with the session, whether or not the connector is there."""
+    """Register our Python source with the session, whether or not the connector is there, and return its name."""
     spark.dataSource.register(KafkaSource)
     return FORMAT
 
 
 def has_connector(spark: SparkSession) -> bool:
-    """Whether the official connector is on the session's class path."""
+    """Return whether the official connector is on the session's class path."""
     utils = spark.sparkContext._jvm.org.apache.spark.util.Utils     # type: ignore[union-attr]
     return bool(utils.classIsLoadable(CONNECTOR_CLASS))
 

@@ -159,7 +159,7 @@ class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
         log.warning("failOnDataLoss is false, the query goes on. %s", reason)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to do: the checkpoint is the only record of progress (I-SPARK-9)."""
+        """Do nothing: the checkpoint is the only record of progress (I-SPARK-9)."""
 
     def stop(self) -> None:
         self.kafka.close()

@@ -123,7 +123,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def state_name(self) -> str:
-        """Kafka's name of the group's state."""
+        """Return Kafka's name of the group's state."""
 
     @property
     @abstractmethod

@@ -112,7 +112,7 @@ class Raft(Elections):
         return self._done(now)
 
     def on_tick(self, now: float) -> list[Effect]:
-        """Time has passed: do what is due, and nothing if nothing is due."""
+        """Do what is due now, and nothing if nothing is due."""
         self._retry_at = {to: at for to, at in self._retry_at.items() if at > now}
         if isinstance(self.role, Leader):
             self._answer_waiting(now)

@@ -48,7 +48,8 @@ class Cached(Generic[Wanted]):
     log_start_offset: int = -1
 
     def has_news(self, answer: Any) -> bool:
-        """Must `answer` be sent (I-SESSION-3)? Remembers it. `answer`: a PartitionData, or what has its names."""
+        """Return whether `answer` must be sent (I-SESSION-3), and remember it. `answer` is a PartitionData, or has the
+        same fields."""
         news = (bool(answer.records) or answer.error_code != 0 or answer.high_watermark != self.high_watermark
                 or answer.log_start_offset != self.log_start_offset or answer.preferred_read_replica >= 0
                 or answer.diverging_epoch is not None)
@@ -131,7 +132,7 @@ class FetchSessions(Generic[Wanted]):
 
     def answer(self, context: FetchContext[Wanted], answers: dict[Key, Any], by_topic_id: bool, follower: bool,
                now: float) -> tuple[Err, int, dict[Key, Any]]:
-        """(top-level error, session id, the answers to send) for a context whose partitions were read."""
+        """Return (top-level error, session id, the answers to send) for a context whose partitions were read."""
         error, session_id = self.head(context)
         if error:
             return error, session_id, {}
@@ -143,7 +144,8 @@ class FetchSessions(Generic[Wanted]):
 
     @staticmethod
     def head(context: FetchContext[Wanted]) -> tuple[Err, int]:
-        """(top-level error, session id) of an answer that tells nothing: no session is made, none has told its news."""
+        """Return (top-level error, session id) of an answer without partitions: no session is made, and none takes note
+        of an answer."""
         session = context.session
         if session is None:
             return context.error, NO_SESSION
@@ -205,7 +207,7 @@ class SessionClient(Generic[Wanted]):
         self.sent: dict[Key, Wanted] = {}
 
     def build(self, wanted: dict[Key, Wanted]) -> tuple[dict[Key, Wanted], list[Key]]:
-        """(partitions to name, partitions to forget) so that the leader knows `wanted`; sent with .id and .epoch."""
+        """Return (partitions to name, partitions to forget) so that the leader knows `wanted`; sent with .id and .epoch."""
         if self.epoch == INITIAL_EPOCH:
             self.sent = dict(wanted)
             return wanted, []

@@ -32,7 +32,7 @@ class Faults(Protocol):
     """Faults that need help from the broker's code; all other faults happen inside Env."""
 
     async def follower_gate(self, size: int) -> None:
-        """Awaited by the replica fetcher before it uses an answer with `size` bytes of records."""
+        """Wait, if a fault says so, before the replica fetcher uses an answer with `size` bytes of records."""
 
 
 class Timer(Protocol):
@@ -59,11 +59,11 @@ class Env:
     # --- time ---------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Monotonic seconds; only differences mean anything."""
+        """Return the monotonic time in seconds; only differences mean anything."""
         return self.loop.time()
 
     def wall_ms(self) -> int:
-        """Wall clock in milliseconds since 1970: for timestamps of records, never for deadlines."""
+        """Return the wall clock in milliseconds since 1970: for timestamps of records, never for deadlines."""
         raise NotImplementedError
 
     def later(self, delay: float, fn: Callable[..., object], *args: object) -> Timer:

@@ -26,7 +26,7 @@ Addresses = dict[str, tuple[str, int]]
 
 
 def parse_listeners(texts: list[str]) -> Addresses:
-    """`PLAINTEXT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093` -> {name: (host, port)}; ConfigError for anything else."""
+    """Return {name: (host, port)} for texts such as `INTERNAL://127.0.0.1:9093`. Raises ConfigError for other texts."""
     listeners: Addresses = {}
     for part in texts:
         name, _, address = part.strip().partition("://")

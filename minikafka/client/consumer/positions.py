@@ -53,7 +53,7 @@ class Position:
 
     @property
     def source(self) -> int:
-        """The node to fetch from: the nearer follower, or the leader."""
+        """Return the node to fetch from: the nearer follower, or the leader."""
         return self.nearer if self.nearer >= 0 else self.leader.node
 
     def go(self, offset: int, epoch: int, leader: Leader) -> None:

@@ -105,7 +105,7 @@ class Queue:
 
     @property
     def filling(self) -> Batch | None:
-        """The batch that still takes records, None if there is none."""
+        """Return the batch that still takes records; None if there is none."""
         last = self.waiting[-1] if self.waiting else None
         return last if last and not last.attempts and last.size < BATCH_BYTES else None
 

@@ -89,12 +89,12 @@ class Transactions:
 
     @property
     def doomed(self) -> bool:
-        """Whether the open transaction can only be aborted."""
+        """Return whether the open transaction can only be aborted."""
         return self.state in (State.ABORT_ONLY, State.FATAL)
 
     @property
     def dead(self) -> bool:
-        """Whether nothing is possible any more."""
+        """Return whether the producer can do nothing any more."""
         return self.state is State.FATAL
 
     def check(self) -> None:

@@ -37,7 +37,7 @@ Entry = tuple[str, str, str]
 
 def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: float = USUAL, high: float = 0,
            name: str | None = None) -> str:
-    """The board as one SVG element, `wide` units wide (a letter is 14 units high) and at least `high` units high.
+    """Return the board as one SVG element, `wide` units wide (a letter is 14 units high) and at least `high` units high.
 
     `name` is its id on the page, made from the content if not given.
     """
@@ -51,7 +51,8 @@ def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: flo
 
 
 def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, float]:
-    """The paper and its height: lanes ("chairs": members and partitions; "books": log, checkpoint, sink) counters."""
+    """Return the drawn board and its height: the lanes (with the counter "chairs", members and partitions; with
+    "books", log, checkpoint and sink) above the counters."""
     paper = Paper(wide)
     if "chairs" in counters:
         y = draw_chairs(paper, frame, 4)
@@ -64,14 +65,14 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
 
 
 def fitting(high: float, shape: float) -> float:
-    """How many units wide a board is that is so high, in a place `shape` times as wide as high."""
+    """Return how many units wide a board must be that is `high` units high, in a place `shape` times as wide as high."""
     return float(round(min(WIDEST, max(NARROWEST, high * shape))))
 
 
 # --- the counters ---------------------------------------------------------------------------------------------------
 
 def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
-    """The counters of that name: (label, value, look). Of producers and groups there is one for each."""
+    """Yield (label, value, look) for the counters of that name; producers and groups have one each."""
     if name == "producers":
         yield "acknowledged:", "", ""
         yield from ((each.name, words.count(each.acked), "") for each in frame.producers)
@@ -121,7 +122,7 @@ def _draw_counters(paper: Paper, entries: Sequence[Entry], y: float) -> float:
 # --- the lanes ------------------------------------------------------------------------------------------------------
 
 def shortened(chosen: Partition) -> Partition:
-    """The partition with few records drawn one by one: the last ones, and some below the high watermark."""
+    """Return the partition with few records drawn one by one: the last ones, and some below the high watermark."""
     end = max([cell.offset + 1 for lane in chosen.lanes for cell in lane.cells], default=0)
     places = [end, *(finger.offset for finger in chosen.fingers), *([chosen.high_watermark] if chosen.high_watermark else [])]
     first = min(places)

@@ -13,7 +13,8 @@ MEMBER = 170
 
 
 def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
-    """A row for each member with the partitions that it reads, then the partitions that nobody reads; returns the end."""
+    """Draw a row for each member with the partitions that it reads, then the partitions that no member reads; return
+    where the rows end."""
     for group in frame.groups[:1]:
         held = {member: [p for p in group.progress if p.member == member] for member in sorted(group.members)}
         paper.open("group", name=group.name, state=group.state)

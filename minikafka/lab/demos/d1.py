@@ -14,7 +14,7 @@ TOPIC, TP = "positions", "positions-0"
 
 
 def story(stage: Stage, session_ms: int = 3000) -> None:
-    """Ten records a second with acks=all; the leader is killed when one record has reached it and nobody else."""
+    """Kill the leader when one record has reached it and no other broker; ten records a second are sent with acks=all."""
     cluster = stage.cluster(seed=1, config={"broker.session.timeout.ms": session_ms})
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": "2"})
     writer, reader = Writer(cluster, TOPIC, rate=10), Reader(cluster, TOPIC)
@@ -45,7 +45,7 @@ def story(stage: Stage, session_ms: int = 3000) -> None:
 
 
 def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
-    """The row D1 of the table of demos."""
+    """Yield what the class must see: nobody can write for about a session, one crown moves, nothing acknowledged is lost."""
     killed = facts.of("fault", fault="kill", node=1)[0]["at"]
     quiet, again = facts.silence(TP, facts.t("ask"))
     yield Seen(quiet <= killed and 2.0 <= again - killed <= 3.5,

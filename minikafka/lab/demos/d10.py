@@ -14,7 +14,7 @@ LIMIT = 10.0              # replica.lag.time.max.ms of the class cluster, in sec
 
 
 def story(stage: Stage) -> None:
-    """Three controllers beside three brokers. Two controllers are killed, one after the other, and then a follower."""
+    """Kill two of three controllers, one after the other, and then a follower; three brokers stand beside the controllers."""
     cluster = stage.cluster(seed=10, controllers=3)
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": "2"})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
@@ -51,7 +51,7 @@ def story(stage: Stage) -> None:
 
 
 def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
-    """The row D10 of the table of demos."""
+    """Yield what the class must see: no record is late while controllers die; it is when a broker dies that writing stops."""
     kills = {e["node"]: e["at"] for e in facts.of("fault", fault="kill")}
     first, second = facts["dead"]
     acks = [ack.t for ack in facts.acked(TP)]

@@ -16,7 +16,8 @@ RETENTION, SEGMENT = 20, 5  # seconds
 
 
 def story(stage: Stage, reset: str) -> None:
-    """One record a second is kept for twenty seconds; the reader stops after twelve records, and is back a minute later."""
+    """Stop the reader after twelve records and start it again a minute later, under the policy `reset`; records are
+    kept for twenty seconds, and one is sent each second."""
     cluster = stage.cluster(seed=11, controllers=1, config={"log.retention.check.interval.ms": 1000,
                                                            "offsets.topic.num.partitions": 1})
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={
@@ -62,7 +63,8 @@ def _read_on(cluster: Any, reset: str) -> tuple[list[int], str]:
 
 
 def must_see(run: Any, facts: Facts, reset: str) -> Iterator[Seen]:
-    """The row D11 of the table of demos, for one policy."""
+    """Yield what the class must see under the policy `reset`: the committed offset is below the log's start, and what
+    the reader gets."""
     frozen, (start, end), got = run.at(facts.t("freeze"), TP).chosen, facts["ends"], facts["got"]
     flag = next(finger.offset for finger in frozen.fingers if finger.kind == "committed")
     yield Seen(flag == READ < frozen.log_start, f"the flag stands at {flag}, the log begins at {frozen.log_start}")

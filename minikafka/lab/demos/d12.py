@@ -18,7 +18,7 @@ AGAIN = [*range(FIRST, DEAD_AT)]
 
 
 def story(stage: Stage, kind: str) -> None:
-    """A recorded run; what the notary says of its evidence is computed here, and told at the last moment."""
+    """Play a recorded run with a sink of this kind, and tell at its last moment what the notary says of the evidence."""
     from minikafka.lab.picture.facts.run import Run
     tape = Run.open(RECORDINGS / f"d12-{kind}.mk")
     events = list(tape.events)
@@ -49,7 +49,8 @@ def _verdict(events: list[Event], cries: dict[str, int]) -> Event:
 
 
 def must_see(run: Any, facts: Facts, kind: str) -> Iterator[Seen]:
-    """The row D12 of the table of demos, for one kind of sink."""
+    """Yield what the class must see for a sink of this kind: the leader dies, Spark dies after a write, and which rows
+    come again."""
     tp = f"trips-{kind}-0"
     before, after = run.at(facts.t("ask"), tp).chosen, run.at(facts.t("freeze"), tp).chosen
     first, last = before.leader, after.leader

@@ -14,7 +14,7 @@ SLOW, CUT = 2, 8.0        # records a second of each writer; seconds that the ne
 
 
 def story(stage: Stage) -> None:
-    """Broker 1 leads and is cut off, together with two writers; a third writer is on the other side."""
+    """Cut off broker 1, which leads, together with two writers; a third writer is on the other side."""
     cluster = stage.cluster(seed=2, controllers=1)
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": "2"})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
@@ -47,7 +47,7 @@ def story(stage: Stage) -> None:
 
 
 def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
-    """The row D2 of the table of demos."""
+    """Yield what the class must see: two crowns, and which of the acknowledgements given by the old leader are kept."""
     loose, strict, failed = facts["while cut"]
     before, frozen, end = facts["before"], run.at(facts.t("freeze"), TP).chosen, run.at(facts.t("explain"), TP)
     crowns = {lane.broker: lane.epoch for lane in frozen.lanes if lane.believes_leader}

@@ -15,7 +15,7 @@ FAST = 0.05               # seconds between two fetches later: twenty a second
 
 
 def story(stage: Stage, each: int = EACH) -> None:
-    """Five records a second; broker 3 copies `each` records every half second, for twenty seconds."""
+    """Let broker 3 copy only `each` records every half second, for twenty seconds; five records a second are sent."""
     with stage.borrow(Room(rate=5, own={D: records_a_fetch(each)})) as room:
         room.until(SLOW_AT - 1)
         stage.moment("ask", "Five records a second. From now on broker 3 gets only two a second. It never stops fetching.")
@@ -42,7 +42,7 @@ def overdue(room: Any) -> None:
 
 
 def must_see(run: Any, facts: Facts, each: int = EACH) -> Iterator[Seen]:
-    """The row D3 of the table of demos."""
+    """Yield what the class must see: broker 3 never stops fetching, and the leader removes it from the ISR all the same."""
     notes, changes = facts["notes"], facts["changes"]
     frozen, end = run.at(facts.t("freeze"), TP).chosen, run.at(facts.t("explain"), TP).chosen
     lane = next(lane for lane in frozen.lanes if lane.broker == D)

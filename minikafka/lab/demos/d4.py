@@ -14,7 +14,7 @@ LATER = BEGIN + 23.0
 
 
 def stuck(stage: Stage) -> None:
-    """Broker 3 copies nothing any more; each second a record is sent with acks=all."""
+    """Let broker 3 copy nothing any more; each second a record is sent with acks=all."""
     with stage.borrow(Room(rate=2)) as room:
         room.until(BEGIN)
         stage.moment("ask", "Three in sync. Broker 3 gets stuck now: it lives, it sends heartbeats, it copies nothing.")
@@ -37,7 +37,7 @@ def stuck(stage: Stage) -> None:
 
 
 def see_stuck(run: Any, facts: Facts) -> Iterator[Seen]:
-    """What a stuck follower costs."""
+    """Yield what the class must see: how long producers wait for a stuck follower."""
     frozen, out = run.at(facts.t("freeze"), TP), run.at(facts.t("out"), TP)
     oldest = max(producer.oldest_wait or 0 for producer in frozen.producers)
     yield Seen(facts["open at the freeze"] == 9 and oldest > 8.5,
@@ -50,7 +50,7 @@ def see_stuck(run: Any, facts: Facts) -> Iterator[Seen]:
 
 
 def twins(stage: Stage) -> None:
-    """Broker 2 fetches little and often, and never gets everything; broker 3 fetches seldom, and gets everything."""
+    """Let broker 2 fetch little and often, so that it never gets everything, and broker 3 seldom, but everything."""
     with stage.borrow(Room(own={A: records_a_fetch(5)})) as room:
         room.until(BEGIN)
         stage.moment("ask", "Two late twins. Broker 2 fetches five records twice a second; broker 3 all of them, every three "
@@ -68,7 +68,7 @@ def twins(stage: Stage) -> None:
 
 
 def see_twins(run: Any, facts: Facts) -> Iterator[Seen]:
-    """Equally late, opposite verdicts."""
+    """Yield what the class must see: two followers are equally late, and only one of them leaves the ISR."""
     notes, verdict = facts["notes"], run.at(facts.t("verdict"), TP).chosen
     most = {broker: max(note.behind(broker) for note in notes) for broker in (A, D)}
     watch = {broker: max(note.watch[broker] for note in notes) for broker in (A, D)}

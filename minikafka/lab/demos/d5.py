@@ -15,7 +15,8 @@ RECORDS = 40
 
 
 def story(stage: Stage, min_insync: int = 2) -> None:
-    """Forty records on all three; 2 and 3 are stopped; one record with acks=all, one with acks=1; 2 is started again."""
+    """Stop brokers 2 and 3 when all three have forty records, send one record with acks=all and one with acks=1, and
+    start 2 again."""
     cluster = stage.cluster(seed=5, controllers=1)
     cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={"min.insync.replicas": str(min_insync)})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
@@ -49,7 +50,8 @@ def story(stage: Stage, min_insync: int = 2) -> None:
 
 
 def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
-    """The row D5 of the table of demos."""
+    """Yield what the class must see: the record with acks=all is refused; that with acks=1 is stored, and cannot be
+    read at first."""
     ask, frozen, end = (run.at(facts.t(name), TP).chosen for name in ("ask", "freeze", "explain"))
     refused = run.at(facts.t("refused"), TP).chosen
     yield Seen(facts["strict"] == "NOT_ENOUGH_REPLICAS", f"acks=all: {facts['strict']}")

@@ -34,7 +34,7 @@ SAFE = {
 
 
 def story(stage: Stage, captions: dict[str, str], min_insync: int, unclean: bool) -> None:
-    """One disaster of lab 8, with its moments named for the class."""
+    """Play one disaster of lab 8; `captions` has the text for the moments that the class is shown."""
     cluster = stage.cluster(seed=8, controllers=1)
 
     def moment(name: str) -> None:
@@ -51,7 +51,7 @@ def night(facts: Facts) -> Any:
 
 
 def dark(run: Any, facts: Facts) -> Iterator[Seen]:
-    """Unclean election off: nobody leads, nothing is lost."""
+    """Yield what the class must see with unclean election off: nobody leads, and nothing is lost."""
     end = night(facts)
     frozen = run.at(facts.t("later"), TP)
     yield Seen(end.accepted == ALONE, f"broker 1, alone in the ISR, acknowledged {end.accepted} records with acks=all")
@@ -62,7 +62,8 @@ def dark(run: Any, facts: Facts) -> Iterator[Seen]:
 
 
 def loss(run: Any, facts: Facts) -> Iterator[Seen]:
-    """Unclean election on: open again, and thirty promises are broken."""
+    """Yield what the class must see with unclean election on: the partition is open again, and thirty acknowledged
+    records are lost."""
     end, before, after = night(facts), dict(night(facts).seen), dict(night(facts).readable)
     led = facts.leaders(TP)[-1]
     yield Seen(led.leader == end.successor != C, f"broker {led.leader}, which was not in sync, leads in epoch {led.epoch}")
@@ -80,7 +81,8 @@ def loss(run: Any, facts: Facts) -> Iterator[Seen]:
 
 
 def safe(run: Any, facts: Facts) -> Iterator[Seen]:
-    """min.insync.replicas=2: nothing was promised, and an eligible leader takes over cleanly."""
+    """Yield what the class must see with min.insync.replicas=2: nothing was promised, and an eligible leader takes over
+    cleanly."""
     end = night(facts)
     yield Seen(end.accepted == 0, f"alone in the ISR, broker 1 acknowledged {end.accepted} records: {dict(end.answers)}")
     eligible = " and ".join(map(str, end.eligible))

@@ -18,7 +18,7 @@ AT = 12.48   # seconds after the first record: 124 are done, one is in work
 
 
 def story(stage: Stage, policy: str = "auto", at: float = AT) -> None:
-    """C1 works on ten records a second and is killed; C2 takes over when the session of C1 has run out.
+    """Let C1 work on ten records a second, kill it, and let C2 take over when the session of C1 has run out.
 
     With auto-commit the records are taken one by one, as by `for record in consumer`; else in batches of ten.
     """
@@ -70,7 +70,8 @@ def _never(done: dict[str, list[int]]) -> list[int]:
 
 
 def must_see(run: Any, facts: Facts, finger: int, flag: int, twice: int, never: int) -> Iterator[Seen]:
-    """The row D7 of the table of demos, for one policy."""
+    """Yield what the class must see under one policy: the position, the committed offset, and how many records come
+    twice and never."""
     killed = run.at(facts.t("kill"), TP)
     (progress,) = next(group for group in killed.groups if group.name == "meter").progress
     done = facts["done"]

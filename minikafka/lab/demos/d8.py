@@ -37,7 +37,7 @@ class Room:
         producer.close()
 
     def start(self, name: str) -> None:
-        """A new member begins to work."""
+        """Start a new member, which begins to work."""
         with self.world.loop.entered():
             member = Consumer(self.world.client_env(name), self.world.bootstrap, GROUP, [TOPIC], name=name, max_records=1,
                               history=Told(self.world, name, None), session_timeout=6.0, heartbeat_interval=1.0)
@@ -64,11 +64,11 @@ class Room:
         return (len(self.done) - before) / (self.world.now() - begin)
 
     def workers(self) -> set[str]:
-        """Who has done something in the last second."""
+        """Return the members that have worked on a record in the last second."""
         return {name for name, _ in self._latest()}
 
     def read(self) -> set[int]:
-        """Which partitions were worked on in the last second."""
+        """Return the partitions whose records were worked on in the last second."""
         return {partition for _, partition in self._latest()}
 
     def _latest(self) -> set[tuple[str, int]]:
@@ -80,7 +80,7 @@ class Room:
 
 
 def story(stage: Stage) -> None:
-    """One, two, three members for two partitions; one of them dies; then there are three partitions."""
+    """Start one, two and three members for two partitions, kill one of them, and then add a third partition."""
     cluster = stage.cluster(seed=8, controllers=1, config={"offsets.topic.num.partitions": 1})
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3], 1: [2, 3, 1]})
     room, speed = Room(cluster), {}
@@ -126,7 +126,8 @@ def story(stage: Stage) -> None:
 
 
 def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
-    """The row D8 of the table of demos."""
+    """Yield what the class must see: a third member adds no speed, and sits idle until a neighbour dies or a partition
+    is added."""
     speed = facts["speed"]
     steps = [round(speed[name] / speed["one"], 1) for name in ("one", "two", "three", "three partitions")]
     yield Seen(steps == [1.0, 2.0, 2.0, 3.0], "speed with 1, 2, 3 consumers, then with 3 partitions: "
@@ -143,7 +144,7 @@ def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
 
 
 def seats(frame: Any) -> dict[str, list[str]]:
-    """Which partitions each member of the group holds, as the picture knows it."""
+    """Return the partitions that each member of the group holds, by member, as the picture knows them."""
     group = next(group for group in frame.groups if group.name == GROUP)
     return {member: [p.partition for p in group.progress if p.member == member] for member in sorted(group.members)}
 

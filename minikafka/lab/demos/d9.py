@@ -14,7 +14,8 @@ SENDS, EVERY, SHOWN = 100, 10, 20     # of each tenth record the first answer is
 
 
 def story(stage: Stage, idempotent: bool) -> None:
-    """A hundred records, one after the other; the answer to every tenth is lost, and the producer sends it again."""
+    """Send a hundred records, one after the other; the answer to every tenth is lost, and the producer sends that
+    record again."""
     cluster = stage.cluster(seed=9, controllers=1)
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
@@ -57,7 +58,7 @@ def _again(stage: Stage, idempotent: bool, offset: int) -> None:
 
 
 def must_see(run: Any, facts: Facts, written: int) -> Iterator[Seen]:
-    """The row D9 of the table of demos, for one setting."""
+    """Yield what the class must see when the log must hold `written` records: twins stand side by side, or there are none."""
     told, found = facts["told"], facts["found"]
     before, after, end = (run.at(facts.t(name), TP) for name in ("freeze", "again", "explain"))
     last = before.chosen.lanes[0].cells[-1]

@@ -59,7 +59,8 @@ class Facts:
         return next(m.t for m in self.moments if m.name == moment)
 
     def of(self, kind: str, **fields: Any) -> list[Event]:
-        """The events of a kind whose fields have these values; "at" is their time."""
+        """Return the events of a kind whose fields have these values; each has its time in seconds since the run began
+        as "at"."""
         zero = self.events[0]["t"]
         return [e | {"at": e["t"] - zero} for e in self.events
                 if e["k"] == kind and all(e.get(k) == v for k, v in fields.items())]

@@ -48,7 +48,7 @@ class Theatre:
             "/step.json": self._step}
 
     def recording(self, demo: str, scene: int) -> Recording:
-        """The recording of a scene; made when first asked for."""
+        """Return the recording of a scene, which is made when it is first asked for."""
         with self._lock:
             if (demo, scene) not in self._recordings:
                 self._recordings[demo, scene] = self._play(self.demos[demo].scenes[scene])
@@ -118,7 +118,7 @@ def _json(value: Any) -> Answer:
 
 
 def server(theatre: Theatre, port: int = 0) -> ThreadingHTTPServer:
-    """A server on loopback, not yet serving; port 0 takes any free one."""
+    """Return a server on loopback that does not serve yet; port 0 takes any free one."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

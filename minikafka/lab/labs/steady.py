@@ -73,7 +73,7 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """Records that were sent and not answered yet."""
+        """Return how many records were sent and not answered yet."""
         return self.sent - len(self.acked) - len(self.failed)
 
     def stop(self) -> None:
@@ -128,7 +128,7 @@ class Reader:
 
     @property
     def last(self) -> int | None:
-        """The offset of the last record read; None before the first."""
+        """Return the offset of the last record read; None before the first."""
         return self.records[-1].offset if self.records else None
 
     def stop(self) -> None:

@@ -19,7 +19,7 @@ MORE = 40                              # ... if that is what it takes to show wh
 
 
 def compose(scene: Scene, begin: float, end: float, live: bool, engine: str, marks: tuple[f.Mark, ...]) -> f.Frame:
-    """The picture of this moment; times in seconds since the run began."""
+    """Return the picture of this moment; its times are in seconds since the run began."""
     chosen = scene.chosen
     return f.Frame(
         t=scene.t - scene.zero, begin=begin, end=end, live=live, engine=engine, sentence=sentence(scene),
@@ -30,7 +30,7 @@ def compose(scene: Scene, begin: float, end: float, live: bool, engine: str, mar
 
 
 def shown(scene: Scene) -> list[str]:
-    """The partitions in the strip: internal ones only once they hold something."""
+    """Return the partitions in the strip; internal ones are there only once they hold something."""
     def has_records(name: str) -> bool:
         return name == scene.tp or any(r.log.end for r in scene.state.partitions[name].replicas.values())
     return [name for name in names(scene.state) if not name.startswith("__") or has_records(name)]
@@ -64,7 +64,7 @@ def _row(scene: Scene, p: Partition) -> f.Row:
 
 
 def level(scene: Scene, p: Partition) -> f.Level:
-    """How a partition stands."""
+    """Return how a partition stands."""
     if p.leader is None or p.isr is None and p.name != METADATA:
         return f.Level.UNKNOWN
     if p.leader == NOBODY or not scene.runs(p.leader):
@@ -77,7 +77,7 @@ def level(scene: Scene, p: Partition) -> f.Level:
 
 
 def needed(p: Partition) -> int:
-    """min.insync.replicas, but never more than there are replicas."""
+    """Return min.insync.replicas, but never more than there are replicas."""
     wanted = p.settings.min_isr or 1
     return wanted if p.assigned is None else min(wanted, len(p.assigned))
 

@@ -12,7 +12,7 @@ CLIENTS = 0
 
 
 def rates(scene: Scene, tp: str) -> dict[int, float]:
-    """Records a second that each replica of the partition appended over the last second."""
+    """Return how many records each replica of the partition appended over the last second."""
     found: dict[int, float] = {b: 0.0 for b, r in scene.state.partitions[tp].replicas.items() if r.log.end is not None}
     for event in scene.recent:
         if event["k"] == "append" and event["tp"] == tp:
@@ -21,7 +21,7 @@ def rates(scene: Scene, tp: str) -> dict[int, float]:
 
 
 def flows(scene: Scene) -> tuple[Flow, ...]:
-    """What moves, and what would move if nothing held it."""
+    """Return what moves, and what would move if nothing held it."""
     sums: dict[tuple[int, int, str], float] = {}
     for event in scene.recent:
         if event["k"] != "append" or event["tp"] == METADATA:
@@ -45,7 +45,8 @@ def flows(scene: Scene) -> tuple[Flow, ...]:
 
 
 def under_way(scene: Scene, source: int, target: int) -> int | None:
-    """Records of the chosen partition that have left and not arrived: sent and not answered, or not copied yet."""
+    """Return how many records of the chosen partition have left and not arrived: sent and not answered, or not copied
+    yet; None if that is not known."""
     p = scene.chosen
     if p is None or p.leader not in (source, target):
         return None

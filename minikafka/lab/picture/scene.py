@@ -31,7 +31,7 @@ class Scene:
 
     @property
     def by_interest(self) -> Iterator[Partition]:
-        """The chosen partition, then those of users' topics, then the others; the metadata log only if chosen."""
+        """Yield the chosen partition, then those of users' topics, then the others; the metadata log only if it is chosen."""
         if self.chosen is not None:
             yield self.chosen
         for name in names(self.state):
@@ -42,7 +42,7 @@ class Scene:
         return self.state.conditions.works(broker)
 
     def behind_for(self, partition: Partition, follower: int) -> float | None:
-        """Seconds since the leader saw this follower caught up; 0 if it is; None if nobody can tell."""
+        """Return the seconds since the leader saw this follower caught up; 0 if it is; None if that is not known."""
         replica, leader = partition.replicas.get(follower), partition.leader
         if replica is None or leader is None or leader == NOBODY or follower == leader or replica.log.end is None:
             return None
@@ -54,7 +54,7 @@ class Scene:
         return 0.0 if since is None else max(0.0, self.t - since)
 
     def next_check(self, partition: Partition, follower: int) -> float | None:
-        """Seconds until the leader looks at its followers again."""
+        """Return the seconds until the leader looks at its followers again; None if that is not known."""
         told = partition.behind.get(follower)
         if told is None or told.check is None or not told.every:
             return None
@@ -66,13 +66,13 @@ class Scene:
         return self.state.seconds(LAG)
 
     def believers(self, partition: Partition) -> list[int]:
-        """The running brokers that act as leaders of this partition."""
+        """Return the running brokers that act as leaders of this partition."""
         return [b for b, r in sorted(partition.replicas.items())
                 if r.role == "leader" and not r.polled and not self.state.conditions.is_down(b)]
 
 
 def names(state: State) -> list[str]:
-    """Every partition: users' topics first, then the metadata log, then internal topics."""
+    """Return every partition by name: users' topics first, then the metadata log, then internal topics."""
     def rank(name: str) -> tuple[int, str, int]:
         topic, _, index = name.rpartition("-")
         return (0 if not topic.startswith("__") else 1 if name == METADATA else 2), topic, int(index)

@@ -28,7 +28,7 @@ class Cursor:
 
 
 def moved(cursor: Cursor, wish: dict[str, Any], run: Any) -> Cursor:
-    """The cursor after a wish: go{t}, live, play{speed}, pause, step{by}, jump{kind, by}, choose{tp}."""
+    """Return the cursor after a wish: go{t}, live, play{speed}, pause, step{by}, jump{kind, by}, choose{tp}."""
     here = run.end if cursor.t is None else cursor.t
     match wish.get("do"):
         case "go":
@@ -52,7 +52,7 @@ def moved(cursor: Cursor, wish: dict[str, Any], run: Any) -> Cursor:
 
 
 def passed(cursor: Cursor, seconds: float, run: Any) -> Cursor:
-    """A playing cursor after so many seconds of the viewer's time; at the end it follows the run, or stands."""
+    """Return a playing cursor after so many seconds of the viewer's time; at the end it follows the run, or stands."""
     if cursor.mode != PLAY or cursor.t is None:
         return cursor
     t = cursor.t + seconds * cursor.speed
@@ -62,7 +62,7 @@ def passed(cursor: Cursor, seconds: float, run: Any) -> Cursor:
 
 
 def next_mark(marks: Any, here: float, kind: str, by: int) -> Any:
-    """The nearest mark of a kind ("any": of every kind) after (`by` > 0) or before a moment, None if there is none."""
+    """Return the nearest mark of a kind ("any": of every kind) after (`by` > 0) or before a moment; None if there is none."""
     wanted = [m for m in marks if kind in ("any", str(m.kind))]
     if by > 0:
         return min((m for m in wanted if m.t > here + ENOUGH), key=lambda m: m.t, default=None)

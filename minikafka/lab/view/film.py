@@ -30,12 +30,13 @@ class Film:
             return bool(self.run.refresh())
 
     def frame(self, t: float | None = None, tp: str | None = None) -> Frame:
-        """The frame at `t` seconds (None: now)."""
+        """Return the frame at `t` seconds (None: now)."""
         with self.lock:
             return self.run.at(t, tp)
 
     def svg(self, frame: Frame, pixels: float | None = None, lines: float | None = None) -> str:
-        """The picture; `pixels`: how wide its place is, if that is known; `lines`: how high, if it must not be higher."""
+        """Return the picture; `pixels`: how wide its place is, if that is known; `lines`: how high, if it must not be
+        higher."""
         size = self.size if lines is None else "dock"
         return to_svg(frame, theme=self.theme, size=size, name=self._name, pixels=pixels, lines=lines)
 

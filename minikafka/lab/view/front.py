@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 
 
 def shell() -> Any:
-    """IPython's shell of this process, or None."""
+    """Return IPython's shell of this process, or None."""
     try:
         from IPython import get_ipython
     except ImportError:
@@ -39,7 +39,7 @@ def shell() -> Any:
 
 
 def kind() -> str:
-    """PAGE, STILL or NOWHERE; MINIKAFKA_VIEW=still|page overrules it (for a page that does not name its cells)."""
+    """Return PAGE, STILL or NOWHERE; MINIKAFKA_VIEW=still|page overrules it (for a page that does not name its cells)."""
     asked, running = os.environ.get("MINIKAFKA_VIEW"), shell()
     if running is None:
         return NOWHERE
@@ -49,7 +49,7 @@ def kind() -> str:
 
 
 def cell() -> str | None:
-    """The id of the cell that runs, as the page names it."""
+    """Return the id of the cell that runs, as the page names it; None outside of a page."""
     running = shell()
     if running is None or not hasattr(running, "kernel"):
         return None
@@ -57,13 +57,13 @@ def cell() -> str | None:
 
 
 def count() -> int | None:
-    """The number of the execution under way; only the main thread executes cells."""
+    """Return the number of the execution under way, or None; only the main thread executes cells."""
     running = shell()
     return running.execution_count if running is not None and threading.current_thread() is threading.main_thread() else None
 
 
 def still(svg: str, text: str, note: str = "") -> dict[str, Any]:
-    """A still picture as a mime bundle (view.js makes the same of a live one when the notebook is saved)."""
+    """Return a still picture as a mime bundle (view.js makes the same of a live one when the notebook is saved)."""
     return {"text/html": image(svg) + (f"<small>{note}</small>" if note else ""), "text/plain": text}
 
 
@@ -82,7 +82,7 @@ def replace(name: str, bundle: dict[str, Any]) -> None:
 
 
 def recorded(run: Run, frame: Frame) -> dict[str, Any]:
-    """The run of which a frame is shown, for the mime bundle; nothing where nobody wishes to play it."""
+    """Return the run of which a frame is shown, for the mime bundle; an empty bundle where the page does not play runs."""
     if os.environ.get("MINIKAFKA_VIEW") != FILM:
         return {}
     tp = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen is not None else None
@@ -97,7 +97,7 @@ class Still:
 
     @classmethod
     def of(cls, run: Run, t: float | None = None, tp: str | None = None) -> Still:
-        """The picture of a run at `t` seconds (None: its end), with the partition `tp` in full."""
+        """Return the picture of a run at `t` seconds (None: its end), with the partition `tp` in full."""
         frame = run.at(t, tp)
         return cls(to_svg(frame), to_text(frame), recorded(run, frame))
 

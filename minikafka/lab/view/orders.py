@@ -45,7 +45,7 @@ class Orders:
 
     @property
     def busy(self) -> list[list[Any]]:
-        """The orders under way, each as [name, arguments...]."""
+        """Return the orders under way, each as [name, arguments...]."""
         with self._lock:
             return [list(order) for order in self._under_way]
 
@@ -63,7 +63,7 @@ class Orders:
         return thread.start()
 
     def wait(self, timeout: float) -> bool:
-        """Until none is under way, for tests and for the end of a view; False if some still are."""
+        """Wait until no order is under way, for tests and for the end of a view; return False if some still are."""
         for thread in list(self._under_way.values()):
             thread.join(timeout)
         return not self._under_way
@@ -87,7 +87,7 @@ def _turn(cluster: Any) -> AbstractContextManager[Any]:
 
 
 def words(name: str, *args: Any) -> str:
-    """The order as a sentence's beginning: "cut broker 1 from the clients"."""
+    """Return the order as a sentence's beginning: "cut broker 1 from the clients"."""
     ends = ["the clients" if a == CLIENTS else f"broker {a}" for a in args]
     if name == "cut":
         return f"cut {ends[0]} from {ends[1]}"

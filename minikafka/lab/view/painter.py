@@ -66,7 +66,7 @@ class Painter:
             self._waiting.notify_all()
 
     def heard(self) -> None:
-        """The page has shown a frame; a painter that had given it up goes on."""
+        """Take note that the page has shown a frame; a painter that had stopped for lack of an answer goes on."""
         self._unanswered = None
         if not self.running and self._going_on():
             self.wish(do="look")
@@ -143,7 +143,7 @@ class Painter:
 
 
 def clock_runs(frame: Any) -> bool:
-    """Whether a stopwatch of this frame runs, so that the next moment looks different without any event."""
+    """Return whether a stopwatch of this frame runs, so that the next moment looks different without any event."""
     if not frame.live:
         return False
     watched = frame.chosen is not None and any((lane.behind_for or 0) > 0 for lane in frame.chosen.lanes)

@@ -16,7 +16,7 @@ _living: list[Any] = []
 
 
 def enter(view: Any) -> None:
-    """A view begins; those of the same cluster or the same cell stop."""
+    """Register a new view, and stop those of the same cluster or the same cell."""
     with _lock:
         namesakes = [v for v in _living if v is not view and _same(v, view)]
         if view not in _living:
@@ -32,13 +32,13 @@ def leave(view: Any) -> None:
 
 
 def living() -> list[Any]:
-    """The views that have not been stopped, oldest first."""
+    """Return the views that have not been stopped, oldest first."""
     with _lock:
         return list(_living)
 
 
 def cluster_closed(cluster: Any) -> None:
-    """Called by a cluster when it has ended."""
+    """Tell the views of a cluster that it has ended; the cluster calls this."""
     for view in living():
         if view.cluster is cluster:
             view.cluster_closed()

@@ -63,25 +63,26 @@ class View:
 
     @property
     def frame(self) -> Frame:
-        """The frame where the viewer stands: now, unless somebody moved the slider."""
+        """Return the frame where the viewer stands: now, unless the viewer moved the slider."""
         return self.at(self._painter.cursor.t)
 
     def at(self, t: float | None = None) -> Frame:
-        """The frame at `t` seconds of the run; None: now."""
+        """Return the frame at `t` seconds of the run; None: now."""
         self._film.refresh()
         return self._film.frame(t, self._painter.cursor.tp)
 
     def svg(self, t: float | None = None) -> str:
-        """The picture at `t` as a string of SVG; None: now."""
+        """Return the picture at `t` as a string of SVG; None: now."""
         return self._film.svg(self.at(t))
 
     def snapshot(self, t: float | None = None) -> front.Still:
-        """A still picture at `t` (None: now, wherever the viewer looks), for this cell to display."""
+        """Return a still picture at `t` (None: now, wherever the viewer looks), for this cell to display."""
         frame = self.at(t)
         return front.Still(*self._still(frame), front.recorded(self.run, frame))
 
     def charts(self, tp: str | None = None) -> Any:
-        """Rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still picture of it."""
+        """Return rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still
+        picture of it."""
         from minikafka.lab.picture.draw.charts import charts
         self._film.refresh()
         return charts(self.run, tp or self._painter.cursor.tp)
@@ -134,7 +135,7 @@ class View:
         self._shown = []
 
     def cluster_closed(self) -> None:
-        """The cluster has ended. In a page the run can still be looked at; elsewhere the last frame is what remains."""
+        """Take note that the cluster has ended. In a page the run can still be looked at; elsewhere its last frame stays."""
         self._film.refresh()
         if self._widget is None:
             self.stop()
@@ -264,14 +265,16 @@ def _marks(marks: Any) -> list[list[Any]]:
 
 
 def show(run: Run, tp: str | None = None, **options: Any) -> View:
-    """A view of a run without its cluster: recorded, or read from a file. Options as `cluster.view` takes them."""
+    """Show a run without its cluster, recorded or read from a file, and return the view. Options as `cluster.view`
+    takes them."""
     view = View(run, None, tp, **options)
     view.show()
     return view
 
 
 def view_of(cluster: Any, tp: str | None = None, **options: Any) -> View:
-    """The view of a live or simulated cluster; what `cluster.view()` calls."""
+    """Show a live or simulated cluster and return the view: what `cluster.view()` calls. Options as `cluster.view`
+    takes them."""
     view = View(Run.of(cluster), cluster, tp, **options)
     view.show()
     return view

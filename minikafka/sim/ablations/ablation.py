@@ -41,7 +41,7 @@ class Ablation:
 
     @property
     def shown_by(self) -> str:
-        """The name of the story or of the profile."""
+        """Return the name of the story or of the profile."""
         assert self.script or self.profile, f"{self.name} has neither script nor profile"
         return self.script or self.profile.__name__  # type: ignore[union-attr]
 

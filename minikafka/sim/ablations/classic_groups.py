@@ -17,7 +17,7 @@ from minikafka.sim.ablations.ablation import ablation, replaced
 
 
 def answered_at_once(write: Callable[..., Any]) -> Callable[..., Any]:
-    """CoordinatorLog.write, but what is written counts as soon as it is in the coordinator's own log."""
+    """Return CoordinatorLog.write without its wait: what is written counts as soon as it is in the coordinator's own log."""
     def hasty(self: CoordinatorLog, data: bytes, apply: Callable[[int], None] | None = None,
               guard: object = UNGUARDED) -> Any:
         todo = [apply] if apply is not None else []

@@ -16,7 +16,7 @@ from minikafka.sim.ablations.ablation import ablation, replaced
 
 
 def nothing(*_: Any, **__: Any) -> None:
-    """What is left of a function whose rule is off."""
+    """Do nothing: it takes the place of a function whose rule is off."""
 
 
 @ablation("43", "a batch that is there already is appended again", falls="duplicate I11", script="r44_sequences")

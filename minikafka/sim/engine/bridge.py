@@ -61,7 +61,7 @@ class Bridge:
 
     @property
     def bootstrap(self) -> str:
-        """The host:port of every broker, joined by commas."""
+        """Return the host:port of every broker, joined by commas."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def do(self, call: Callable[[World], T]) -> T:

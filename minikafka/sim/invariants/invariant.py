@@ -41,25 +41,25 @@ class Invariant:
         self.watch.report(self.id, text, about)
 
     def on_event(self, event: dict[str, Any]) -> None:
-        """Called with an event of the trace, at once: in the middle of a step."""
+        """Look at an event of the trace, at once: in the middle of a step."""
 
     def on_fault(self, event: dict[str, Any]) -> None:
-        """Called when something was done to the world."""
+        """Look at something that was done to the world."""
 
     def on_replica(self, seen: Seen, why: int) -> None:
-        """Called after a step in which this replica changed."""
+        """Look at a replica after a step in which it changed."""
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
-        """Called when a batch comes to lie below the true high watermark, in the order of the log."""
+        """Look at a batch that has come to lie below the true high watermark, in the order of the log."""
 
     def on_lost(self, truth: Truth) -> None:
-        """Called when committed batches are gone, with permission: forget what was learned from them."""
+        """Forget what was learned from committed batches that are gone, with permission."""
 
     def on_metadata(self, changed: Iterable[tuple[str, int]]) -> None:
-        """Called when more metadata is committed; `changed` partitions are not as they were."""
+        """Look at newly committed metadata; `changed` partitions are not as they were."""
 
     def on_sample(self) -> None:
-        """Called every few steps."""
+        """Look around every few steps."""
 
     async def at_end(self) -> None:
-        """Called after healing: wait for what must come, then look at everything."""
+        """Wait, after healing, for what must come, then look at everything."""

@@ -76,7 +76,7 @@ class Losses:
                 truth.suspects[node] = truth.suspects.get(node, False) or lost_bytes
 
     def look(self) -> None:
-        """After a step: measure what the disks that lost something hold now."""
+        """Measure, after a step, what the disks that lost something hold now."""
         if self._to_measure:
             nodes, self._to_measure = list(self._to_measure), {}
             for node in nodes:

@@ -169,7 +169,7 @@ class Watch(Known):
                 self.look_at(node, key, GREW | MOVED | ROLE)
 
     async def at_end(self) -> None:
-        """After healing: let each invariant wait for what must come, and look at everything."""
+        """Let each invariant, after healing, wait for what must come, and look at everything."""
         self.look_at_everything()
         self.sample()
         for invariant in sorted(self.invariants, key=lambda each: not each.patient):

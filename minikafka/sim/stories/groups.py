@@ -11,7 +11,7 @@ from minikafka.sim.stories.telling.script import script
 
 
 async def eight_records(story: CoordinatedStory) -> None:
-    """Broker 1 coordinates the group (2 is next), broker 3 leads t, which has the records r0 to r7."""
+    """Make a group that broker 1 coordinates (2 is next), and a topic t led by broker 3, with the records r0 to r7."""
     await story.topic("t", 3, 2, 1)
     await story.coordinator(OFFSETS, 1, 2)
     story.step("t has eight records; broker 1 coordinates the group")
@@ -20,7 +20,7 @@ async def eight_records(story: CoordinatedStory) -> None:
 
 
 async def stand_still(story: CoordinatedStory, follower: int) -> None:
-    """It replicates nothing, from when the fetch that waits at the leader has come back."""
+    """Let a follower replicate nothing, from when the fetch that waits at the leader has come back."""
     story.world.hold_follower(follower)
     await story.world.sleep(1.0)
 

@@ -9,7 +9,7 @@ from minikafka.sim.stories.telling.writer import Writer
 
 
 async def idempotent_producer(story: CoordinatedStory) -> Writer:
-    """A topic led by broker 1, and a producer that has written m0 to it."""
+    """Make a topic led by broker 1, and return a producer that has written m0 to it."""
     await story.topic("t", 1, 2, 3)
     story.step("e, an idempotent producer, writes m0 to broker 1, the leader of t")
     producer = Writer(story, "e")
@@ -32,7 +32,7 @@ async def a17_producer_state(story: CoordinatedStory) -> None:
 
 
 async def truncated(story: CoordinatedStory, e: Writer) -> None:
-    """Broker 1 has m1, loses it, and is asked again."""
+    """Let broker 1 lose m1, and ask it again."""
     story.step("m1 reaches broker 1 while its followers stand still, and broker 1 dies")
     story.world.hold_follower(2)
     story.world.hold_follower(3)
@@ -59,7 +59,7 @@ async def truncated(story: CoordinatedStory, e: Writer) -> None:
 
 
 async def copied(story: CoordinatedStory, e: Writer) -> None:
-    """A follower has m3, and is asked as the leader."""
+    """Let a follower have m3, and ask it as the leader."""
     story.step("m3 reaches all replicas, and broker 1 dies before it can say so")
     story.world.boot(2)
     await story.until(lambda: story.committed_isr() == (1, 2, 3))
@@ -72,7 +72,7 @@ async def copied(story: CoordinatedStory, e: Writer) -> None:
 
 
 async def restarted(story: CoordinatedStory, e: Writer) -> None:
-    """Whoever has m4 dies, and knows it from its log."""
+    """Kill the brokers that have m4; they know it from their logs when they start again."""
     story.step("m4 reaches brokers 2 and 3, and both die")
     before = story.end(2)
     story.at_once(lambda: min(story.end(2), story.end(3)) > before,

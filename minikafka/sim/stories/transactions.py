@@ -9,7 +9,7 @@ from minikafka.sim.stories.telling.writer import Writer
 
 
 async def one_producer(story: CoordinatedStory) -> Writer:
-    """Broker 1 coordinates, 2 leads t, 3 leads u; a producer that has its identity."""
+    """Return a producer with its identity; broker 1 coordinates it, 2 leads t, 3 leads u."""
     await story.topic("t", 2, 3, 1)
     await story.topic("u", 3, 1, 2)
     await story.coordinator(STATE, 1, 2, 3)

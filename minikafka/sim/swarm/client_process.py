@@ -83,17 +83,17 @@ class ClientProcess:
 
     @property
     def busy(self) -> bool:
-        """Whether it has sent a request that was not answered yet."""
+        """Return whether it has sent a request that was not answered yet."""
         return self.alone and bool(self.history.open)
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, by itself or because it was told to."""
+        """Return whether it has ended, by itself or because it was told to."""
         return self.task is None or self.task.done() or self.state is DEAD
 
     @property
     def troubles(self) -> list[str]:
-        """Exceptions that no code caught."""
+        """Return the exceptions that no code caught."""
         crashed = [repr(self.env.crashed.exception())] if self.alone and self.env.crashed.done() else []
         return crashed + [f"{context.get('message')}: {context.get('exception')!r}"
                           for loop in self.lives for context in loop.errors]  # fmt: skip

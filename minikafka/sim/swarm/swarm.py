@@ -89,7 +89,7 @@ class Run:
 
     @staticmethod
     def plan_of(seed: int) -> list[faults.Fault]:
-        """All faults of a seed."""
+        """Return all faults of a seed."""
         shape = Shape.of(seed)
         return faults.draw(Random(f"swarm {seed}:faults"), range(1, shape.brokers + 1), faults.kinds(seed), shape.strained)
 

@@ -39,7 +39,7 @@ class Breakable:
     # --- faults of processes ----------------------------------------------------------------------------------
 
     def kill(self, node: int) -> None:
-        """kill -9: the page cache stays, nothing else of the process does."""
+        """Kill a process (kill -9): the page cache stays, nothing else of the process does."""
         self._fault("kill", node=node)
         if self.hosts[node].state is not DEAD:
             self.hosts[node].end()
@@ -52,12 +52,12 @@ class Breakable:
         self._fault("powerloss", node=node, lost=lost)
 
     def pause(self, node: int) -> None:
-        """SIGSTOP: the process keeps its connections and its memory, and does nothing."""
+        """Pause a process (SIGSTOP): it keeps its connections and its memory, and does nothing."""
         self._fault("pause", node=node)
         self.hosts[node].pause()
 
     def resume(self, node: int) -> None:
-        """SIGCONT: all that is late comes at once."""
+        """Let a paused process go on (SIGCONT): all that is late comes at once."""
         self._fault("resume", node=node)
         self.hosts[node].resume()
 

@@ -45,12 +45,12 @@ class Message:
 
     @property
     def api(self) -> Any:
-        """The class of the request, also if this is its answer; None for an unknown key."""
+        """Return the class of the request, also if this is its answer; None for an unknown key."""
         return REQUESTS.get(self.api_key)
 
     @cached_property
     def body(self) -> Any:
-        """The request or answer itself."""
+        """Return the request or answer itself."""
         view = memoryview(self.frame)[4:]
         if self.is_response:
             return decode_response(RESPONSES[self.api_key], self.version, view)

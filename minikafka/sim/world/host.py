@@ -49,7 +49,7 @@ class Host:
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """Exceptions that no code caught, in all incarnations."""
+        """Return the exceptions that no code caught, in all incarnations."""
         return [error for loop in [*self._past, self.loop] for error in loop.errors]
 
     # --- life -------------------------------------------------------------------------------------------------

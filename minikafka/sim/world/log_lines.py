@@ -28,7 +28,7 @@ _handler.setFormatter(OneLine(FORMAT))
 
 
 def keep_log_lines(level: int | None = None) -> None:
-    """From now on keep the last log lines of each process; `level` is the lowest that is kept."""
+    """Keep the last log lines of each process from now on; `level` is the lowest that is kept."""
     logger = logging.getLogger("minikafka")
     logger.addHandler(_handler)
     if level is not None:

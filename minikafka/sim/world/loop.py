@@ -205,7 +205,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         return clock if self._rate == 1.0 and not self._shift else self._shift + (clock - self._since) * self._rate
 
     def drift(self, rate: float) -> None:
-        """From now on let this process's clock count `rate` seconds in one, without a jump. Timers that are set stay."""
+        """Let this process's clock count `rate` seconds in one from now on, without a jump. Timers that are set stay."""
         now = self.time()
         self._rate, self._since, self._shift = rate, self.timeline.clock, now
 

@@ -90,17 +90,17 @@ class World(Breakable):
 
     @property
     def nodes(self) -> list[int]:
-        """The ids of all nodes."""
+        """Return the ids of all nodes."""
         return list(self.hosts)
 
     @property
     def brokers(self) -> list[int]:
-        """The ids of the brokers."""
+        """Return the ids of the brokers."""
         return [n for n, host in self.hosts.items() if "broker" in host.config["process.roles"]]
 
     @property
     def alive(self) -> list[int]:
-        """The ids of the nodes whose process runs and is not paused."""
+        """Return the ids of the nodes whose process runs and is not paused."""
         return [n for n, host in self.hosts.items() if host.state is RUNNING]
 
     @property
@@ -131,7 +131,7 @@ class World(Breakable):
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """Exceptions that no code caught, of the clients and of the brokers (see loop.errors)."""
+        """Return the exceptions that no code caught, of the clients and of the brokers (see loop.errors)."""
         return [*self.loop.errors, *(e for host in self.hosts.values() for e in host.errors)]
 
     # --- time -------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class World(Breakable):
         return all(n in known and not known[n].fenced for known in images for n in brokers)
 
     async def mend(self, timeout: float = 60.0, gone: Collection[int] = ()) -> None:
-        """heal(), resume paused nodes, boot dead ones except those in `gone`; return when all are ready."""
+        """Heal links and disks, resume paused nodes and boot dead ones except those in `gone`; return when all are ready."""
         self.heal()
         paused = [node for node, host in self.hosts.items() if host.state is PAUSED]
         for node in paused:

@@ -206,7 +206,7 @@ class ClassicGroup(Group):
     # --- the join phase -------------------------------------------------------------------------------------
 
     def rebalance_or_complete(self, now: float) -> list[Effect]:
-        """After a change of the members: begin a rebalance, or end the join phase under way if all have joined."""
+        """Begin a rebalance after a change of the members, or end the join phase under way if all have joined."""
         return self._rebalance(now) if "rebalance" in NEXT[self.state] else self._complete_if_all_joined(now)
 
     def _rebalance(self, now: float) -> list[Effect]:

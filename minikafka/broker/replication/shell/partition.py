@@ -351,7 +351,8 @@ class Partition:
 
     @contextmanager
     def storage(self) -> Iterator[None]:
-        """Around every use of the disk: a failed write or fsync is never tried again (rule 67)."""
+        """Take the partition offline if a use of the disk inside fails: a failed write or fsync is never tried again
+        (rule 67)."""
         try:
             yield
         except OSError as error:

@@ -146,7 +146,7 @@ class ReplicaManager:
         return partition
 
     def current_leader(self, topic: str, index: int) -> tuple[int, int]:
-        """(leader, leader epoch) as far as this broker knows: what a refused client is told (KIP-951)."""
+        """Return (leader, leader epoch) as far as this broker knows: what a refused client is told (KIP-951)."""
         partition = self.partitions.get((topic, index))
         if partition is not None:
             return partition.replica.leader, partition.leader_epoch
@@ -423,15 +423,15 @@ class ReplicaManager:
                 listener(partition.index, now)
 
     def on_leading(self, partition: Partition) -> None:
-        """Effect Lead: this broker copies the partition from nobody."""
+        """Stop copying the partition, which this broker leads now: the effect Lead."""
         self.fetchers.drop(partition)
 
     def propose(self, partition: Partition, proposal: Proposal) -> None:
-        """Effect ProposeIsr: send the proposal to the controller."""
+        """Send a proposal for the ISR to the controller: the effect ProposeIsr."""
         self.alter_partition_sender.submit(partition, proposal)
 
     def on_following(self, partition: Partition) -> None:
-        """Effect Follow: copy the partition from its new leader."""
+        """Copy the partition from its new leader: the effect Follow."""
         if not partition.failed:
             self.fetchers.follow(partition)
 

@@ -102,7 +102,8 @@ class Checkpoints:
             self.dir.write(LOG_STARTS, self.dir.log_starts)
 
     def removed(self, keys: Iterable[tuple[str, int]]) -> None:
-        """I-POINTS-3. What counts is what the files say, not the log that is gone: that may have been cut since."""
+        """Write the files again without these partitions, if a file names one (I-POINTS-3). What the files say counts,
+        and not the log that is gone: it may have been cut since."""
         with self.lock:
             watermarks, points, starts = ([noted.pop(key, 0) for key in keys] for noted in (
                 self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts))

@@ -24,7 +24,8 @@ Place = tuple[int, int]  # partition and offset
 
 @checks("0.0")
 def environment(module: ModuleType) -> str:
-    """Is the imported package the one beside these labs, are the clients those of the lock, and is all else in order?"""
+    """Check that the imported package is the one beside these labs, that the clients are those of the lock, and that
+    the doctor finds nothing missing."""
     here = Path(module.__file__ or "").resolve().parent
     if not (here.parent / "labs").is_dir():
         raise Unknown(f"`minikafka` was imported from {here}, which is not this project. Start with `make lab`.")
@@ -37,7 +38,7 @@ def environment(module: ModuleType) -> str:
 
 
 def locked(package: str) -> str:
-    """The installed version of a package. Unknown if it is not the lock's."""
+    """Return the installed version of a package. Raises Unknown if it is not installed, or is not the lock's version."""
     wanted = pinned(ROOT / "requirements.lock", package)
     try:
         installed = version(package)
@@ -49,7 +50,8 @@ def locked(package: str) -> str:
 
 
 def workers() -> str:
-    """Spark's workers must run the Python that runs this notebook: another one fails after a minute, and does not say why."""
+    """Check that Spark's workers run the Python that runs this notebook: another one fails after a minute and does not
+    say why."""
     named = os.environ.get("PYSPARK_PYTHON", sys.executable)
     found = shutil.which(named)
     if found is None or Path(found).parent != Path(sys.executable).parent:  # a venv's python is a link: compare folders
@@ -59,7 +61,7 @@ def workers() -> str:
 
 
 def pinned(lock: Path, package: str) -> str | None:
-    """The version that the lock names; None where there is no lock (an installed copy)."""
+    """Return the version that the lock names; None where there is no lock (an installed copy) or the package is not in it."""
     lines = lock.read_text().splitlines() if lock.exists() else []
     return next((line.split("==")[1].split()[0] for line in lines if line.startswith(f"{package}==")), None)
 
@@ -71,7 +73,7 @@ hints("0.2", "When you have crossed out everything that was found, what is left 
 
 @checks("0.2", matters="\"Nothing was lost\" is a count, not a feeling: compare what was acknowledged with what can be read.")
 def broken_promises(missing: Callable[[list[Place], list[Place]], list[Place]]) -> str:
-    """Nothing lost; some lost; more found than acknowledged (an answer that got lost is no loss of a record)."""
+    """Check with nothing lost, some records lost, and more found than acknowledged (a lost answer is not a lost record)."""
     everything = [(partition, offset) for partition in range(3) for offset in range(5)]
     rng = random.Random(2)
     for lost in range(8):
@@ -84,7 +86,7 @@ def broken_promises(missing: Callable[[list[Place], list[Place]], list[Place]]) 
 
 
 def records(partitions: list[int]) -> list[Any]:
-    """Records as a consumer gives them, as far as these exercises look at them."""
+    """Return records as a consumer gives them, as far as these exercises look at them."""
     ends: Counter[int] = Counter()
     found = []
     for partition in partitions:
@@ -100,7 +102,7 @@ hints("0.4", "What does one record tell you about where it lies, and what must y
 
 @checks("0.4", matters="Uneven counts are the first sign of a hot key: one broker works, the others look on.")
 def counting(count: Callable[[list[Any]], dict[int, int]]) -> str:
-    """Twenty seeded lists, and the empty one."""
+    """Check with twenty seeded lists of records, one of them empty."""
     rng = random.Random(1)
     for size in [0, 1, 2, *range(3, 20)]:
         partitions = [rng.randrange(4) for _ in range(size)]

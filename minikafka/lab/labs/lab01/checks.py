@@ -38,7 +38,8 @@ hints("1.3", "Whom does the shop have to know to write one event? And what must 
 
 @checks("1.3", matters="The next application costs the shop nothing: no line of code, no millisecond, no outage.")
 def place_order(answer: Shop) -> str:
-    """Fifty orders, an application that keeps up, one that was down, one that comes last; then an order that changes."""
+    """Check with fifty orders and three applications: one that keeps up, one that was down, one that comes last; then
+    with an order that changes."""
     place, catch_up = answer
     log, orders = Log(), [{"id": n, "customer": f"c{n % 7}", "amount": 10 + n} for n in range(50)]
     seen: dict[str, list[Any]] = {"billing": [], "stock": [], "mail": []}
@@ -95,7 +96,7 @@ hints("1.5", "A command may be refused. Can a fact be refused?",
 
 @checks("1.5", matters="An event that is a command in disguise ties the sender to its reader again.")
 def facts(answer: Callable[[], dict[str, str]]) -> str:
-    """Each of the five names: of its own thing, in the past, to nobody."""
+    """Check each of the five names: about its own thing, in the past, addressed to nobody."""
     names = answer()
     assert isinstance(names, dict) and set(names) == set(COMMANDS), f"return a name for each of {', '.join(COMMANDS)}"
     for command, thing in COMMANDS.items():
@@ -127,7 +128,8 @@ hints("1.11", "Which of the three kinds of steps does the promise speak about?",
 
 @checks("1.11", matters="Ask every system that you connect which of the two it promises; \"neither\" is an answer too.")
 def classify(answer: Callable[[Trace], str]) -> str:
-    """Four traces by hand and twenty drawn ones, in which messages are sent twice and acknowledgements are missing."""
+    """Check with four traces by hand and twenty drawn ones, in which messages are sent twice and acknowledgements are
+    missing."""
     by_hand: list[Trace] = [[("sent", 0), ("stored", 0), ("acknowledged", 0)], [("sent", 0), ("acknowledged", 0)],
                             [("sent", 0), ("stored", 0), ("stored", 0)],
                             [("sent", 0), ("sent", 1), ("stored", 1), ("stored", 1)]]

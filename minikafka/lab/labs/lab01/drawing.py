@@ -53,7 +53,7 @@ def side_by_side(flood: Flood, *times: float, title: str = "the same load on bot
 
 
 def to_text(moments: Sequence[Moment]) -> str:
-    """The same in words, two lines for each moment."""
+    """Return the drawing in words, two lines for each moment."""
     lines = []
     for m in moments:
         nobody = "" if m.alive else "; no consumer"

@@ -120,7 +120,8 @@ def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: 
 # --- E2: who gets it -----------------------------------------------------------------------------------------------------
 
 def audience(orders: int = 100, seed: int = 1) -> dict[str, dict[str, int]]:
-    """Two readers of one queue, and two applications of one topic: how many of the orders does each get?"""
+    """Return how many of the orders each reader gets: two readers of one queue ("queue") and two applications of one
+    topic ("topic")."""
     with world(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         broker, publisher = _push_side(cluster)
@@ -161,7 +162,7 @@ class Moment:
 
     @property
     def queued(self) -> int:
-        """Messages that the push broker still keeps."""
+        """Return how many messages the push broker still keeps."""
         return self.ready + self.in_flight
 
     @property
@@ -277,7 +278,8 @@ def _latecomers(cluster: Any) -> tuple[int, int]:
 
 def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: float = 0.1,
                       seed: int = 1) -> dict[str, list[float]]:
-    """Four workers of a queue, and four applications of a topic with four partitions; job 0 takes `slow` seconds.
+    """Let four workers of a queue, and four applications of a topic with four partitions, work on jobs; job 0 takes
+    `slow` seconds.
 
     Return, for each side, the seconds until each of the *other* jobs is done, in order.
     """

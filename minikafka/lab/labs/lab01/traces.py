@@ -69,7 +69,8 @@ def told(trace: Sequence[Step], first: int = 12) -> str:
 
 
 def random_traces(count: int = 20, seed: int = 16) -> list[Trace]:
-    """Traces for exercise 1.11: some lose, some repeat, some do both, some neither; acknowledgements lie, now and then."""
+    """Return traces for exercise 1.11: some lose, some repeat, some do both, some neither; now and then an
+    acknowledgement is false."""
     rng = Random(seed)
     traces = []
     for number in range(count):

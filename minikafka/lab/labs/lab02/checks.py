@@ -25,7 +25,8 @@ VALUES = [b"Front Street 1", b"", b"two\nlines", b"\x00\x00\x00\x07", b"Front St
 
 @checks("2.3", matters="A log without lengths and checksums is a log that nobody can read after the first crash.")
 def own_log(functions: tuple[Append, Read]) -> str:
-    """Values that contain anything, read in any order, between the appends, after the file was closed and opened."""
+    """Check with values that contain any bytes, read in any order, between the appends, and after the file was closed
+    and opened."""
     append, read = functions
     with tempfile.NamedTemporaryFile("w+b") as file:
         for number, value in enumerate(VALUES):
@@ -85,7 +86,7 @@ hints("2.5", "Which of the ten records of a segment decides when its file may go
 
 @checks("2.5", matters="A promise to delete after 48 hours is kept by the size of the segments as much as by retention.ms.")
 def oldest_readable(log_start: Callable[[Segments, float, float], int]) -> str:
-    """The hours of the lab; a segment of the exact age; the last segment; timestamps that are out of order; 300 at random."""
+    """Check with the hours of the lab, a silent topic, timestamps that are out of order, and 300 random logs."""
     rng = random.Random(5)
     hours = [([(f, min(f + 10, h + 1), min(f + 9, h)) for f in range(0, h + 1, 10)], h, 48) for h in range(130)]
     silent = [([(0, 10, 9), (10, 13, 12)], now, 48) for now in (57, 57.5, 60, 60.1, 400)]
@@ -125,8 +126,8 @@ INTERVAL = 4096
 
 @checks("2.8", matters="A sparse index stays in memory, a lookup costs a few KiB: history is read as cheaply as news.")
 def sparse(lookup: Callable[[Index, int], int]) -> str:
-    """Property: over random logs, what begins at the answer finds the same batch as a scan from the start, and not earlier
-    than the index allows."""
+    """Check over random logs that a scan from the answer finds the same batch as a scan from the start, and does not
+    begin earlier than the index allows."""
     rng = random.Random(8)
     looked = 0
     for _ in range(60):

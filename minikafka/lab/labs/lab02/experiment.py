@@ -47,7 +47,8 @@ class Sample(NamedTuple):
 
     @property
     def oldest(self) -> int | None:
-        """Age in hours of the oldest record that can be read (record n was written at hour n); None if there is none."""
+        """Return the age in hours of the oldest record that can be read (record n was written at hour n); None if there
+        is none."""
         return self.hour - self.start if self.start < self.end else None
 
 
@@ -59,7 +60,7 @@ class History:
     retention_hours: int
 
     def at(self, hour: int) -> Sample:
-        """Just after the record of that hour was written."""
+        """Return the sample taken just after the record of that hour was written."""
         return self.samples[hour]
 
     def until(self, hour: int) -> History:
@@ -77,7 +78,8 @@ class History:
 
 def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hours: int = 109, silence: int = 49,
                        record_bytes: int = 104_700, seed: int = 2) -> History:
-    """A topic gets one record at each hour 0, 1 ... `hours` - 1 and then, for `silence` hours, none; looked at hourly.
+    """Send one record to a topic at each hour 0, 1 ... `hours` - 1 and then, for `silence` hours, none; return an
+    hourly sample of it.
 
     With the sizes given, ten records fill a segment of 1 MiB, the smallest that Kafka takes.
     """
@@ -99,7 +101,7 @@ def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hour
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """A broker looks for idle connections every second, 570,000 times in 158 hours: here every ten minutes."""
+    """Make brokers look for idle connections every ten minutes; every second would be 570,000 times in 158 hours."""
     before, server.SWEEP_S = server.SWEEP_S, 600.0
     try:
         yield
@@ -111,7 +113,7 @@ WIDTH, HEIGHT, LEFT, TOP = 760, 220, 60, 20
 
 
 def chart(samples: list[Sample], retention_hours: int) -> str:
-    """The age of the oldest record over the hours, as SVG; the promise of retention.ms as a dashed line."""
+    """Return the age of the oldest record over the hours as SVG, with the promise of retention.ms as a dashed line."""
     highest = max([s.oldest or 0 for s in samples] + [retention_hours]) * 1.15
 
     def x(hour: float) -> float:
@@ -151,7 +153,7 @@ BASE_TIMESTAMP = struct.Struct(">q")  # at byte 27 of a batch
 
 
 def a_log(folder: Path, records: int, config: LogConfig | None = None) -> Log:
-    """A log of so many small records (a multiple of 100), ten a second, in batches of a hundred.
+    """Return a log of `records` small records (a multiple of 100), ten a second, in batches of a hundred.
 
     Every batch is the same but for its times and its place, so that a million records take a second.
     """
@@ -174,7 +176,7 @@ class Cost(NamedTuple):
 
     @property
     def extra(self) -> int:
-        """The bytes that were read only to find the position."""
+        """Return how many bytes were read only to find the position."""
         return self.read - self.wanted
 
 
@@ -224,7 +226,7 @@ class _counted:
 
 
 def index_entries(log: Log) -> list[tuple[int, int]]:
-    """The sparse index as (offset, position in the file): the batch at that position reaches up to that offset."""
+    """Return the sparse index as (offset, position in the file): the batch at that position reaches up to that offset."""
     return list(zip(log.active.index.keys, log.active.index.values, strict=True))
 
 

@@ -40,7 +40,7 @@ def moment(ms: int) -> str:
 
 
 def fields(batch: bytes) -> list[Field]:
-    """Every field of a batch: the header's thirteen, then those of each record."""
+    """Return every field of a batch: the header's thirteen, then those of each record."""
     return [*_header(Header.parse(batch)), *_records(batch)]
 
 
@@ -113,7 +113,8 @@ class Dump:
         self.batch, self.marked, self.fields = batch, marked, fields(batch)
 
     def legend(self) -> list[Field]:
-        """The fields worth a line: the header, the first record, and of the others nothing but how many there are."""
+        """Return the fields worth a line: those of the header and the first record, and for the other records only how
+        many there are."""
         return [f for f in self.fields if ":" not in f.name or f.name.startswith("record 0:")]
 
     def rows(self) -> Iterator[tuple[int, bytes]]:

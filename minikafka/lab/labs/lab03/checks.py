@@ -26,7 +26,8 @@ hints("3.3", "Python's numbers grow without end. Where does the recipe have to c
 @checks("3.3", matters="Two programs that disagree about this function write one key's records into two partitions, "
         "without any error.")
 def partition_of(answer: Callable[[bytes, int], int]) -> str:
-    """A hundred keys of 0 to 19 bytes against kafka-python's own hash, each for one of four numbers of partitions."""
+    """Check with a hundred keys of 0 to 19 bytes against kafka-python's own hash, each for one of four numbers of
+    partitions."""
     for key, partitions in [(b"truck-1", 3), (b"truck-12", 3), *_keys(98)]:
         hashed = int(murmur2(key)) & 0xFFFFFFFF
         expected, said = (hashed & 0x7FFFFFFF) % partitions, answer(key, partitions)
@@ -54,7 +55,8 @@ hints("3.6", "A partition may be full because it has one busy key, or because it
 
 @checks("3.6", matters="More partitions never help against a hot key: all its records go to one of them.")
 def hot_key(answer: Callable[[list[Place], int], str | None]) -> str:
-    """Forty topics: with a hot key, with a full partition of quiet keys, with many records without a key."""
+    """Check with forty topics: some with a hot key, some with a full partition of quiet keys, some with many records
+    without a key."""
     found = 0
     for number in range(40):
         places, partitions = _topic(number)
@@ -104,7 +106,7 @@ hints("3.12", "How many records come in the busiest second, and what can one par
 
 @checks("3.12", matters="The number of partitions is easy to choose before there are keys, and hard to change afterwards.")
 def how_many(answer: Callable[[float, float, float, float], int]) -> str:
-    """The 500 million of the lecture, an exact division, a tiny topic, and thirty others."""
+    """Check with the 500 million a day of the lecture, an exact division, a tiny topic, and other sizes."""
     rng = random.Random(33)
     cases = [(500_000_000, 3, 1000, 2000), (500_000_000, 3, 5000, 1000), (86_400_000, 3, 1000, 1000), (1000, 2, 500, 500),
              *((rng.randint(1, 900) * 10**6 + 7, rng.choice([1.5, 2, 3, 10]), rng.randint(2, 90) * 100,

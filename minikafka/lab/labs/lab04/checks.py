@@ -21,7 +21,8 @@ hints("4.3", "A group has committed 0 in one partition and nothing at all in ano
 
 @checks("4.3", matters="A monitor that takes unknown for 0 stays green while a group has never read anything.")
 def lag_of(answer: Callable[[dict[int, int], dict[int, int]], Lags]) -> str:
-    """Forty groups: with all commits, with some, with none, with a commit beyond the end that was asked for earlier."""
+    """Check with forty groups: with all commits, with some, with none, and with a commit beyond an end that was read
+    earlier."""
     for ends, committed in [({0: 100, 1: 100}, {0: 90, 1: 100}), ({0: 100, 1: 7}, {1: 7}), ({0: 5}, {}),
                             ({0: 5, 1: 5}, {0: 0, 1: 6}), *(_group(number) for number in range(36))]:
         expected, said = _lags(ends, committed), answer(dict(ends), dict(committed))
@@ -61,7 +62,7 @@ hints("4.5", "If you deal out each topic by itself and begin with the same membe
 
 @checks("4.5", matters="A partition that is given to two members is worked on twice; one that is given to nobody is never read.")
 def share_out(answer: Callable[[list[str], dict[str, int]], Shares]) -> str:
-    """Sixty groups: fewer members than partitions, more members, many small topics, members in any order."""
+    """Check with sixty groups: fewer members than partitions, more members, many small topics, members in any order."""
     for number in range(60):
         members, topics = _assignment(number)
         said = answer(list(members), dict(topics))
@@ -108,7 +109,7 @@ hints("4.11", "The group shall see everything of the last ten minutes again. Whi
 
 @checks("4.11", matters="An offset that is one too high leaves out a record; a partition that is forgotten is not rewound.")
 def rewound(answer: Callable[[dict[int, list[tuple[int, int]]], dict[int, int], int], dict[int, int]]) -> str:
-    """Forty topics: in order, out of order, with gaps, with partitions in which nothing is that young."""
+    """Check with forty topics: in order, out of order, with gaps, and with partitions in which no record is young enough."""
     for number in range(40):
         logs, ends, since = _log(number)
         said = answer({p: list(log) for p, log in logs.items()}, dict(ends), since)

@@ -41,8 +41,8 @@ class Crowd:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, name: str, group: str, takes: float = 0.0, batch_takes: float = 0.0, **settings: Any) -> None:
-        """A new member of `group` begins to work: `takes` seconds for each record, and `batch_takes` seconds for all records of
-        a poll together. `settings` are the simulated consumer's."""
+        """Start a new member of `group`, which works `takes` seconds on each record, and `batch_takes` seconds on all
+        records of a poll together. `settings` are the simulated consumer's."""
         chosen = {"session_timeout": 6.0, "heartbeat_interval": 1.0, "max_records": 10, "auto_commit": True,
                   "auto_commit_interval": 0.2, **settings}
         with self.world.loop.entered():
@@ -78,7 +78,7 @@ class Crowd:
                 for name, member in sorted(self.members.items()) if member.group == group}
 
     def settled(self, group: str, partitions: int) -> bool:
-        """Whether each partition has an owner among the group's members, and no two members share one."""
+        """Return whether each partition has an owner among the group's members, and no two members share one."""
         held = Counter(p for each in self.assignment(group).values() for p in each)
         return held == Counter(range(partitions)) and all(
             member.membership is not None and member.membership.stable

@@ -106,7 +106,7 @@ class Groups:
     shares: dict[str, dict[str, list[int]]]
 
     def table(self) -> dict[str, dict[str, Any]]:
-        """A row for each member: its group, its partitions, how many records it was handed."""
+        """Return a row for each member: its group, its partitions, how many records it was handed."""
         counts = Counter((h.group, h.member) for h in self.crowd.read)
         return {member: {"group": group, "partitions": ", ".join(f"P{p}" for p in held) or "none",
                          "records": counts[group, member]}
@@ -118,7 +118,8 @@ class Groups:
 
 
 def figure(records: int = 400, partitions: int = 4, groups: dict[str, int] | None = None, seed: int = 4) -> Groups:
-    """The figure of the lecture: two servers, four partitions, group A with two consumers, group B with four."""
+    """Return the groups of the lecture's figure after they have read everything: two servers, four partitions, group A
+    with two consumers, group B with four."""
     cluster = world(seed=seed, brokers=2)
     topic(cluster, partitions)
     crowd = Crowd(cluster, TOPIC)
@@ -164,7 +165,7 @@ class Fifth:
 
 
 def fifth_member(seed: int = 4) -> Fifth:
-    """Four partitions, five members; then a member that works is killed, while records keep coming."""
+    """Start five members for four partitions; then kill a member that works, while records keep coming."""
     cluster = world(seed=seed)
     topic(cluster, 4)
     crowd = Crowd(cluster, TOPIC)
@@ -279,13 +280,13 @@ class Change:
 
     @property
     def moved(self) -> list[int]:
-        """The partitions that another member has now."""
+        """Return the partitions that another member has now."""
         owner = {p: name for name, held in self.before.items() for p in held}
         return sorted(p for name, held in self.after.items() for p in held if owner[p] != name)
 
     @property
     def stayed(self) -> list[int]:
-        """The partitions that a quick member had before and has now: nothing had to be done about them."""
+        """Return the partitions that a quick member had before and has now: nothing had to be done about them."""
         return sorted(p for name, held in self.after.items() for p in held
                       if name != SLOW and p in self.before.get(name, ()))
 
@@ -300,7 +301,8 @@ class Change:
         return longest
 
     def row(self) -> dict[str, Any]:
-        """How many partitions changed their reader; how many others stopped all the same, and the longest of these stops."""
+        """Return how many partitions changed their reader, how many others stopped all the same, and the longest of
+        these stops."""
         lengths = {p: end - begin for p, (begin, end) in self.stops().items()}
         idle = [lengths[p] for p in self.stayed if lengths[p]]
         return {"change their reader": len(self.moved), "stay": len(self.stayed), "stay, but stop": len(idle),
@@ -332,5 +334,5 @@ def change(protocol: str, what: str, slow: float = SLOW_S, seed: int = 4, before
 
 
 def changes(what: str, protocols: Collection[str] = tuple(PROTOCOLS)) -> dict[str, Change]:
-    """The same change under each protocol."""
+    """Return the same change under each protocol, by protocol."""
     return {protocol: change(protocol, what) for protocol in protocols}

@@ -41,7 +41,7 @@ def shifts(changes: Mapping[str, Change]) -> Still:
 
 
 def to_text(changes: Mapping[str, Change]) -> str:
-    """The same in words: a line for each protocol and partition."""
+    """Return the drawing in words: a line for each protocol and partition."""
     lines = []
     for protocol, change in changes.items():
         lines.append(f"{protocol}: {_said(change)} at 0 s")

@@ -36,7 +36,7 @@ class Bars:
         return figure
 
     def svg(self) -> str:
-        """The same bars, drawn by hand on a white card."""
+        """Return the same bars, drawn by hand on a white card."""
         largest = max([1, *(row[name] for row in self.rows for name, _, _ in SERIES)])
         scale, step = (WIDTH - LEFT - RIGHT) / largest, len(SERIES) * BAR + GAP
         height = TOP + step * len(self.rows) + 8

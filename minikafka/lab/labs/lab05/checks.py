@@ -18,7 +18,8 @@ POLICIES = ("auto", "sync per batch", "sync per record", "before the work")
 # --- 5.3 -------------------------------------------------------------------------------------------------------------
 
 def sums(policy: str, t: float) -> tuple[int, int, int, int]:
-    """(processed, committed, duplicates, lost) after a crash t seconds after the first record, if commits take no time."""
+    """Return (processed, committed, duplicates, lost) for a crash `t` seconds after the first record, if commits take
+    no time."""
     processed = int(t * RATE)
     full = processed // BATCH * BATCH
     committed = {"auto": int(t // INTERVAL) * INTERVAL * RATE, "sync per batch": full, "sync per record": processed,
@@ -54,7 +55,7 @@ hints("5.5", "When may you say that a batch is done?",
 
 @checks("5.5", matters="Nobody tests the line between the work and the commit. It is where the process dies.")
 def run_at_least_once(loop: Callable[[Any, Callable[[Any], None]], Any]) -> str:
-    """A run without a crash, then one for every step at which it can crash, before and after it."""
+    """Check a run without a crash, then one for every step at which the program can crash, before and after the step."""
     calm = World()
     life(loop, calm)
     everything = list(range(calm.size))
@@ -94,7 +95,8 @@ def stale(events: list[Event]) -> list[Event]:
 
 
 def group_life(rng: random.Random, length: int = 14) -> list[Event]:
-    """Members come and go; each believes in the last generation that it was told of, and commits when it likes."""
+    """Return the events of a group in which members come and go; each believes in the last generation that it was told
+    of, and commits when it likes."""
     names, generation, believes = ["C1", "C2", "C3"], 0, dict[str, int]()
     events: list[Event] = []
     for t in range(length):
@@ -119,7 +121,7 @@ hints("5.7", "What did the coordinator know at the moment when the commit arrive
 
 @checks("5.7", matters="A stale commit that is accepted moves the group of somebody else: losses without an error anywhere.")
 def zombies(answer: Callable[[list[Event]], Any]) -> str:
-    """Two hundred lives of groups."""
+    """Check with two hundred lives of groups."""
     refused = 0
     for seed in range(200):
         events = group_life(random.Random(seed))
@@ -144,7 +146,8 @@ def _until(events: list[Event], one: Event | None) -> list[str]:
 # --- 5.8 -------------------------------------------------------------------------------------------------------------
 
 def deliveries(rng: random.Random) -> list[Record]:
-    """Two partitions, read in order; now and then a crash sends one of them back to its committed offset."""
+    """Return deliveries of two partitions, read in order; now and then a crash sends one of them back to its committed
+    offset."""
     position, committed, found = [0, 0], [0, 0], []
     for _ in range(60):
         p = rng.randrange(2)
@@ -164,7 +167,7 @@ hints("5.8", "By what can you tell one record from every other record?",
 
 @checks("5.8", matters="At least once, and each effect once by (partition, offset): this pair is what people call exactly once.")
 def once(answer: Callable[[list[Record]], Any]) -> str:
-    """A hundred lists of deliveries with rewinds."""
+    """Check with a hundred lists of deliveries with rewinds."""
     dropped = 0
     for seed in range(100):
         records = deliveries(random.Random(seed))
@@ -184,7 +187,8 @@ def once(answer: Callable[[list[Record]], Any]) -> str:
 # --- 5.9 -------------------------------------------------------------------------------------------------------------
 
 def cheapest(costs: list[Event], duplicates_allowed: int) -> str | None:
-    """The policy with the fewest commit requests among those that lose nothing and repeat no more than is allowed."""
+    """Return the policy with the fewest commit requests among those that lose nothing and repeat no more than is
+    allowed; None if there is none."""
     fit = [row for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed]
     return str(min(fit, key=lambda row: row["commit requests"])["policy"]) if fit else None
 
@@ -196,7 +200,7 @@ hints("5.9", "Which rows of the table are out of the question, whatever they cos
 
 @checks("5.9", matters="The rule for the choice has three inputs: what may be lost, what may come twice, what a request costs.")
 def choose(answer: Callable[[list[Event], int], Any]) -> str:
-    """Seeded tables; some in which nothing fits."""
+    """Check with seeded tables, in some of which no policy fits."""
     rng, asked = random.Random(5), 0
     for _ in range(200):
         costs = [{"policy": f"policy {n}", "duplicates": rng.choice([0, 1, 4, 14, 24]), "lost": rng.choice([0, 0, 0, 6]),

@@ -35,7 +35,7 @@ async def auto(consumer: Consumer, work: Work) -> None:
 
 
 async def sync_batch(consumer: Consumer, work: Work) -> None:
-    """commitSync after each batch: wait for the coordinator's answer."""
+    """Call commitSync after each batch: wait for the coordinator's answer."""
     while True:
         for record in await consumer.poll():
             await work(record)
@@ -43,7 +43,7 @@ async def sync_batch(consumer: Consumer, work: Work) -> None:
 
 
 async def async_batch(consumer: Consumer, work: Work) -> None:
-    """commitAsync after each batch: send it, do not wait, do not try again."""
+    """Call commitAsync after each batch: send the commit, do not wait, do not try again."""
     while True:
         for record in await consumer.poll():
             await work(record)
@@ -51,7 +51,7 @@ async def async_batch(consumer: Consumer, work: Work) -> None:
 
 
 async def sync_record(consumer: Consumer, work: Work) -> None:
-    """commitSync after each record: what is committed is the offset of the NEXT record to read, so plus one."""
+    """Call commitSync after each record: what is committed is the offset of the NEXT record to read, so plus one."""
     while True:
         for record in await consumer.poll():
             await work(record)
@@ -90,29 +90,30 @@ class Aftermath:
 
     @property
     def duplicates(self) -> int:
-        """Records that were worked on and come again."""
+        """Return how many records were worked on and come again."""
         return len(set(self.done) & set(self.second))
 
     @property
     def lost(self) -> int:
-        """Records of the log that nobody worked on, nor ever will."""
+        """Return how many records of the log nobody has worked on, nor ever will."""
         return self.end - len(set(self.done) | set(self.second))
 
     @property
     def answer_ms(self) -> float:
-        """Milliseconds until C1 had the answer to a commit, on average over those that were answered."""
+        """Return the milliseconds until C1 had the answer to a commit, on average over those that were answered; 0 if
+        none was."""
         took = [commit["took"] for commit in self.stage.commits("C1") if commit["type"] == "ok"]
         return 1000 * sum(took) / len(took) if took else 0.0
 
     @property
     def row(self) -> dict[str, Any]:
-        """One line of the table."""
+        """Return one row of the table."""
         return {"policy": self.policy, "processed": len(self.done), "committed": self.committed,
                 "duplicates": self.duplicates, "lost": self.lost, "commit requests": self.requests}
 
 
 def picture(after: Aftermath, at: float | None = None) -> Any:
-    """The cluster at a moment (None: when C1 dies): a still picture of `rides-0`, with the fingers of C1 and of the group."""
+    """Return a still picture of `rides-0` at a moment (None: when C1 dies), with the positions of C1 and of the group."""
     from minikafka.lab.picture.facts.run import Run
     from minikafka.lab.view.front import Still
     run = Run.of(after.stage.cluster)
@@ -165,7 +166,7 @@ def crash(policy: str = "auto", at: float = 12.48, *, unplugged: float | None = 
 
 
 def table(at: float = 12.48, seed: int = 5) -> list[Aftermath]:
-    """The same crash under every policy, and once more under `async per batch` with its last commit lost on the way."""
+    """Return the same crash under every policy, and once more under `async per batch` with its last commit lost on the way."""
     found = [crash(policy, at, seed=seed) for policy in POLICIES]
     lossy = crash("async per batch", at, unplugged=int(at) - 0.1, seed=seed)
     lossy.policy = "async, last one lost"
@@ -175,7 +176,7 @@ def table(at: float = 12.48, seed: int = 5) -> list[Aftermath]:
 # --- the hand-over ---------------------------------------------------------------------------------------------------
 
 def timetable(after: Aftermath) -> list[tuple[float, str]]:
-    """Who knew what, and when: the last heartbeat, the crash, the expulsion, the first record of C2."""
+    """Return (second, what happened) in order: the last heartbeat, the crash, the expulsion, the first record of C2."""
     stage = after.stage
     beat = max(r["t"] for r in stage.wire.of("Heartbeat", "C1"))
     joined = min(r["t"] for r in stage.wire.of("JoinGroup", "C2"))
@@ -185,7 +186,7 @@ def timetable(after: Aftermath) -> list[tuple[float, str]]:
 
 
 def farewell(finish: bool = True, at: float = 12.48, seed: int = 5) -> Aftermath:
-    """C1 is not killed but asked to go: it closes its consumer, after its batch (`finish`) or in the middle of it."""
+    """Ask C1 to leave instead of killing it: it closes its consumer, after its batch (`finish`) or in the middle of it."""
     stage = Stage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:

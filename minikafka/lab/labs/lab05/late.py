@@ -18,7 +18,8 @@ from minikafka.protocol.errors import KafkaError
 # --- the pool --------------------------------------------------------------------------------------------------------
 
 def pool(workers: int = 3, seconds: float = 0.5, at: float = 10.05, seed: int = 5) -> Aftermath:
-    """C1 hands ten records a second to a pool of `workers`, each busy for `seconds` with a record; auto-commit; a crash."""
+    """Let C1 hand ten records a second to a pool of `workers`, each busy for `seconds` with a record, with auto-commit;
+    then C1 crashes."""
     stage = Stage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:
@@ -71,12 +72,12 @@ class Late:
 
 
 def too_slow(work: float = 1.5, max_poll_interval: float = 10.0, seed: int = 5) -> Late:
-    """C1 needs ten times `work` seconds from one poll to the next; its heartbeats go on all the while."""
+    """Let C1 need ten times `work` seconds from one poll to the next, while its heartbeats go on."""
     return _late(work, {"max_poll_interval": max_poll_interval, "rebalance_timeout": max_poll_interval}, None, seed)
 
 
 def zombie(out: tuple[float, float] = (2.5, 12.0), work: float = 1.0, seed: int = 5) -> Late:
-    """C1's cable is out between these seconds. C1 works on, sends its commit into the dead cable, and is plugged in again."""
+    """Cut C1's cable between these two seconds; C1 works on, sends its commit into the dead cable, and is plugged in again."""
     return _late(work, {}, out, seed)
 
 
@@ -119,7 +120,7 @@ async def _second(stage: Stage) -> list[int]:
 # --- two commits in the wrong order ----------------------------------------------------------------------------------
 
 def reordered(careful: bool = False, at: float = 12.48, out: tuple[float, float] = (10.95, 11.8), seed: int = 5) -> Aftermath:
-    """Commits without waiting, and an error callback that tries a failed one again after 0.7 s.
+    """Commit without waiting, with an error callback that tries a failed commit again after 0.7 s; then C1 crashes.
 
     C1's cable is out while the commit of 110 is under way. `careful`: try again only if no newer commit was begun.
     """

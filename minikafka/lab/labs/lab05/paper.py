@@ -92,7 +92,7 @@ class PaperConsumer:
         self._step(f"commit {offset}", write)
 
     def work(self, record: Record) -> None:
-        """What the loop is given to do with a record."""
+        """Note a record as worked on: the loop calls this for each record."""
         self._step(f"work on {record.offset}", lambda: self.world.done.append(record.offset))
 
 
@@ -100,7 +100,7 @@ Loop = Callable[[Any, Callable[[Any], None]], Any]
 
 
 def life(loop: Loop, world: World, dies: int | None = None, after: bool = False) -> int:
-    """One process, from its start to its crash or its end; returns the steps that it took."""
+    """Run one process, from its start to its crash or its end; return how many steps it took."""
     consumer = PaperConsumer(world, dies, after)
     try:
         loop(consumer, consumer.work)

@@ -47,7 +47,7 @@ class Stage:
         await admin.close()
 
     def consumer(self, name: str, **settings: Any) -> Consumer:
-        """A member of the group, on a machine of its own of the same name."""
+        """Return a new member of the group, on a machine of its own with the same name."""
         history = self.histories[name] = Told(self.world, name, None)
         chosen = {"session_timeout": 6.0, "heartbeat_interval": 3.0, "max_records": BATCH, **settings}
         with self.world.loop.entered():
@@ -55,7 +55,7 @@ class Stage:
                             **chosen)
 
     def now(self) -> float:
-        """Seconds since the first record."""
+        """Return the seconds since the first record."""
         return self.world.now() - self.begin
 
     def unplug(self, name: str) -> None:
@@ -64,7 +64,7 @@ class Stage:
             self.world.cut(name, broker)
 
     def told(self, kind: str) -> list[dict[str, Any]]:
-        """Events of the trace about our group, their times counted from the first record."""
+        """Return the trace's events of a kind about our group, with times in seconds since the first record."""
         return [{**e, "t": e["t"] - self.begin} for e in self.world.events if e["k"] == kind and e.get("group") == GROUP]
 
     def committed(self) -> int | None:
@@ -73,8 +73,8 @@ class Stage:
         return commits[-1]["offset"] if commits else None
 
     def commits(self, name: str) -> list[dict[str, Any]]:
-        """The commits that a consumer asked for: when, which offset, how it ended ("ok", "fail", "info": nobody knows),
-        and the seconds until then."""
+        """Return the commits that a consumer asked for: when, which offset, how each ended ("ok", "fail", or "info":
+        nobody knows), and the seconds until then."""
         events = [e for e in self.histories[name] if e["f"] == "commit"]
         ends = {e["op"]: e for e in events if e["type"] != "invoke"}
         asked = [(e, ends.get(e["op"], {**e, "type": "info"})) for e in events if e["type"] == "invoke"]
@@ -120,7 +120,7 @@ class Wire:
             self._open.pop(key).update(answer=_error(message.body))
 
     def of(self, what: str, who: str | None = None) -> list[dict[str, Any]]:
-        """Requests of one kind (and one consumer), times counted from the first record."""
+        """Return the requests of one kind (and of one consumer, if named), with times in seconds since the first record."""
         begin = self.stage.begin
         return [{**r, "t": r["t"] - begin} for r in self.requests if r["what"] == what and who in (None, r["who"])]
 
@@ -141,7 +141,7 @@ def _error(body: Any) -> str:
 # --- what the cluster has written down ---------------------------------------------------------------------------------
 
 def offsets_topic(stage: Stage) -> list[dict[str, Any]]:
-    """Every record of `__consumer_offsets`, decoded, read by an ordinary consumer without a group."""
+    """Return every record of `__consumer_offsets`, decoded, as an ordinary consumer without a group reads them."""
     async def story() -> list[dict[str, Any]]:
         env = stage.world.client_env()
         reader = Consumer(env, stage.world.bootstrap, name="auditor")
@@ -171,7 +171,8 @@ def decode(partition: int, offset: int, key: bytes, value: bytes | None) -> dict
 
 
 def group_events(stage: Stage) -> list[dict[str, Any]]:
-    """What the coordinator saw, for the detector: new generations and commits, in order, members by their short names."""
+    """Return what the coordinator saw, for the detector: new generations and commits, in order, members by their short
+    names."""
     formed = [{"t": round(e["t"], 3), "k": "generation", "generation": e["generation"],
                "members": [m.split("-")[0] for m in e["members"]]} for e in stage.told("group") if e["state"] == "Stable"]
     asked = [{"t": round(r["t"], 3), "k": "commit", "member": r["who"], "generation": r["generation"], "offset": r["offset"]}

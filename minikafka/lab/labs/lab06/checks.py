@@ -23,7 +23,7 @@ hints("6.2", "Three replicas have 50, 48 and 47 records. Up to where do all agre
 
 @checks("6.2", matters="The slowest replica in sync sets the pace of every consumer and of every acks=all producer.")
 def high_watermark(answer: Callable[[Ends, list[int]], int]) -> str:
-    """The state of the experiment, one with a straggler outside, and random ones of one to five replicas."""
+    """Check with the state of the experiment, one with a straggler outside the ISR, and random ones of one to five replicas."""
     for ends, isr in [({1: 50, 2: 48, 3: 47}, [1, 2, 3]), ({1: 50, 2: 48, 3: 12}, [1, 2]), ({1: 50, 2: 48, 3: 47}, [1]),
                       *_states(30)]:
         expected, said = min(ends[broker] for broker in isr), answer(dict(ends), list(isr))
@@ -63,7 +63,8 @@ SIZES = [(3, 6, 3), (3, 1, 3), (3, 12, 2), (4, 12, 3), (5, 20, 3), (5, 7, 2), (6
 
 @checks("6.6", matters="A broker that dies hands its work to the others. One that gets all of it may be the next to die.")
 def placement(answer: Callable[[list[int], int, int], Placement]) -> str:
-    """Nine clusters, and one that is too small: shape, leaders, copies, and who inherits."""
+    """Check with nine clusters, and one that is too small: the shape, the leaders, the copies, and which brokers lead
+    after a death."""
     for size, partitions, copies in SIZES:
         brokers = list(range(1, size + 1))
         placed = answer(list(brokers), partitions, copies)
@@ -116,7 +117,7 @@ class State:
         return min(self.ends[broker] for broker in self.isr)
 
     def why_not(self, n: int) -> str | None:
-        """What keeps a consumer from reading record n; None if nothing does."""
+        """Return what keeps a consumer from reading record n; None if nothing does."""
         if self.leader is None:
             return "nobody leads this partition"
         if n < self.start:
@@ -137,7 +138,7 @@ hints("6.8", "Which of four reasons may apply: no leader, deleted, not written y
 
 @checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.")
 def readable(answer: Callable[[int, State], bool]) -> str:
-    """Twenty random states; in each the offsets around every border."""
+    """Check with twenty random states; in each with the offsets around every border."""
     asked = 0
     for state in states():
         borders = {state.start, state.high_watermark, *state.ends.values()}
@@ -154,7 +155,7 @@ def readable(answer: Callable[[int, State], bool]) -> str:
 
 
 def states(seed: int = 63) -> list[State]:
-    """The twenty states that the check asks about; four of them without a leader."""
+    """Return the twenty states that the check asks about; four of them are without a leader."""
     rng, found = random.Random(seed), []
     for number in range(20):
         start, newest = rng.randint(0, 30), rng.randint(50, 90)

@@ -44,14 +44,14 @@ def world(seed: int = 6, **settings: Any) -> Any:
 
 
 def picture(cluster: Any, tp: str = TP) -> Still:
-    """A still picture of the cluster as it is now."""
+    """Return a still picture of the cluster as it is now."""
     return Still.of(Run.of(cluster), tp=tp)
 
 
 # --- looking ------------------------------------------------------------------------------------------------------
 
 def replicas(cluster: Any, tp: str = TP) -> pd.DataFrame:
-    """One row a broker: its log end offset, the high watermark it knows, its role; all from the trace."""
+    """Return one row for each broker, all from the trace: its log end offset, the high watermark it knows, its role."""
     rows: dict[int, dict[str, Any]] = {}
     for event in cluster.trace.events("role", "append", "hw", "truncate", "recover"):
         if event["tp"] != tp:
@@ -75,7 +75,7 @@ def replicas(cluster: Any, tp: str = TP) -> pd.DataFrame:
 
 
 def leads(cluster: Any, topic: str) -> dict[int, int]:
-    """How many partitions of the topic each broker leads; those that nobody leads are not counted."""
+    """Return how many partitions of the topic each broker leads, by broker; partitions without a leader are not counted."""
     found = Counter(p.leader for p in cluster.partitions(topic).values())
     return {broker: found[broker] for broker in cluster.ids}
 
@@ -103,7 +103,8 @@ def look(cluster: Any, reader: Reader) -> Look:
 
 def held(seconds: float = 2.0, rate: float = 10.0, followers: tuple[int, ...] = (2, 3), acks: int = 1,
          seed: int = 6) -> dict[str, Look]:
-    """Records arrive all the time; these followers copy nothing for some seconds: before, at the end of it, after."""
+    """Return how the partition looks before, at the end of, and after some seconds in which these followers copy
+    nothing; records arrive all the time."""
     with world(seed) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         writer, reader = Writer(cluster, TOPIC, rate, acks=acks), Reader(cluster, TOPIC)
@@ -121,7 +122,7 @@ def held(seconds: float = 2.0, rate: float = 10.0, followers: tuple[int, ...] = 
 
 
 def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0, seed: int = 6) -> tuple[float, float]:
-    """(mean seconds that a record is with the leader only, share of the time in which there is such a record).
+    """Return (mean seconds that a record is with the leader only, share of the time in which there is such a record).
 
     `latency`: additional seconds, one way, between the leader and follower 3.
     """
@@ -153,7 +154,7 @@ def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0, seed: i
 
 def six_partitions(victim: int = 1, partitions: int = 6, wait: float = 0.0, elect: bool = True, check_every: int = 300,
                    placement: list[list[int]] | None = None, seed: int = 6) -> pd.DataFrame:
-    """Leaders by broker: at first, with a broker dead, with it back, and after an election of the preferred leaders.
+    """Return the leaders by broker: at first, with a broker dead, with it back, and after an election of the preferred leaders.
 
     `wait`: seconds to let pass after the restart, before the election is asked for (if it is). `check_every`: seconds
     between two looks of the controller for leaders that are not the preferred ones. `placement`: yours, not the controller's.
@@ -178,7 +179,7 @@ def six_partitions(victim: int = 1, partitions: int = 6, wait: float = 0.0, elec
 
 
 def heirs(placement: list[list[int]], dead: int) -> dict[int, int]:
-    """How many partitions each survivor leads after `dead` has died: the next replica in the list takes over."""
+    """Return how many partitions each survivor leads after `dead` has died: the next replica in the list takes over."""
     survivors = sorted({broker for replicas in placement for broker in replicas} - {dead})
     leaders = Counter(next(b for b in replicas if b != dead) for replicas in placement)
     return {broker: leaders[broker] for broker in survivors}
@@ -197,7 +198,7 @@ def drawn(count: int = 1000, partitions: int = 6, brokers: int = 3, copies: int 
 # --- E4: what survives ----------------------------------------------------------------------------------------------
 
 def promised(producer: Any, value: str) -> bool:
-    """Is this record acknowledged, within the producer's patience?"""
+    """Send a record; return whether it is acknowledged before the producer gives up."""
     try:
         producer.send(TOPIC, value, partition=0)
     except KafkaError:
@@ -234,7 +235,7 @@ def _survey(cluster: Any, producer: Any, kept: set[str]) -> dict[str, Any]:
 
 
 def left_behind(seconds: float = 20.0, seed: int = 6) -> dict[str, Any]:
-    """Followers 2 and 3 stand still for `seconds`, then the leader dies: one failure of three."""
+    """Let followers 2 and 3 stand still for `seconds`, then kill the leader: only one of three brokers has failed."""
     with world(seed, controllers=3) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         writer = Writer(cluster, TOPIC, rate=10)
@@ -258,7 +259,7 @@ def left_behind(seconds: float = 20.0, seed: int = 6) -> dict[str, Any]:
 
 
 def frozen_quorum(dead: int = 2, seed: int = 6) -> dict[str, bool]:
-    """With this many of three controllers dead: is a record acknowledged, can a topic be created?"""
+    """Return whether a record is acknowledged, and whether a topic can be created, with `dead` of three controllers killed."""
     with world(seed, controllers=3) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         producer = cluster.producer(delivery_timeout=6.0)
@@ -277,7 +278,8 @@ def frozen_quorum(dead: int = 2, seed: int = 6) -> dict[str, bool]:
 # --- KIP-392 --------------------------------------------------------------------------------------------------------
 
 def next_door(rack: str = "", selector: bool = True, seed: int = 6) -> dict[int, int]:
-    """Fetches that carried records to a reader, by the broker that answered. Brokers stand in racks a, b, c; 1 leads."""
+    """Return how many Fetches that carried records to a reader each broker answered. Brokers stand in racks a, b, c; 1
+    leads."""
     with world(seed, racks=["a", "b", "c"], config=SELECTOR if selector else {}) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         served: Counter[int] = Counter()

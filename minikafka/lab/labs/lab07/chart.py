@@ -82,7 +82,7 @@ class Chart:
         return LEFT + shares[0] * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - shares[1] * (HEIGHT - TOP - BOTTOM)
 
     def svg(self) -> str:
-        """The same chart on a white card, its letters at least 14 pixels high."""
+        """Return the same chart on a white card, its letters at least 14 pixels high."""
         parts = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
                  f'<text x="{LEFT}" y="24" font-size="18" font-weight="bold">{html.escape(self.title)}</text>', *self._grid()]
         for number, (name, at) in enumerate(self.marks):
@@ -138,7 +138,8 @@ class Chart:
 
 
 def shares(samples: dict[str, list[float]], title: str) -> Chart:
-    """Which share of the records has its answer after so many milliseconds; a curve for each sample, at most four."""
+    """Return a chart of the share of records that have their answer after so many milliseconds; a curve for each
+    sample, at most four."""
     series = []
     for name, values in samples.items():
         ordered = [max(SMALLEST, value) for value in sorted(values)]
@@ -152,7 +153,8 @@ def shares(samples: dict[str, list[float]], title: str) -> Chart:
 
 
 def over_time(points: list[Point], phases: Sequence[tuple[str, float]], title: str) -> Chart:
-    """One dot for each record: when it was sent, and how long its answer took; a line where each phase begins."""
+    """Return a chart with one dot for each record (when it was sent, how long its answer took) and a line where each
+    phase begins."""
     dots = [(at, max(SMALLEST, ms)) for at, ms in points]
     text = f"{len(points)} records, from {min(y for _, y in dots):.3g} to {max(y for _, y in dots):.5g} ms"
     return Chart(title, ("second of the send", "milliseconds to the answer"), [Series("records", dots, dots=True)], "y", phases,

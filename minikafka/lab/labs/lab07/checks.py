@@ -22,7 +22,7 @@ hints("7.2", "Follow one record with your finger. Which messages must have arriv
 
 @checks("7.2", matters="Before you measure, you can say what a setting will cost. If the measurement differs, something waits.")
 def latency(answer: Callable[[Acks, float, dict[int, float], list[int]], float]) -> str:
-    """The room of the text, stragglers in and out of the ISR, a leader alone, and random ones."""
+    """Check with the distances of the text, stragglers inside and outside the ISR, a leader alone, and random distances."""
     for acks, near, far, isr in cases():
         said, expected = answer(acks, near, dict(far), list(isr)), cost(acks, near, far, isr)
         assert said is not None, "your function returned nothing; is there a `return`?"
@@ -61,7 +61,7 @@ hints("7.5", "Ten acknowledged, ten readable: is it certain that nothing is lost
 
 @checks("7.5", matters="Two counts can be equal while records are lost: compare what was promised with what is there.")
 def account(answer: Callable[[list[str], list[str]], Account]) -> str:
-    """Small cases, each with one trap, and random ones."""
+    """Check with small cases that have one trap each, and with random ones."""
     for acknowledged, readable in ledgers():
         said, expected = answer(list(acknowledged), list(readable)), truth(acknowledged, readable)
         assert said is not None, "your function returned nothing; is there a `return`?"
@@ -139,7 +139,7 @@ hints("7.10", "Which rows of the table are good enough? Of those, which one is t
 
 @checks("7.10", matters="\"As safe as possible and as fast as possible\" is no requirement. Three numbers are.")
 def choose(answer: Callable[[Need, dict[Acks, Price]], Acks | None]) -> str:
-    """The four businesses, and random ones with random tables."""
+    """Check with the four businesses, and with random ones and random tables."""
     for need, table in wishes():
         said, expected = answer(need, dict(table)), fitting(need, table)
         if said != expected or type(said) is not type(expected):

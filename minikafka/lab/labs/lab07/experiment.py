@@ -65,7 +65,7 @@ class Room:
         self.cluster.wait(lambda: writer.sent >= count, timeout=120)
 
     def readable(self) -> list[str]:
-        """The values that a new reader finds, once all three replicas are in sync again."""
+        """Return the values that a new reader finds, once all three replicas are in sync again."""
         def whole() -> bool:
             """all three replicas are in sync again (is the broker that you killed back?)"""
             return len(self.cluster.isr(TOPIC)) == 3
@@ -74,7 +74,7 @@ class Room:
         return [record.value for record in read_all(self.cluster, TOPIC)]
 
     def lost(self, writer: Any) -> list[str]:
-        """What the producer was told to be well, and nobody finds."""
+        """Return the values that were acknowledged to the producer and that no new reader finds."""
         found = set(self.readable())
         return [ack.value for ack in writer.acked if ack.value not in found]
 
@@ -92,7 +92,8 @@ class Room:
 
 def latencies(acks: int = ALL, far: float | Sequence[float] = 0.005, rate: float = 5.0, count: int = 60,
               jitter: bool = False, **settings: Any) -> list[float]:
-    """Milliseconds from send to answer; the first quarter is left out, for there connections are still being opened."""
+    """Return the milliseconds from send to answer; the first quarter is left out, because connections are still being
+    opened."""
     with Room(far, jitter=jitter) as room:
         writer = room.writer(acks, rate, count, **settings)
         room.until_sent(writer, count)
@@ -102,19 +103,19 @@ def latencies(acks: int = ALL, far: float | Sequence[float] = 0.005, rate: float
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value that this share of all values does not exceed."""
+    """Return the value that this share of all values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def ladder(distances: Sequence[float] = (0.001, 0.005, 0.05)) -> pd.DataFrame:
-    """The median latency in ms by mode (rows) and by distance to the followers (columns)."""
+    """Return the median latency in ms by mode (rows) and by distance to the followers (columns)."""
     rows = {NAMES[acks]: [round(quantile(latencies(acks, far, count=20), 0.5), 1) for far in distances] for acks in (0, 1, ALL)}
     return pd.DataFrame(rows, index=[f"{1000 * far:g} ms" for far in distances]).T.rename_axis(columns="followers at")
 
 
 def summary(samples: dict[str, list[float]]) -> pd.DataFrame:
-    """Half of the records, 99 of 100, and the slowest one, in ms, for each sample."""
+    """Return for each sample, in ms, within how long half of the records and 99 of 100 were answered, and the slowest one."""
     rows = {name: [round(quantile(values, share), 1) for share in (0.5, 0.99, 1.0)] for name, values in samples.items()}
     return pd.DataFrame(rows, index=["half within", "99 % within", "slowest"]).T.rename_axis(columns="ms")
 
@@ -135,7 +136,8 @@ class Outcome:
 
 
 def stale_followers(acks: int = 1, until: int = 80, seed: int = 7) -> Outcome:
-    """Both followers copy nothing from record 60 on; when record `until` is sent the leader dies; 100 records in all."""
+    """Let both followers copy nothing from record 60 on, and kill the leader when record `until` is sent; 100 records
+    in all."""
     with Room(seed=seed) as room:
         cluster, writer = room.cluster, room.writer(acks, rate=10, count=100)
         room.until_sent(writer, 60)
@@ -159,7 +161,7 @@ def stale_followers(acks: int = 1, until: int = 80, seed: int = 7) -> Outcome:
 
 def faulty_leader(acks: int = 0, fault: str = "cut", after: float = 4.0, metadata_max_age: float = 5.0,
                   seed: int = 4) -> Outcome:
-    """Ten records a second; `after` seconds the leader's cable is cut ("cut") or its process dies ("kill").
+    """Cut the leader's cable ("cut") or kill its process ("kill") after `after` seconds, with ten records a second.
 
     Twenty seconds later the fault is mended.
     """
@@ -179,7 +181,8 @@ def faulty_leader(acks: int = 0, fault: str = "cut", after: float = 4.0, metadat
 
 
 def faults() -> pd.DataFrame:
-    """Records lost, and errors that the producer saw, for each mode when the leader is killed, and when it is cut off."""
+    """Return how many records are lost when the leader is killed and when it is cut off, and how many errors the
+    producer saw, for each mode."""
     rows = {}
     for acks in (0, 1, ALL):
         killed, cut = faulty_leader(acks, "kill"), faulty_leader(acks, "cut")
@@ -190,7 +193,8 @@ def faults() -> pd.DataFrame:
 # --- Vanlightly's scenarios -------------------------------------------------------------------------------------------
 
 def failed_node(room: Room, acks: int, count: int = 1000) -> int:
-    """Scenarios 1 to 3: a thousand records a second, the leader is killed at about a third of them; return the number lost."""
+    """Play scenarios 1 to 3: a thousand records a second, the leader is killed at about a third of them; return the
+    number lost."""
     writer = room.writer(acks, rate=1000, count=count)
     room.until_sent(writer, 0.3 * count)
     room.cluster.kill(LEADER)
@@ -201,7 +205,7 @@ def failed_node(room: Room, acks: int, count: int = 1000) -> int:
 
 
 def isolated(acks: int = 1, rate: float = 100.0, seed: int = 7, min_insync: int = 1) -> Outcome:
-    """The leader is cut from its followers and the controller for 12 seconds; its client still reaches it."""
+    """Cut the leader from its followers and the controller for 12 seconds; its client still reaches it."""
     with Room(seed=seed) as room:
         cluster = room.cluster
         cluster.admin().alter_configs(TOPIC, {"min.insync.replicas": str(min_insync)}) if min_insync > 1 else None
@@ -229,7 +233,7 @@ class Slow:
     in_sync: tuple[int, ...]               # in the end
 
     def table(self) -> pd.DataFrame:
-        """Half of the records and the slowest one, by phase, in ms."""
+        """Return for each phase how many records it has, within how many ms half of them were answered, and the slowest one."""
         ends = [at for _, at in self.phases[1:]] + [float("inf")]
         rows = {}
         for (name, begins), until in zip(self.phases, ends):
@@ -239,7 +243,8 @@ class Slow:
 
 
 def slow_member(rate: float = 5.0, far: float = 0.05, seed: int = 7) -> Slow:
-    """acks=all: everybody near; after 10 s broker 3 moves away; after 20 s it is stuck; then it is out, until 300 are missing."""
+    """Send with acks=all while broker 3 is near, moves away after 10 s, is stuck after 20 s, and leaves the ISR; go on
+    until it lacks 300 records."""
     with Room(0.001, seed=seed) as room:
         cluster, writer = room.cluster, room.writer(ALL, rate)
         zero, phases = cluster.now(), [("all near", 0.5)]       # before that connections are opened
@@ -258,7 +263,7 @@ def slow_member(rate: float = 5.0, far: float = 0.05, seed: int = 7) -> Slow:
 
 
 def missing(cluster: Any, broker: int) -> int:
-    """Records that the leader has and this broker has not, by their own logs."""
+    """Return how many records the leader has and this broker has not, by their own logs."""
     ends = {n: cluster.world.broker(n).replicas.partitions[TOPIC, 0].log.end_offset for n in (LEADER, broker)}
     return int(ends[LEADER] - ends[broker])
 
@@ -288,7 +293,8 @@ class Price:
 
 
 def prices(far: float, worst: dict[int, Outcome]) -> dict[int | str, Price]:
-    """All three modes: latency with followers `far` seconds away, records lost in the worst fault of each mode."""
+    """Return for each of the three modes the latency with followers `far` seconds away, and the records lost in its
+    worst fault."""
     found: dict[int | str, Price] = {}
     for acks in (0, 1, ALL):
         found["all" if acks == ALL else acks] = Price(

@@ -19,12 +19,14 @@ TOPIC = "own"
 
 
 def producer(cluster: Any, acks: int | str, **settings: Any) -> Any:
-    """A producer of that mode; only acks="all" can be idempotent, and here none is, so that the modes differ in nothing else."""
+    """Return a producer of that mode. Only acks="all" can be idempotent; here none is, so that the modes differ in
+    nothing else."""
     return KafkaProducer(bootstrap_servers=cluster.bootstrap, acks=acks, enable_idempotence=False, **settings)
 
 
 def latencies(cluster: Any, acks: int | str, count: int = 200, topic: str = TOPIC) -> list[float]:
-    """Milliseconds from `send` to the answer, each record sent when the one before is answered; the first fifty do not count."""
+    """Return the milliseconds from `send` to the answer, each record sent when the one before is answered; the first
+    fifty do not count."""
     times = []
     with closing(producer(cluster, acks)) as writer:
         for number in range(count + 50):
@@ -35,7 +37,7 @@ def latencies(cluster: Any, acks: int | str, count: int = 200, topic: str = TOPI
 
 
 def throughput(cluster: Any, acks: int | str, count: int = 5000, topic: str = TOPIC) -> float:
-    """Records of 100 bytes a second: sent in batches, until the last one is answered."""
+    """Return how many records of 100 bytes are acknowledged each second: sent in batches, until the last one is answered."""
     with closing(producer(cluster, acks, linger_ms=5)) as writer:
         writer.send(topic, b"first", partition=0).get(timeout=30)
         began = time.perf_counter()
@@ -46,7 +48,7 @@ def throughput(cluster: Any, acks: int | str, count: int = 5000, topic: str = TO
 
 
 def values(cluster: Any, topic: str) -> list[str]:
-    """Everything that a new reader finds in partition 0."""
+    """Return every value that a new reader finds in partition 0."""
     partition = TopicPartition(topic, 0)
     with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap)) as consumer:
         consumer.assign([partition])
@@ -66,7 +68,7 @@ def answered(promise: Any, at_most: float) -> Any:
 
 
 def deadly(cluster: Any, acks: int | str = 1, topic: str = TOPIC) -> tuple[list[str], list[str]]:
-    """(acknowledged, lost): forty records in peace, twenty while both followers are paused, then the leader is killed.
+    """Return (acknowledged, lost): forty records in peace, twenty while both followers are paused, then the leader is killed.
 
     Returns when the leader is back and all three are in sync. The followers are paused for less than a session.
     """

@@ -34,7 +34,7 @@ class Picture:
 
 
 def twins(rooms: dict[str, Room], follower: int, since: float = 0.0) -> Picture:
-    """One line for each room: records behind (left), seconds since last caught up (right)."""
+    """Return a picture with one line for each room: records behind (left), seconds since last caught up (right)."""
     behind = {name: [(n.t, float(n.behind(follower))) for n in room.notes if n.t >= since] for name, room in rooms.items()}
     watch = {name: [(n.t, n.watch[follower]) for n in room.notes if n.t >= since] for name, room in rooms.items()}
     left = panel("records behind", behind, LEFT, None)
@@ -46,7 +46,7 @@ def twins(rooms: dict[str, Room], follower: int, since: float = 0.0) -> Picture:
 
 
 def panel(title: str, lines: dict[str, list[Point]], x0: float, limit: float | None) -> str:
-    """One chart with its axes, its lines and their names."""
+    """Return one chart as SVG, with its axes, its lines and their names."""
     points = [point for line in lines.values() for point in line]
     low, high = min(t for t, _ in points), max(t for t, _ in points)
     top = max(y for _, y in points) * 1.05
@@ -75,7 +75,7 @@ def panel(title: str, lines: dict[str, list[Point]], x0: float, limit: float | N
 
 
 def ticks(low: float, high: float) -> Sequence[float]:
-    """Four to eight round numbers."""
+    """Return at most nine round numbers between `low` and `high`, at equal distances."""
     step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10 ** 9) if (high - low) / s <= 8)
     first = -(-low // step) * step
     return [first + step * i for i in range(int((high - first) // step) + 1)]

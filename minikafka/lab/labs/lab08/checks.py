@@ -25,7 +25,7 @@ hints("8.1", "The leader compares the clock with one moment of each follower. Wh
 @checks("8.1", matters="An alarm on the number of records behind would ring for the lazy twin, who does no harm to anybody's "
                        "data, and the broker would not agree with it. Watch IsrShrinksPerSec, and the stopwatch behind it.")
 def in_sync(isr: Isr) -> str:
-    """Forty fetch logs, judged by the code that runs in the brokers."""
+    """Check with forty fetch logs, judged by the code that runs in the brokers."""
     wrong = [case for case in cases() if differs(isr, case)]
     if wrong:
         fewest = min(wrong, key=lambda case: len(case.fetches))
@@ -44,7 +44,8 @@ def differs(isr: Isr, case: Case) -> bool:
 
 
 def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
-    """What is said of the shortest log that shows the mistake."""
+    """Return what is said about the shortest log that shows the mistake: a sentence, the log, the command that shows it
+    again."""
     said, right = sorted(ask(isr, case)), sorted(members(case))
     return (f"{count} of 40 logs come out wrong. In the shortest you say {{{', '.join(said)}}}, the broker says "
             f"{{{', '.join(right)}}}. The leader looks at t={case.now} and its log ends at {case.end}; the limit is {LIMIT:g} s.",
@@ -68,7 +69,7 @@ hints("8.2", "Three questions for each cell. May C acknowledge anything while it
 
 @functools.cache
 def measured(min_insync: int, unclean: bool) -> tuple[tuple[int, bool, int], tuple[str, ...]]:
-    """(accepted, somebody led, lost) of one disaster, and the events that tell it."""
+    """Return (accepted, whether a broker led, lost) of one disaster, and the events that tell it."""
     from minikafka.lab.labs.lab08.unclean import disaster, story
     end = disaster(min_insync, unclean, common=COMMON, alone=ALONE)
     told = tuple(story(end))
@@ -78,7 +79,7 @@ def measured(min_insync: int, unclean: bool) -> tuple[tuple[int, bool, int], tup
 
 @checks("8.2", matters="This table is the conversation to have with whoever owns the data, before the night in which it counts.")
 def two_settings(answer: Callable[[], Table] | Table) -> str:
-    """Runs the four disasters, with the numbers of the exercise, and compares cell by cell."""
+    """Play the four disasters, with the numbers of the exercise, and compare the answer cell by cell."""
     table = answer() if callable(answer) else answer
     assert table is not None, "your function returned nothing; is there a `return`?"
     missing = [cell for cell in CELLS if cell not in table or len(tuple(table[cell])) != 3]
@@ -105,7 +106,8 @@ hints("8.3", "A promise was: this value, at this offset. What can stand at that 
 @checks("8.3", matters="Offsets alone find ten of the thirty. Teams that compare counts, or offsets, after an incident find "
                        "a third of what they have lost.")
 def losses(find: Callable[[list[Entry], list[Entry]], Iterable[Loss]]) -> str:
-    """Histories with nothing lost, a hole, a torn end, replaced records, equal values, and the one of this lab."""
+    """Check with histories that have nothing lost, a hole, a torn end, replaced records, equal values, and with the one
+    of this lab."""
     for number, (name, acknowledged, readable) in enumerate(histories()):
         answer = find(list(acknowledged), list(readable))
         assert answer is not None, "your function returned nothing; is there a `return`?"
@@ -124,7 +126,7 @@ def broken(acknowledged: Iterable[Entry], readable: Iterable[Entry]) -> list[Los
 
 
 def around(offset: int, acknowledged: list[Entry], readable: list[Entry]) -> list[str]:
-    """The two lists side by side, near one offset."""
+    """Return the two lists side by side, near one offset."""
     promised, found = dict(acknowledged), dict(readable)
     return [f"offset {o:3}   promised {promised.get(o, '-')!s:<12}   readable {found.get(o, '-')}"
             for o in range(max(0, offset - 1), offset + 2)]
@@ -132,7 +134,7 @@ def around(offset: int, acknowledged: list[Entry], readable: list[Entry]) -> lis
 
 @functools.cache
 def histories() -> tuple[tuple[str, list[Entry], list[Entry]], ...]:
-    """(name, acknowledged, readable)"""
+    """Return the histories of the check, each as (name, acknowledged, readable)."""
     log = [(offset, f"km {offset}") for offset in range(12)]
     rng = random.Random(3)
     standing = [(offset, "at the depot") for offset in range(6)]

@@ -40,12 +40,12 @@ LIMIT = 10.0                           # replica.lag.time.max.ms of the class cl
 
 
 def names(brokers: Sequence[int]) -> str:
-    """The ISR as the lecture writes it: {C, A}."""
+    """Return the ISR as the lecture writes it: {C, A}."""
     return "{" + ", ".join(NAMES[b] for b in brokers) + "}"
 
 
 def called(text: str) -> str:
-    """A reason of the trace ("3 fell behind") with the lecture's names."""
+    """Return a reason of the trace ("3 fell behind") with the lecture's names."""
     return re.sub(r"\b[123]\b", lambda broker: NAMES[int(broker[0])], text)
 
 
@@ -61,7 +61,7 @@ class Note:
     watch: dict[int, float]            # seconds since the leader last saw this follower caught up
 
     def behind(self, follower: int) -> int:
-        """Records that the leader has and the follower has not."""
+        """Return how many records the leader has and the follower has not."""
         return self.end - self.ends[follower]
 
 
@@ -114,11 +114,11 @@ class Room:
         return self.cluster.world.broker(broker).replicas.partitions[TOPIC, 0]
 
     def at(self, t: float) -> Note:
-        """The last note at or before `t`."""
+        """Return the last note at or before `t`."""
         return [note for note in self.notes if note.t <= t + 0.05][-1]
 
     def isr_changes(self, after: float = 0.0) -> list[tuple[float, tuple[int, ...], str]]:
-        """(when, the ISR then, why) as the leader wrote it into the trace."""
+        """Return (when, the ISR then, why) of each change after `after`, as the leader wrote it into the trace."""
         found = [(round(e["t"] - self._zero, 2), tuple(e["isr"]), called(e["why"]))
                  for e in self.cluster.trace.events("isr") if e["tp"] == TP]
         return [change for change in found if change[0] > after]
@@ -128,7 +128,7 @@ class Room:
         return Probe(self, self._probe.post(TOPIC, value, partition=0))
 
     def picture(self, t: float) -> Still:
-        """The picture of that moment (in it C, A and D are brokers 1, 2 and 3)."""
+        """Return the picture of that moment (in it C, A and D are brokers 1, 2 and 3)."""
         run = Run.of(self.cluster)
         return Still.of(run, self._zero + t - run.events[0]["t"], TP)
 
@@ -163,7 +163,8 @@ class Probe:
 # --- the experiments --------------------------------------------------------------------------------------------------
 
 def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[float, float, float]]:
-    """Stops D `times` times, each time `later` seconds later in the leader's rhythm: (stopped, left the ISR, after)."""
+    """Stop D `times` times, each time `later` seconds later in the leader's rhythm; return (stopped, left the ISR,
+    seconds between) for each."""
     found = []
     with Room(rate=5) as room:
         for number in range(times):
@@ -179,14 +180,14 @@ def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[floa
 
 
 def lazy(every: float, until: float = 45.0) -> Room:
-    """From t=20 on D fetches only every `every` seconds, and gets everything that there is each time."""
+    """Let D fetch only every `every` seconds from t=20 on; it gets everything that there is each time."""
     room = Room().until(20)
     Pace(room, D, every=every)
     return room.until(until)
 
 
 def both_twins(until: float = 50.0) -> Room:
-    """A as the first twin and D as the second, followers of the same leader."""
+    """Let A be the first twin and D the second, as followers of the same leader."""
     room = Room(own={A: records_a_fetch(5)}).until(20)
     Pace(room, A, every=0.5, first=3.5)
     Pace(room, D, every=3.0)
@@ -224,7 +225,7 @@ class Pace:
 
 
 def records_a_fetch(records: int) -> dict[str, Any]:
-    """The setting of a broker that gets at most so many records with one fetch."""
+    """Return the setting of a broker that gets at most so many records with one fetch."""
     one = len(build([(None, b"truck-1 at km 100", [], 0)], timestamp_ms=0))
     return {"replica.fetch.max.bytes": records * one + one // 2}
 

@@ -48,7 +48,7 @@ class Case:
 
 
 def members(case: Case) -> set[str]:
-    """The ISR as the broker's own code finds it."""
+    """Return the ISR as the broker's own code finds it."""
     followers = watches(case)
     return {"C", *(name for name in FOLLOWERS if followers[name].caught_up(case.end, case.now, LIMIT))}
 
@@ -85,23 +85,25 @@ def slow(now: float, turn: int) -> Habit:
 
 
 def late(now: float, turn: int) -> Habit:
-    """Silent for a while, then as fast as the writers, but never faster: it stays behind."""
+    """Return the habit of a follower that is silent for a while, then as fast as the writers, but never faster: it
+    stays behind."""
     return [1.0, *every(0.5, now, start=(3.0, 4.0)[turn % 2])], 5
 
 
 def lazy(now: float, turn: int) -> Habit:
-    """It fetches seldom, but gets everything each time."""
+    """Return the habit of a follower that fetches seldom, but gets everything each time."""
     return every((3.0, 6.0, 4.0, 5.0)[turn % 4], now), MANY
 
 
 def back(now: float, turn: int) -> Habit:
-    """It is away for long, and back in time."""
+    """Return the habit of a follower that is away for long, and back in time."""
     gone = (12.0, 15.0)[turn % 2]
     return [*every(0.5, now - gone - 2), *every(0.5, now, start=now - 2)], MANY
 
 
 def short(now: float, turn: int) -> Habit:
-    """It never gets the very last record: too large for its fetch, or its disk is full. Writing ends at 5."""
+    """Return the habit of a follower that never gets the very last record: it is too large for a fetch, or the disk is
+    full. Writing ends at 5."""
     return every(0.5, now), MANY
 
 
@@ -110,7 +112,8 @@ RATES = (10, 10, 2, 40, 10, 0)
 
 
 def log_of(name: str, habit: Habit, rate: int, until: float, lacks: int = 0) -> list[Fetch]:
-    """A follower of that habit, with `rate` records a second written `until` then; it never gets the last `lacks`."""
+    """Return the fetches of a follower with that habit, while `rate` records a second are written until `until`; it
+    never gets the last `lacks`."""
     times, most = habit
     offset, found = 0, []
     for t in times:
@@ -135,7 +138,7 @@ def one_case(number: int) -> Case:
 
 
 def shortest(case: Case, wrong: Callable[[Case], bool]) -> Case:
-    """The case without every fetch that is not needed to go wrong; the right answer stays what it is."""
+    """Return the case without every fetch that the wrong answer does not need; the right answer stays what it is."""
     for fetch in case.fetches:
         less = replace(case, fetches=tuple(f for f in case.fetches if f != fetch))
         both = {f.follower for f in less.fetches} == {*FOLLOWERS}

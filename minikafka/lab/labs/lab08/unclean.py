@@ -52,13 +52,13 @@ class Disaster:
 
     @property
     def lost(self) -> list[Entry]:
-        """Acknowledged records that are not in the log any more at their offset with their value."""
+        """Return the acknowledged records that are not in the log any more at their offset with their value."""
         found = set(self.readable)
         return [entry for entry in self.acknowledged if entry not in found]
 
     @property
     def accepted(self) -> int:
-        """Records that C, alone in the ISR, acknowledged."""
+        """Return how many records C acknowledged when it was alone in the ISR."""
         return self.answers[Err.NONE.name]
 
     @property
@@ -68,7 +68,7 @@ class Disaster:
 
 def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alone: int = 30, later: int = 20,
              seed: int = 8, cluster: Any = None, moment: Callable[[str], None] = lambda name: None) -> Disaster:
-    """All three have `common` records; A and D get stuck; `alone` more are sent to C with acks=all; C dies.
+    """Give all three replicas `common` records, let A and D get stuck, send `alone` more to C with acks=all, and kill C.
 
     If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
     `moment` is called with the name of each step as it begins: ask, stuck, alone, kill, freeze, later, back, explain.
@@ -104,7 +104,7 @@ def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alo
 
 
 def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str], None]) -> None:
-    """A and D get stuck; `records` are sent to C, until it is alone in the ISR and all are answered."""
+    """Let A and D get stuck and send `records` records to C; return when C is alone in the ISR and all of them are answered."""
     for follower in (A, D):
         cluster.hold_follower(follower)
     moment("stuck")
@@ -121,7 +121,8 @@ def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str]
 
 
 def alone(min_insync: int = 2, records: int = 50, seed: int = 8) -> Any:
-    """A cluster in which all three have `records` records, and then A and D were killed: C is alone in the ISR."""
+    """Return a cluster in which all three replicas have `records` records, and A and D were killed afterwards: C is
+    alone in the ISR."""
     cluster = Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
     cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={"min.insync.replicas": str(min_insync)})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
@@ -135,14 +136,15 @@ def alone(min_insync: int = 2, records: int = 50, seed: int = 8) -> Any:
 
 
 def marks(cluster: Any) -> str:
-    """Log end offset and high watermark of C, and how far a new reader gets; all three as ends."""
+    """Return a line with the log end offset and the high watermark of C, and how far a new reader gets; all three are
+    exclusive ends."""
     partition = cluster.world.broker(C).replicas.partitions[TOPIC, 0]
     return (f"log end {partition.log.end_offset}, high watermark {partition.high_watermark}, "
             f"a reader gets {len(contents(cluster))} records")
 
 
 def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
-    """Sends records with acks=all, one after the other, as any producer would; returns how many were acknowledged."""
+    """Send records with acks=all, one after the other, as any producer would; return how many were acknowledged."""
     done = 0
     with cluster.watch(cluster.producer(name=prefix), prefix) as producer:
         for number in range(count):
@@ -156,7 +158,7 @@ def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
 
 
 def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0, told: Told | None = None) -> tuple[str, int]:
-    """Sends one record to C once, without the retries of a producer: (Kafka's name of the answer, offset).
+    """Send one record to C once, without the retries of a producer; return (Kafka's name of the answer, offset).
 
     With `told`, the trace shows this record as it shows those of a watched producer.
     """
@@ -180,7 +182,7 @@ def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0, tol
 
 
 def produce_request(value: str, acks: int, timeout: float, wall_ms: int) -> Any:
-    """One record for the one partition."""
+    """Return a Produce request with one record for the one partition."""
     Topic = ProduceRequest.TopicProduceData
     data = build([(None, value.encode())], timestamp_ms=wall_ms)
     return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
@@ -188,17 +190,17 @@ def produce_request(value: str, acks: int, timeout: float, wall_ms: int) -> Any:
 
 
 def contents(cluster: Any) -> list[Entry]:
-    """What a new reader gets, from the beginning to where it is allowed to read."""
+    """Return what a new reader gets, from the beginning to where it is allowed to read."""
     return [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
 
 
 def replica_end(cluster: Any, broker: int) -> int:
-    """The log end offset of one running replica."""
+    """Return the log end offset of one running replica."""
     return int(cluster.world.broker(broker).replicas.partitions[TOPIC, 0].log.end_offset)
 
 
 def eligible(cluster: Any) -> tuple[int, ...]:
-    """The ELR, as the controller has it (KIP-966)."""
+    """Return the ELR, as the controller has it (KIP-966)."""
     return tuple(cluster.world.broker(cluster.controller()).image.partition(TOPIC, 0).elr)
 
 
@@ -240,7 +242,8 @@ def sentence(event: dict[str, Any]) -> str | None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """min.insync.replicas, unclean election (true or false), and perhaps how many records are common, and C's alone."""
+    """Play the disaster that the arguments name (min.insync.replicas, unclean election as true or false, and perhaps
+    how many records are common and how many only C's) and print its story."""
     common, alone = [int(number) for number in argv[2:]] or (70, 30)
     end = disaster(int(argv[0]), argv[1] == "true", common=common, alone=alone)
     print("\n".join(story(end)))

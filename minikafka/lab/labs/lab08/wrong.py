@@ -5,7 +5,7 @@ LIMIT = 10.0
 
 
 def ask_each(now, fetches, end, rule):
-    """The members, by a rule over one follower's fetches."""
+    """Return the members, by a rule over one follower's fetches."""
     return ["C", *(name for name in ("A", "D") if rule(now, [f for f in fetches if f.follower == name], end))]
 
 
@@ -25,12 +25,12 @@ def at_the_end(fetches, end):
 
 
 def by_count(now, fetches, end):
-    """replica.lag.max.messages, as Kafka had it until 0.8."""
+    """Ask how many records are missing: replica.lag.max.messages, as Kafka had it until 0.8."""
     return ask_each(now, fetches, end, lambda now, own, end: bool(own) and end - own[-1].offset <= 20)
 
 
 def by_age(now, fetches, end):
-    """The newest record of the follower was written at most LIMIT seconds ago."""
+    """Ask whether the newest record of the follower was written at most LIMIT seconds ago."""
     def rule(now, own, end):
         newest = own[-1].offset if own else 0
         written = next((f.t for f in fetches if f.leader_end >= newest), now)
@@ -39,17 +39,17 @@ def by_age(now, fetches, end):
 
 
 def by_last_fetch(now, fetches, end):
-    """Whoever fetches is fine."""
+    """Ask only whether the follower has fetched lately."""
     return ask_each(now, fetches, end, lambda now, own, end: bool(own) and now - own[-1].t <= LIMIT)
 
 
 def never_looks_again(now, fetches, end):
-    """Judges at the last fetch, not now."""
+    """Judge at the time of the last fetch instead of now."""
     return ask_each(now, fetches, end, lambda now, own, end: not own or own[-1].t - last_caught_up(own) <= LIMIT)
 
 
 def sharp(now, fetches, end):
-    """Less than the limit, not at most."""
+    """Ask for less than the limit, where at most the limit is right."""
     return ask_each(now, fetches, end, lambda now, own, end: at_the_end(own, end) or now - last_caught_up(own) < LIMIT)
 
 
@@ -63,7 +63,7 @@ def one_short_is_enough(now, fetches, end):
 
 
 def nobody_writes(now, fetches, end):
-    """Forgets that who has everything is in sync, however long it has been silent."""
+    """Forget that a follower that has everything is in sync, however long it has been silent."""
     return ask_each(now, fetches, end, lambda now, own, end: now - last_caught_up(own) <= LIMIT)
 
 
@@ -81,7 +81,7 @@ def by_value_only(acknowledged, readable):
 
 
 def side_by_side(acknowledged, readable):
-    """Compares the lists place by place, as if both began at 0 and had no holes."""
+    """Compare the lists place by place, as if both began at 0 and had no holes."""
     padded = [value for _, value in readable] + [None] * len(acknowledged)
     return [(offset, value, there) for (offset, value), there in zip(acknowledged, padded) if there != value]
 

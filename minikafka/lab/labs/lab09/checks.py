@@ -25,7 +25,7 @@ hints("9.5", "Two halves of four voters are cut off from each other. How many of
 
 @checks("9.5", matters="An even voter costs a machine and survives nothing more.")
 def majorities(answer: Callable[[int], tuple[int, int]]) -> str:
-    """One to nine voters."""
+    """Check with one to nine voters."""
     for voters in range(1, 10):
         right, said = (voters // 2 + 1, (voters - 1) // 2), answer(voters)
         if not isinstance(said, (tuple, list)) or tuple(said) != right:
@@ -43,7 +43,7 @@ hints("9.3", "A change names no leader. Who leads after it, and in which epoch?"
 
 @checks("9.3", matters="Every broker does this, and so each of them knows at each offset who leads. Nobody has to be asked.")
 def leadership(answer: Callable[[list[dict[str, Any]], int], Any]) -> str:
-    """Eighty seeded histories of a partition: elections, changes of the ISR alone, times without a leader."""
+    """Check with eighty seeded histories of a partition: elections, changes of the ISR alone, times without a leader."""
     rng = random.Random(96)
     for _ in range(80):
         records, offset = [{"offset": rng.randrange(5, 20), "kind": "new", "leader": 1, "isr": [1, 2, 3]}], 0
@@ -80,7 +80,7 @@ hints("9.8", "Which of these change many times a second, and which only now and 
 
 @checks("9.8", matters="One system to run instead of two, and one log from which every broker can be made again.")
 def duties(answer: Callable[[], dict[str, str]]) -> str:
-    """Seven duties, five places."""
+    """Check seven duties, each of which belongs to one of five places."""
     said = answer()
     assert isinstance(said, dict), "your function returns a dictionary: duty -> place"
     missing = [duty for duty in DUTIES if duty not in said]

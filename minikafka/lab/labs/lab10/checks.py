@@ -42,7 +42,7 @@ hints("10.3", "The same batch comes a second time. How can you tell it from a ne
 
 @checks("10.3", matters="This small table is all that idempotence is, and the reason why five requests may be on the way.")
 def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
-    """Fixed stories and random ones; the oracle is the class with which our brokers do it."""
+    """Check with fixed stories and random ones; the oracle is the class with which our brokers do it."""
     count = 0
     for story in stories():
         table: dict[Any, Any] = {}
@@ -62,7 +62,7 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
 
 
 def judge(states: ProducerStates, end: int, batch: Batch) -> Answer:
-    """What our broker's own table says, which takes note of what is appended."""
+    """Return what our broker's own table says about a batch; the table takes note of what is appended."""
     data = bytearray(build([(None, b"x")] * batch.count, timestamp_ms=0, producer_id=batch.producer,
                            producer_epoch=batch.epoch, base_sequence=batch.sequence))
     known = states.find_duplicate(Header.parse(data))
@@ -78,7 +78,8 @@ def judge(states: ProducerStates, end: int, batch: Batch) -> Answer:
 
 
 def stories(count: int = 25) -> list[list[Batch]]:
-    """Retries of young and of old batches, gaps, new epochs, zombies; several producers."""
+    """Return fixed stories and `count` random ones: retries of young and of old batches, gaps, new epochs, zombies;
+    several producers."""
     fixed = [[Batch(7, 0, 0, 1), Batch(7, 0, 0, 1), Batch(7, 0, 1, 2), Batch(7, 0, 5, 1), Batch(7, 0, 1, 2), Batch(8, 0, 0, 1)],
              [*(Batch(7, 0, n, 1) for n in range(7)), *(Batch(7, 0, n, 1) for n in range(7)), Batch(7, 0, 7, 1)],
              [Batch(7, 0, 0, 3), Batch(7, 1, 1, 1), Batch(7, 1, 0, 1), Batch(7, 0, 3, 1), Batch(7, 0, 0, 3), Batch(7, 1, 1, 1)],
@@ -118,7 +119,7 @@ hints("10.5", "Go through the log once. What must you remember of each key to kn
 
 @checks("10.5", matters="Nobody raises an error when order is broken. An alarm in the reader tells you the same day.")
 def alarm(answer: Callable[[Sequence[Entry]], list[Entry]]) -> str:
-    """Small logs with one trap each, and random ones."""
+    """Check with small logs that have one trap each, and with random ones."""
     for log in logs():
         said, expected = answer(list(log)), late(log)
         assert said is not None, "your function returned nothing; is there a `return`?"
@@ -167,7 +168,8 @@ Delivery = tuple[Trip, bool]           # the trip, and whether the worker dies b
 
 @checks("10.10", matters="What must happen once, outside of Kafka, needs a name that outlives the process.")
 def store(answer: Callable[[sqlite3.Connection, Trip], object]) -> str:
-    """Deliveries with repetitions and deaths, from several partitions and topics; then rows and bills are compared."""
+    """Check with deliveries that are repeated and workers that die, over several partitions and topics; then compare
+    rows and bills."""
     for deliveries in nights():
         db, right, told = database(), database(), []
         done: set[tuple[str, int, int]] = set()

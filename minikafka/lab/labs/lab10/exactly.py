@@ -32,7 +32,7 @@ class Room:
         self.producers: dict[str, Any] = {}
 
     def producer(self, name: str, timeout: float = 60.0) -> Any:
-        """The transactional producer of that name, started when it is first asked for."""
+        """Return the transactional producer of that name, started when it is first asked for."""
         if name not in self.producers:
             made = self.cluster.producer(transactional_id=name, name=name, transaction_timeout=timeout)
             self.producers[name] = self.cluster.watch(made, name)
@@ -40,7 +40,7 @@ class Room:
         return self.producers[name]
 
     def write(self, name: str, count: int, commit: bool | None = True, prefix: str | None = None, **settings: Any) -> None:
-        """One transaction of so many records; `commit` None leaves it open."""
+        """Write one transaction of `count` records, and commit it (True), abort it (False) or leave it open (None)."""
         producer = self.producer(name, **settings)
         producer.begin()
         for number in range(count):
@@ -50,24 +50,24 @@ class Room:
         self.cluster.sleep(0.5)
 
     def plain(self, count: int, name: str = "plain") -> None:
-        """So many records outside of any transaction."""
+        """Write `count` records outside of any transaction."""
         with self.cluster.watch(self.cluster.producer(name=name), name) as producer:
             for number in range(count):
                 producer.send(TOPIC, f"{name} {number}", partition=0)
         self.cluster.sleep(0.5)
 
     def read(self, isolation: str = ALL_OF_IT, patience: float = 1.0) -> list[tuple[int, str]]:
-        """(offset, value) of what a new reader gets."""
+        """Return (offset, value) of what a new reader gets."""
         return read(self.cluster, TOPIC, isolation, patience)
 
     def marks(self) -> dict[str, int]:
-        """Log end, high watermark and last stable offset of the leader."""
+        """Return the log end, the high watermark and the last stable offset of the leader."""
         partition = self.cluster.world.broker(self.cluster.leader(TOPIC)).replicas.partitions[TOPIC, 0]
         return {"log end": partition.log.end_offset, "high watermark": partition.high_watermark,
                 "last stable": partition.last_stable_offset}
 
     def batches(self) -> pd.DataFrame:
-        """The leader's log batch by batch: what a consumer never sees stands there, too."""
+        """Return the leader's log batch by batch, including the markers, which no consumer ever sees."""
         log = self.cluster.world.broker(self.cluster.leader(TOPIC)).replicas.partitions[TOPIC, 0].log
         rows, data = [], log.read(log.start_offset, 1 << 20, log.end_offset)
         for header, batch in batches(data):
@@ -79,7 +79,7 @@ class Room:
         return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="batch"))
 
     def picture(self) -> Still:
-        """The picture of this moment."""
+        """Return the picture of this moment."""
         return picture(self.cluster, TP)
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class Room:
 
 
 def read(cluster: Any, topic: str, isolation: str = ALL_OF_IT, patience: float = 1.0) -> list[tuple[int, str]]:
-    """(offset, value) of all that a new reader of partition 0 gets, until nothing comes for `patience` seconds."""
+    """Return (offset, value) of all that a new reader of partition 0 gets, until nothing comes for `patience` seconds."""
     found: list[tuple[int, str]] = []
     with cluster.consumer(isolation=isolation) as consumer:
         consumer.assign([(topic, 0)])
@@ -105,7 +105,8 @@ def read(cluster: Any, topic: str, isolation: str = ALL_OF_IT, patience: float =
 # --- a transaction that nobody ends -------------------------------------------------------------------------------
 
 def open_transaction(seconds: float = 20.0, plain: int = 30, seed: int = 10) -> list[tuple[float, int, int, int]]:
-    """One record of a transaction, then nothing; others write on. (second, high watermark, last stable, read committed)."""
+    """Write one record of a transaction and then nothing, while others write on; return (second, high watermark, last
+    stable offset, records that a read_committed reader gets) at four moments."""
     rows = []
     with Room(seed, config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}) as room:
         room.write("forgetful", 1, commit=None, timeout=seconds)
@@ -134,7 +135,7 @@ class Copied:
 
 
 def copied(transactional: bool = True, die: str = "before the offsets", count: int = 10, seed: int = 10) -> Copied:
-    """Ten trips are priced: read from `trips`, written to `prices`. The first worker dies, a second one begins anew.
+    """Let a worker price ten trips, read from `trips` and written to `prices`; when it dies, a second worker goes on.
 
     It dies "before the offsets" are committed (but after its output is written), or "never".
     """
@@ -154,7 +155,8 @@ def copied(transactional: bool = True, die: str = "before the offsets", count: i
 
 
 def work(cluster: Any, name: str, transactional: bool, die: str) -> None:
-    """One life of a worker: read what is there, write a price for each record, commit offsets (in the transaction or after)."""
+    """Play one life of a worker: read what is there, write a price for each record, commit offsets (in the transaction
+    or after)."""
     consumer = cluster.consumer(TOPIC, group="pricing", name=name, isolation=COMMITTED)
     settings = {"transactional_id": "pricing-0"} if transactional else {}
     producer = cluster.producer(name=f"{name} writes", **settings)

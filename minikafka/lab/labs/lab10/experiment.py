@@ -64,11 +64,11 @@ class Run:
 
     @property
     def twins(self) -> list[str]:
-        """The values that stand in the log more than once."""
+        """Return the values that stand in the log more than once."""
         return [value for value in dict.fromkeys(self.values) if self.values.count(value) > 1]
 
     def table(self, first: int = 0, last: int | None = None) -> pd.DataFrame:
-        """The attempts, one row each."""
+        """Return the attempts, one row each."""
         rows = [(a.producer, a.epoch, a.sequence, a.records, a.answer, a.offset) for a in self.attempts[first:last]]
         columns = ["producer id", "epoch", "sequence", "records", "answer", "offset"]
         return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(first + 1, first + 1 + len(rows), name="attempt"))
@@ -144,7 +144,8 @@ def lose(cluster: Any, hold: Any) -> None:
 
 
 def without_retries(again: bool = False, seed: int = 10) -> Run:
-    """One record of a producer that never tries again; its answer is lost. With `again` the program sends the trip once more."""
+    """Send one record with a producer that never tries again, and lose its answer. With `again` the program sends the
+    trip once more."""
     with world(seed) as cluster:
         wire, run = Wire(cluster), Run()
         producer = cluster.watch(cluster.producer(idempotent=False, name="truck"), "truck")
@@ -160,7 +161,7 @@ def without_retries(again: bool = False, seed: int = 10) -> Run:
 
 
 def sent_twice(seed: int = 10) -> Run:
-    """An idempotent producer whose program calls `send` twice with the same trip."""
+    """Call `send` twice with the same trip, in the program of an idempotent producer."""
     with world(seed) as cluster:
         wire, run = Wire(cluster), Run()
         producer = cluster.producer(idempotent=True, name="truck")
@@ -171,7 +172,7 @@ def sent_twice(seed: int = 10) -> Run:
 
 
 def told_by(cluster: Any, promise: Any) -> str:
-    """"OK", or the name of the error that the producer was told."""
+    """Return "OK", or the name of the error that the producer was told."""
     try:
         cluster.run(answered(promise))
     except KafkaError as error:

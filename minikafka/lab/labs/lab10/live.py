@@ -17,7 +17,7 @@ GROUP = "pricing"
 
 
 def copy(cluster: Any, source: str, target: str, transactional: bool = True, die: bool = False) -> list[str]:
-    """One life of a worker: price every record from the group's offset on. Returns what it wrote.
+    """Play one life of a worker: price every record from the group's offset on. Return what it wrote.
 
     With `die` it stops when all is written and nothing is committed.
     """
@@ -55,13 +55,13 @@ def forget(producer: Any, transactional: bool) -> None:
 
 
 def reader(cluster: Any, isolation: str = "read_uncommitted", group_id: str | None = None) -> Any:
-    """A consumer that commits nothing by itself."""
+    """Return a consumer that commits nothing by itself."""
     return KafkaConsumer(bootstrap_servers=cluster.bootstrap, isolation_level=isolation, group_id=group_id,
                          enable_auto_commit=False)
 
 
 def contents(cluster: Any, topic: str, isolation: str = "read_uncommitted") -> tuple[int, list[str]]:
-    """The end of partition 0 for such a reader, and the values that it gets."""
+    """Return the end of partition 0 for such a reader, and the values that it gets."""
     place, found = TopicPartition(topic, 0), []
     with closing(reader(cluster, isolation)) as consumer:
         consumer.assign([place])

@@ -42,14 +42,14 @@ create table balance (customer text primary key, amount integer not null);
 
 
 def database() -> sqlite3.Connection:
-    """An empty database with the tables that a store may use."""
+    """Return an empty database with the tables that a store may use."""
     made = sqlite3.connect(":memory:", isolation_level=None)
     made.executescript(TABLE)
     return made
 
 
 def trips(count: int = 10, topic: str = "trips", partition: int = 0, first: int = 0) -> list[Trip]:
-    """Records with amounts that tell the offset; every third trip is Ada's."""
+    """Return records with amounts that tell the offset; every third trip is Ada's."""
     return [Trip(topic, partition, first + n, "Ada" if n % 3 == 0 else "Bob", 100 + n) for n in range(count)]
 
 
@@ -62,7 +62,8 @@ def naive(db: sqlite3.Connection, trip: Trip) -> None:
 
 
 def book(db: sqlite3.Connection, store: Store, records: Sequence[Trip], committed: int, crash: str = "never", at: int = 0) -> int:
-    """One life of a worker: book each record from `committed` on, then commit its offset. Returns the committed offset.
+    """Play one life of a worker: book each record from `committed` on, and commit its offset after it. Return the
+    committed offset.
 
     At the record with offset `at` it dies at the step `crash`; a transaction of the database that is open then is rolled back.
     """
@@ -87,7 +88,7 @@ def book(db: sqlite3.Connection, store: Store, records: Sequence[Trip], committe
 
 
 def book_and_crash(store: Store, crash: str = "after the database", at: int = 4, count: int = 10) -> sqlite3.Connection:
-    """Two lives of a worker: the first dies, the second begins at the committed offset. Returns the database."""
+    """Play two lives of a worker: the first dies, the second begins at the committed offset. Return the database."""
     db, records = database(), trips(count)
     committed = book(db, store, records, 0, crash, at)
     book(db, store, records, committed)
@@ -95,10 +96,10 @@ def book_and_crash(store: Store, crash: str = "after the database", at: int = 4,
 
 
 def bill(db: sqlite3.Connection) -> dict[str, int]:
-    """What each customer has to pay."""
+    """Return what each customer has to pay."""
     return dict(db.execute("select customer, amount from balance order by customer"))
 
 
 def rows(db: sqlite3.Connection) -> list[int]:
-    """The offsets that are booked, in the order of the bookings."""
+    """Return the offsets that are booked, in the order of the bookings."""
     return [offset for (offset,) in db.execute("select offset from bookings order by rowid")]

@@ -40,7 +40,7 @@ class Hand:
         return answer.producer_id, answer.producer_epoch
 
     def send(self, value: str, sequence: int = -1) -> tuple[str, int]:
-        """One record, acks=all, with this sequence number: (Kafka's name of the answer, the offset it names)."""
+        """Send one record with acks=all and this sequence number; return (Kafka's name of the answer, the offset it names)."""
         data = build([(None, value.encode())], timestamp_ms=int(1000 * time.time()), producer_id=self.id,
                      producer_epoch=self.epoch, base_sequence=sequence)
         Topic = ProduceRequest.TopicProduceData

@@ -26,7 +26,7 @@ def prepare() -> None:
 
 
 def table(rows: list[tuple[Any, ...]]) -> Any:
-    """A Spark table with the columns of the Kafka source."""
+    """Return a Spark table with the columns of the Kafka source. Raises Unknown where there is no Java."""
     from minikafka.java import NoJava
     from minikafka.spark import spark_session
     try:
@@ -36,7 +36,7 @@ def table(rows: list[tuple[Any, ...]]) -> Any:
 
 
 def collected(answer: Any, wanted: str) -> list[tuple[Any, ...]]:
-    """The rows of a table or a list, as tuples."""
+    """Return the rows of a table or a list, as tuples."""
     assert answer is not None, "your function returned nothing; is there a `return`?"
     rows = answer.collect() if hasattr(answer, "collect") else list(answer)
     return [tuple(row) for row in rows] if all(isinstance(row, (tuple, list)) for row in rows) else _no_rows(wanted)
@@ -55,7 +55,7 @@ hints("11.3", "What is in the column `value`, and what must it become before you
 
 @checks("11.3", matters="A count that is a function of an offset range can be run again by anyone, after any crash.")
 def per_zone(answer: Callable[[Any], Any]) -> str:
-    """Three hundred trips, of which each has its taxi as the key; a zone that only one of the partitions has; none at all."""
+    """Check with three hundred trips whose key is their taxi, with a zone that only one partition has, and with no trips."""
     some = list(islice(taxi_trips(seed=11), 300))
     places = [(n % 3, n // 3) for n in range(len(some))]
     rows = [_row(trip, *place) for trip, place in zip(some, places)]
@@ -87,7 +87,8 @@ hints("11.7", "A trip that began at 07:29 is reported at 08:10. Where in the log
 
 @checks("11.7", matters="A report by event time that ends at a time is a report without its longest trips.")
 def time_range(answer: Callable[[datetime, datetime], dict[str, str]]) -> str:
-    """Sixty half hours on seeded logs: which records would Spark read with these options, which should it?"""
+    """Check with sixty half hours on seeded logs: which records Spark would read with these options, and which it
+    should read."""
     rng = random.Random(117)
     spared = 0
     for _ in range(60):
@@ -162,8 +163,8 @@ hints("11.8", "The rows of a partition have the offsets 0, 1, 4 and the log ends
 
 @checks("11.8", matters="Reconcile by identity, not by totals: 342 - 335 = 7 may be seven markers, or seven customers.")
 def detector(answer: Callable[[Any, dict[int, int]], Any]) -> str:
-    """Four partitions at once: one whole, one with markers, one cut at both ends, one of which nothing can be read; the rows in
-    no order at all."""
+    """Check with four partitions at once (whole, with markers, cut at both ends, with nothing that can be read) and the
+    rows in any order."""
     rng = random.Random(118)
     whole = [(0, n) for n in range(12)]
     markers = [(1, n) for n in range(40) if n not in (7, 13, 14, 15, 16, 17, 18, 30)]

@@ -32,8 +32,8 @@ SESSION_MS, HEARTBEAT_MS = 2000, 500  # how soon the group notices that a member
 # --- a plain consumer that counts ------------------------------------------------------------------------------------
 
 def count_zones(bootstrap: str, stop_at: int = 0, topic: str = "trips", group: str = "zones") -> dict[str, int]:
-    """Runs the counter as a process of its own and returns its table, zone -> trips. With `stop_at` it is killed
-    (kill -9) when it has counted and committed so many; else it ends by itself at the end of the log."""
+    """Run the counter as a process of its own and return its table, zone -> trips. With `stop_at` it is killed (kill
+    -9) when it has counted and committed so many; else it ends by itself at the end of the log."""
     command = [sys.executable, "-m", __spec__.name, bootstrap, topic, group, str(stop_at)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -45,7 +45,7 @@ def count_zones(bootstrap: str, stop_at: int = 0, topic: str = "trips", group: s
 
 
 def count(bootstrap: str, topic: str, group: str, stop_at: int) -> Counter[str]:
-    """The program: a dictionary, a loop, a commit after each step. As one writes it on the first day."""
+    """Count trips by zone as one writes it on the first day: a dictionary, a loop, a commit after each step."""
     zones: Counter[str] = Counter()
     consumer = KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
                              enable_auto_commit=False, max_poll_records=STEP, session_timeout_ms=SESSION_MS,
@@ -73,7 +73,7 @@ def _at_the_end(consumer: KafkaConsumer) -> bool:
 # --- what is in the log ----------------------------------------------------------------------------------------------
 
 def read_range(bootstrap: str, topic: str, start: int, end: int) -> list:
-    """The records with offsets in [start, end) of every partition, by a plain consumer without a group."""
+    """Return the records with offsets in [start, end) of every partition, read by a plain consumer without a group."""
     consumer, found = KafkaConsumer(bootstrap_servers=bootstrap), []
     try:
         places = [TopicPartition(topic, p) for p in sorted(consumer.partitions_for_topic(topic))]
@@ -89,7 +89,7 @@ def read_range(bootstrap: str, topic: str, start: int, end: int) -> list:
 
 
 def commits_on_disk(cluster: Cluster) -> str:
-    """One short number for every byte of `__consumer_offsets` on all brokers: equal numbers, equal bytes."""
+    """Return the size and a digest of `__consumer_offsets` on all brokers: equal texts mean equal bytes."""
     files = sorted(Path(cluster.folder).glob("node-*/**/__consumer_offsets-*/*.log"))
     digest = hashlib.sha256()
     for file in files:
@@ -98,7 +98,8 @@ def commits_on_disk(cluster: Cluster) -> str:
 
 
 def missing_offsets(rows: DataFrame, ends: dict[int, int]) -> list[tuple[int, int, int]]:
-    """(partition, first, last) of every stretch of offsets in [0, end) for which there is no row; without Spark's help."""
+    """Return (partition, first, last) of every stretch of offsets in [0, end) for which there is no row, found without
+    Spark's help."""
     there = {(row.partition, row.offset) for row in rows.select("partition", "offset").collect()}
     found: list[tuple[int, int, int]] = []
     for partition, end in sorted(ends.items()):

@@ -41,7 +41,7 @@ hints("12.2", "Step 4 brings the row 31. Which number follows from it first, and
 
 @checks("12.2", matters="Who can fill in this table knows when a result comes, and which rows are in it.")
 def emissions(answer: Callable[[list[list[int]], int, int], list[Emitted]]) -> str:
-    """The eight steps of the text, then sixty seeded ones with other windows and delays."""
+    """Check with the eight steps of the text, then with sixty seeded ones with other windows and delays."""
     rng = random.Random(122)
     cases = [([[1, 4, 9], [12, 15], [8], [31], [7], [14], [22], [55]], 10, 10)]
     for _ in range(60):
@@ -84,7 +84,7 @@ hints("12.4", "The watermark is 21. Row 14 was dropped, and row 22 was not: what
 
 @checks("12.4", matters="Spark's own metric counts groups, not rows. To know what is missing one has to count the rows oneself.")
 def counter(answer: Callable[[Any, datetime], Any]) -> str:
-    """Eight watermarks against two hundred rows; windows of ten seconds."""
+    """Check eight watermarks against two hundred rows; windows of ten seconds."""
     rng = random.Random(124)
     times = [NOON + timedelta(seconds=rng.randrange(120)) for _ in range(200)]
     rows = table([(moment,) for moment in times], "timestamp timestamp")
@@ -113,7 +113,7 @@ hints("12.8", "What does one more minute of delay cost, and what does it bring? 
 
 @checks("12.8", matters="Too small a delay loses rows, too large a one keeps windows open, and their state in memory.")
 def smallest(answer: Callable[[list[list[int]], int, float], int]) -> str:
-    """Thirty seeded days with other traffic, windows and limits."""
+    """Check with thirty seeded days with other traffic, windows and limits."""
     rng = random.Random(127)
     for _ in range(30):
         size, limit = rng.choice((10, 30)), rng.choice((0.0005, 0.01, 0.02, 0.1))
@@ -138,7 +138,7 @@ hints("12.9", "One price for each zone and ten minutes: what is a group, then, a
 
 @checks("12.9", matters="The same function serves a table and a stream: that is what Structured Streaming means.")
 def prices(answer: Callable[[Any], Any]) -> str:
-    """An hour in four zones: quiet, busy, and so busy that the limit holds; windows that meet at their edges."""
+    """Check with an hour in four zones: quiet, busy, and so busy that the limit holds; windows that meet at their edges."""
     rng = random.Random(129)
     trips = [("station", NOON + timedelta(seconds=rng.randrange(3600))) for _ in range(120)]
     trips += [("harbour", NOON + timedelta(seconds=rng.randrange(3600))) for _ in range(35)]

@@ -26,7 +26,8 @@ hints("13.3", "Spark writes one file before a micro-batch and one after it. Whic
 
 @checks("13.3", matters="After a crash the checkpoint says, before anything is started, which rows the sink will get again.")
 def replayed(answer: Callable[[Path], Ranges]) -> str:
-    """Eighty seeded checkpoints: crashed or not, old files deleted, partitions that were added, rows in some of them only."""
+    """Check with eighty seeded checkpoints: crashed or not, old files deleted, partitions that were added, rows in some
+    of them only."""
     rng = random.Random(133)
     crashed = 0
     for case in range(80):
@@ -91,7 +92,7 @@ hints("13.4", "What does a row carry that is the same whenever and however often
 @checks("13.4", matters="At-least-once with a sink that bears repetition gives each row once, and needs no transaction "
         "over two systems.")
 def idempotent(answer: Callable[[sqlite3.Connection, list[Row], int], None]) -> str:
-    """Sixty seeded runs: a batch again, a batch again after the checkpoint was deleted and cut otherwise, equal orders."""
+    """Check with sixty seeded runs: a batch again, batches cut otherwise after the checkpoint was deleted, equal orders."""
     rng = random.Random(135)
     for case in range(60):
         log = sorted((p, o, rng.choice(("tea", "tea", "coffee"))) for p in range(2) for o in range(rng.randrange(3, 9)))
@@ -134,7 +135,7 @@ hints("13.11", "A group's commit names the record that is read next. Which offse
 
 @checks("13.11", matters="With it, every tool that shows the lag of groups shows that of Spark too.")
 def positions(answer: Callable[[dict[str, Any], str], dict[int, int]]) -> str:
-    """Sixty seeded reports: one topic or two, a source that has read nothing yet, more in the log than was read."""
+    """Check with sixty seeded reports: one topic or two, a source that has read nothing yet, more in the log than was read."""
     rng = random.Random(1311)
     for case in range(60):
         report, right = _report(rng, case)

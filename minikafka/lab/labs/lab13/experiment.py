@@ -63,7 +63,8 @@ class Job:
             pass
 
     def run(self, crash_in: int | None = None, **options: str) -> str:
-        """Work off what is in the log, and end. Return "done", or why the query has died. `options` are the source's."""
+        """Run the query over what is in the log, and end. Return "done", or why the query has died. `options` are the
+        source's."""
         query = self._writer(crash_in, options).trigger(availableNow=True).start()
         return ended(query)
 

@@ -41,7 +41,7 @@ def fate(acked: bool, in_log: bool | None, in_sink: bool | None, settled: bool) 
 @checks("14.3", matters="The most expensive sentence after an incident is `nothing was lost` from somebody who has not "
                         "looked everywhere. A third answer costs nothing, and it names what to look at next.")
 def one_trip(answer: Callable[..., str]) -> str:
-    """All 36 cases."""
+    """Check with all 36 cases."""
     wrong = [(case, said) for case in CASES if (said := answer(*case)) != fate(*case)]
     if wrong:
         (acked, in_log, in_sink, settled), said = wrong[0]
@@ -70,7 +70,7 @@ hints("14.5",
         matters="Nobody can promise exactly once through a database that Kafka does not know. What a team can "
                 "promise is that a second time changes nothing, and that somebody looks.")
 def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
-    """A hundred seeds on paper, then ten hidden schedules on simulated brokers."""
+    """Check with a hundred seeds on paper, then with ten hidden schedules on simulated brokers."""
     pipeline = answer() if callable(answer) else answer
     assert isinstance(pipeline, Pipeline), f"a Pipeline is wanted, you returned {pipeline!r}"
     if (found := cries(pipeline, PAPER)) is not None:
@@ -86,7 +86,7 @@ def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
 
 
 def complaint(report: Sealed) -> list[str]:
-    """What the notary has against a run, in a few lines."""
+    """Return what the notary has against a run, in a few lines."""
     return [line for verdict in report if verdict.valid is not True for line in told(verdict)[:2]][:6]
 
 
@@ -126,7 +126,7 @@ def rises(setting: str) -> set[str]:
         matters="Settings that nobody can explain are copied for years, and removed in the week before the fault "
                 "that they are for. This table is the explanation, and it can be run.")
 def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
-    """Runs the pipeline without each setting and compares."""
+    """Run the pipeline without each setting and compare the answer with what rises."""
     table = answer() if callable(answer) else answer
     assert table is not None, "your function returned nothing; is there a `return`?"
     missing = sorted(REMOVED.keys() - table.keys())

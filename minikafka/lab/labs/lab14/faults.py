@@ -41,7 +41,7 @@ def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC
 
 
 def strike(cluster: Any, spark: Spark, fault: Fault, topic: str) -> list[str]:
-    """One fault, from its beginning to its end."""
+    """Carry out one fault, from its beginning to its end; return it as text if it found nothing to break, else nothing."""
     if fault.what == "kill Spark after a write":
         deaths = spark.deaths
         spark.kill_after_write(fault.lasts)

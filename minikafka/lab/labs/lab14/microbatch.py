@@ -49,5 +49,5 @@ class Checkpoint:
 
     @property
     def reached(self) -> Offsets:
-        """The end of the last batch that is done."""
+        """Return the end of the last batch that is done; before the first one, where the query began."""
         return self.offsets[max(self.commits)] if self.commits else self.first

@@ -69,12 +69,12 @@ class Sealed(Report):
 
     @cached_property
     def log(self) -> Report:
-        """The log alone, judged by minikafka/history."""
+        """Return the verdicts of minikafka/history about the log alone."""
         return check(self.history)
 
     @property
     def cries(self) -> dict[str, int]:
-        """How many of each; the word where nobody knows."""
+        """Return how many of each anomaly there are, by name; "unknown" where that cannot be known."""
         return {v.name: v.count if v.valid is not None else "unknown" for v in self.verdicts}  # type: ignore[misc]
 
     def say(self, *names: str) -> str:
@@ -126,7 +126,7 @@ class Facts:
 
     @cached_property
     def sends(self) -> dict[int, Op]:
-        """The first send of each trip, in the order of sends."""
+        """Return the first send of each trip, in the order of sends."""
         found: dict[int, Op] = {}
         for send in self.story.sends:
             found.setdefault(row_of(send.fields["value"], 0, 0).trip, send)
@@ -134,30 +134,30 @@ class Facts:
 
     @cached_property
     def acked(self) -> set[int]:
-        """Trips of which a send was acknowledged."""
+        """Return the trips of which a send was acknowledged."""
         return {row_of(send.fields["value"], 0, 0).trip for send in self.story.sends if send.ok}
 
     @cached_property
     def in_log(self) -> dict[int, str]:
-        """Trips that the last reader found in the log, and where."""
+        """Return where in the log the last reader found each trip."""
         return {row_of(value, 0, 0).trip: f"{topic}-{part} at {off}" for finals in self.story.finals.values()
                 for final in finals for topic, part, off, value in final.get("records") or ()}
 
     @cached_property
     def log_is_whole(self) -> bool:
-        """Whether each partition that anybody wrote to was read from its first to its last offset."""
+        """Return whether each partition that anybody wrote to was read from its first to its last offset."""
         written = {send.tp for send in self.story.sends if send.tp is not None}
         whole = {tp for tp, finals in self.story.finals.items() if any(final.ok for final in finals)}
         return bool(whole) and written <= whole
 
     @cached_property
     def must(self) -> set[int]:
-        """Trips that have to be in the sink: promised by the cluster, or in its log."""
+        """Return the trips that have to be in the sink: acknowledged by the cluster, or in its log."""
         return self.acked | self.in_log.keys()
 
     @cached_property
     def may(self) -> set[int]:
-        """Trips that may be in the sink or not: nobody was told, and nobody could look."""
+        """Return the trips that may be in the sink or not: no answer came, and the log could not be read as a whole."""
         open_ends = {trip for trip, send in self.sends.items() if send.outcome == "info"}
         return set() if self.log_is_whole else open_ends - self.must
 

@@ -80,7 +80,7 @@ class Reader:
         self.first: dict[int, int] | None = dict.fromkeys(range(3), 0)
 
     def batch(self, log: Log, quiet: bool = False) -> bool:
-        """One micro-batch, which may die after its write unless it is `quiet`. Return whether there was anything to do."""
+        """Run one micro-batch, which may die after its write unless it is `quiet`. Return whether there was anything to do."""
         ends = {part: len(values) for part, values in log.items()}
         if self.checkpoint is None:
             self.checkpoint = Checkpoint(dict(ends) if self.first is None else dict(self.first))

@@ -37,19 +37,19 @@ def surge(trips: int) -> float:
 
 
 def append(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
-    """As one writes it on the first day: every row goes in, every trip adds one."""
+    """Add every row and count every trip, as one writes it on the first day: a repetition counts twice."""
     db.executemany(APPEND, rows)
     db.executemany(ADD_UP, [(row.zone, row.window) for row in rows])
 
 
 def upsert(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
-    """A row that is there already stays as it is; prices are counted from what is there."""
+    """Keep a row that is there already as it is, and count prices from what is there."""
     db.executemany(KEEP_FIRST, rows)
     db.execute(COUNT_AGAIN)
 
 
 def prices_added_up(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
-    """Half right: rows once, and a price that rises with every repetition."""
+    """Write rows once, but let a price rise with every repetition: half right."""
     db.executemany(KEEP_FIRST, rows)
     db.executemany(ADD_UP, [(row.zone, row.window) for row in rows])
 

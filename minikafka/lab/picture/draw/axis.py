@@ -39,7 +39,7 @@ class Axis:
     """Made for one partition; asked by every lane."""
 
     def __init__(self, chosen: Partition, left: float, right: float, tail: float) -> None:
-        """From `left` to `right`; `tail` pixels are kept for what stands beside the last record of a lane."""
+        """Lay the axis out from `left` to `right`; `tail` pixels are kept for what stands beside the last record of a lane."""
         self.left, self.right, self.tail = left, right, tail
         offsets = self._shown(sorted({cell.offset for lane in chosen.lanes for cell in lane.cells}), chosen.high_watermark)
         self.first = offsets[0] if offsets else None
@@ -80,7 +80,7 @@ class Axis:
         return pieces
 
     def x(self, offset: int) -> float:
-        """Where the record at `offset` begins."""
+        """Return where the record at `offset` begins, in pixels."""
         if not self.pieces or offset <= self.pieces[0].start:
             return self.left
         piece = self.pieces[bisect_right(self.starts, offset) - 1]
@@ -89,11 +89,11 @@ class Axis:
 
     @property
     def end(self) -> float:
-        """Where the axis ends."""
+        """Return where the axis ends, in pixels."""
         return self.pieces[-1].right if self.pieces else self.left
 
     def folds(self, lane: Lane) -> Iterator[Span]:
-        """The stretches of a lane that are one box: its own, joined with the cells that the cap leaves out."""
+        """Yield the stretches of a lane that are one box: its own, joined with the cells that the cap leaves out."""
         first = self.first or 0
         older = [Span(cell.offset, cell.offset + 1) for cell in lane.cells if cell.offset < first]
         joined: list[Span] = []

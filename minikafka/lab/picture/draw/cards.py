@@ -25,7 +25,7 @@ class Card(NamedTuple):
 
 
 def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
-    """The grid of cards below y; returns where it ends."""
+    """Draw the grid of cards below y; return where it ends."""
     producers, groups = frame.producers[:PRODUCERS], frame.groups[:GROUPS]
     number = len(producers) + len(groups) + 1
     columns = min(2 if number in (2, 4) else 3, max(1, int((paper.width - 2 * SIDE + GAP) // (CARD + GAP))))
@@ -158,7 +158,7 @@ def _draw_progress_line(paper: Paper, x: float, y: float, columns: list[tuple[fl
 
 
 def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
-    """The cards as one line each, for a projector: what the class looks at is the lanes."""
+    """Draw the cards as one line each, for a projector, where the class looks at the lanes; return where they end."""
     chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
     latest = sorted(frame.producers, key=lambda producer: -(producer.oldest_wait or 0))
     lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
@@ -184,7 +184,8 @@ def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
 
 
 def draw_ledger(paper: Paper, frame: Frame, y: float, only: Collection[str] = ()) -> float:
-    """One strip: what was promised, and what became of it; `only` these entries, if there are any."""
+    """Draw one strip with what was promised and what became of it (`only` these entries, if any are named); return
+    where it ends."""
     entries = [entry for entry in words.ledger(frame.ledger) if not only or entry[0] in only]
     wide = paper.width - 2 * SIDE
     cuts = [[entries[at:at + some] for at in range(0, len(entries), some)] for some in (len(entries), 4, 3, 2)]

@@ -28,7 +28,7 @@ TICK = "l2.6 3 4.6-6"
 
 
 def draw_log(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
-    """The cells of one lane, from y to y + HIGH."""
+    """Draw the cells of one lane, from y to y + HIGH."""
     dim = lane.process in ("killed", "stopped")
     paper.raw(f'<g data-part="log"{" class=" + chr(34) + "dim" + chr(34) if dim else ""}>')
     _folded(paper, lane, chosen, axis, y)
@@ -97,7 +97,7 @@ class Under(NamedTuple):
 
 
 def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int, list[Under]]:
-    """(rows needed, what stands in the rows under the cells): ghosts, and this replica's own high watermark."""
+    """Return (rows needed, what stands in the rows under the cells): ghosts, and this replica's own high watermark."""
     rows, placed = Rows(16), []
     for ghost in lane.ghosts[-GHOSTS:]:
         each = _place_ghost(rows, ghost, axis, limit)
@@ -144,7 +144,7 @@ def _ghost_end(ghost: Ghost, axis: Axis) -> float:
 
 
 def draw_under(paper: Paper, placed: list[Under], axis: Axis, y: float) -> None:
-    """Ghosts and the replica's own watermark; y: the bottom of the cells."""
+    """Draw the ghosts and the replica's own high watermark; y is the bottom of the cells."""
     for each in placed:
         top = y + 4 + each.row * UNDER
         if each.ghost is None:

@@ -40,7 +40,7 @@ class Series:
 
 
 def read(events: Iterable[dict[str, Any]], tp: str, zero: float) -> Series:
-    """One pass over the events."""
+    """Return the series of the charts, read from the events in one pass."""
     series, leader, epoch, sent, committed = Series(), None, -1, {}, {}
     for event in events:
         t, kind = event["t"] - zero, event["k"]
@@ -80,14 +80,14 @@ def _read_log(series: Series, event: dict[str, Any], t: float, leader: int | Non
 
 
 def rates(times: list[float], end: float) -> Points:
-    """(second, events a second) in bins of equal width, empty ones too."""
+    """Return (second, events a second) in bins of equal width, empty ones too."""
     wide = max(1.0, end / BINS)
     counts = Counter(int(t // wide) for t in times)
     return [((place + 0.5) * wide, counts[place] / wide) for place in range(int(end // wide) + 1)]
 
 
 def charts(run: Run, tp: str | None = None) -> Any:
-    """A plotly figure of the whole run; `tp` as in `run.at`."""
+    """Return a plotly figure of the whole run; `tp` as in `run.at`."""
     from plotly.subplots import make_subplots
 
     from minikafka.lab.picture.draw.charts_still import Charts

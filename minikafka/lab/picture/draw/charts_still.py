@@ -37,12 +37,12 @@ class Charts(graph_objects.Figure):
 
 
 def describe(figure: Any) -> str:
-    """The charts in one line, for those who hear them."""
+    """Return the charts in one line, for people who hear them."""
     return f"{figure.layout.title.text}: " + ", ".join(trace.name for trace in figure.data)
 
 
 def to_svg(figure: Any) -> str:
-    """The figure as one SVG element."""
+    """Return the figure as one SVG element."""
     paper = Paper(WIDTHS["page"])
     paper.text(LEFT, 32, figure.layout.title.text, "", 20, True, room=paper.width - LEFT - RIGHT)
     axes = sorted({(trace.xaxis, trace.yaxis) for trace in figure.data} | {("x4", "y4")}, key=lambda pair: pair[1])
@@ -126,14 +126,14 @@ def _draw_times(paper: Paper, y: float, last: float) -> None:
 
 
 def ticks(top: float, most: float) -> Iterator[float]:
-    """0 and round numbers up to `top`, at most so many."""
+    """Yield 0 and round numbers up to `top`, at equal distances: at most `most` of these."""
     scale = 1e-6
     step = next(each for each in (scale * step for step in steps()) if top / each <= max(1, most))
     yield from (number * step for number in range(int(top / step + 1e-9) + 1))
 
 
 def thinned(places: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same line with at most four points in a column of pixels: first, highest, lowest, last (I-CHARTSTILL-2)."""
+    """Return the same line with at most four points in a column of pixels: first, highest, lowest, last (I-CHARTSTILL-2)."""
     kept = []
     for _, column in groupby(places, key=lambda place: int(place[0])):
         points = list(column)

@@ -39,7 +39,7 @@ LAYOUTS = (Layout(), Layout("lines"), Layout("lines", rows=1, labels=1), Layout(
 
 
 def draw_docked(frame: Frame, pixels: float | None, lines: float | None) -> tuple[Paper, float]:
-    """The paper with what fits into `pixels` times `lines` of the screen (None: as much as there is), and its height."""
+    """Return the paper with what fits into `pixels` times `lines` of the screen (None: as much as there is), and its height."""
     wide = WIDTHS["dock"] if pixels is None else fitting("dock", pixels)
     room = None if lines is None else lines * wide / (pixels or wide)
     for layout in LAYOUTS:

@@ -38,7 +38,7 @@ def picture(frame: Frame, names: Collection[str] = ()) -> tuple[str, str]:
 
 
 def to_text(frame: Frame, names: Collection[str] = ()) -> str:
-    """The same in words: a line for each group, one for each of its partitions, one for its idle members."""
+    """Return the drawing in words: a line for each group, one for each of its partitions, one for its idle members."""
     ends, lines = {row.name: row.log_end for row in frame.rows}, []
     for group in frame.groups:
         if names and group.name not in names:

@@ -16,7 +16,8 @@ LOOKS = {Level.GOOD: "good", Level.WAIT: "wait", Level.BAD: "bad", Level.UNKNOWN
 
 
 def draw_head(paper: Paper, frame: Frame, y: float, brokers: bool = True, low: bool = False) -> float:
-    """Title, sentence and, if they are wanted, brokers; returns where they end. `low`: no line more than is needed."""
+    """Draw the title, the sentence and, if they are wanted, the brokers; return where they end. `low`: no line more
+    than is needed."""
     _draw_title(paper, frame, y + 26)
     y = _draw_sentence(paper, frame, y + (34 if low else 42))
     return _draw_brokers(paper, frame, y + 12) if brokers else y + 6

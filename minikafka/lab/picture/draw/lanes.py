@@ -35,7 +35,7 @@ BAR = 84        # pixels of a full stopwatch
 
 
 def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: float, high: float) -> float:
-    """The whole part of the picture below y, lanes `high` pixels apart; returns where it ends."""
+    """Draw the whole part of the picture below y, with lanes `high` pixels apart; return where it ends."""
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     tail = max([width(f"end {words.offset(lane.end)}") for lane in lanes] + [width("+1,000/s")]) + 12
     right = paper.width - SIDE

@@ -29,7 +29,8 @@ class Line(NamedTuple):
 
 
 def place_lines(chosen: Partition, axis: Axis, left: float, right: float) -> list[Line]:
-    """The lines of a partition, the most important first, labels in rows counted from the lanes upwards."""
+    """Return the lines of a partition, the most important first; the rows of their labels are counted from the lanes
+    upwards."""
     rows, placed = Rows(4, gap=6), []
     for part, offset, label in _lines(chosen):
         half = width(label, 14, True) / 2 + 8
@@ -45,13 +46,14 @@ def place_lines(chosen: Partition, axis: Axis, left: float, right: float) -> lis
 
 
 def lines_height(lines: list[Line]) -> float:
-    """Pixels that the labels take; with a last stable offset always two rows, so that nothing jumps when they meet."""
+    """Return how many pixels the labels take; with a last stable offset always two rows, so that nothing jumps when
+    they meet."""
     least = 1 if any(line.part == "lso" for line in lines) else 0
     return ROW * (1 + max([least, *(line.row for line in lines)]))
 
 
 def draw_lines(paper: Paper, lines: list[Line], top: float, bottom: float) -> None:
-    """Lines from their labels, that stand above `top`, down to `bottom`."""
+    """Draw the lines from their labels, which stand above `top`, down to `bottom`."""
     for line in reversed(lines):
         y = top - ROW * line.row
         half = width(line.label, 14, True) / 2 + 8

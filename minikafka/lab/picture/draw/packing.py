@@ -16,11 +16,12 @@ class Rows:
         self.gap = gap
 
     def free(self, row: int, left: float, right: float) -> bool:
-        """Whether nothing is within `gap` of [left, right] in `row`."""
+        """Return whether nothing is within `gap` of [left, right] in `row`."""
         return all(right + self.gap <= a or b + self.gap <= left for a, b in self.taken[row])
 
     def take(self, left: float, right: float, stem: float | None = None) -> int | None:
-        """The first row with room for [left, right]; None if no row has. `stem`: x of a line through rows before it."""
+        """Take room for [left, right] in the first row that has it, and return that row; None if no row has. `stem`: x
+        of a line through the rows before it."""
         for row in range(len(self.taken)):
             if self.free(row, left, right) and self._clear(row, stem):
                 self.taken[row].append((left, right))
@@ -31,7 +32,8 @@ class Rows:
         return None
 
     def take_two(self, left: float, right: float) -> int | None:
-        """The first two rows in a row with room for [left, right]: the upper of them."""
+        """Take room for [left, right] in the first two neighbouring rows that have it, and return the upper one; None
+        if there are none."""
         for row in range(len(self.taken) - 1):
             if self.free(row, left, right) and self.free(row + 1, left, right):
                 self.taken[row].append((left, right))
@@ -44,5 +46,5 @@ class Rows:
 
     @property
     def used(self) -> int:
-        """How many rows hold anything."""
+        """Return how many rows are in use, up to the last one that holds anything."""
         return max((row + 1 for row, taken in enumerate(self.taken) if taken), default=0)

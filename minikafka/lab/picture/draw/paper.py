@@ -46,14 +46,14 @@ class Label(NamedTuple):
 
 @lru_cache(8192)
 def width(text: str, size: float = 14, bold: bool = False) -> float:
-    """Pixels that `text` covers at most."""
+    """Return how many pixels `text` covers at most."""
     table = WIDTHS[bold]
     return size * sum([table.get(letter, 1.0) for letter in text])
 
 
 @lru_cache(8192)
 def shorten(text: str, room: float, size: float = 14, bold: bool = False) -> str:
-    """`text`, or as much of it as fits into `room` pixels with an ellipsis."""
+    """Return `text`, or as much of it as fits into `room` pixels with an ellipsis."""
     if width(text, size, bold) <= room:
         return text
     keep = len(text)
@@ -64,7 +64,8 @@ def shorten(text: str, room: float, size: float = 14, bold: bool = False) -> str
 
 @lru_cache(1024)
 def shorten_name(name: str, room: float, size: float = 14, bold: bool = False) -> str:
-    """A partition's name in `room` pixels: what is cut is the topic, never the number at its end."""
+    """Return a partition's name in `room` pixels: what is cut is the topic, and never the number at its end unless no
+    topic fits."""
     topic, dash, number = name.rpartition("-")
     if not topic or width(name, size, bold) <= room:
         return shorten(name, room, size, bold)
@@ -74,7 +75,7 @@ def shorten_name(name: str, room: float, size: float = 14, bold: bool = False) -
 
 
 def wrap(text: str, room: float, size: float, lines: int) -> list[str]:
-    """`text` in at most `lines` lines; what is left over ends in an ellipsis."""
+    """Return `text` in at most `lines` lines; what is left over is replaced by an ellipsis."""
     result: list[str] = []
     line = ""
     words = text.split()
@@ -92,7 +93,7 @@ def wrap(text: str, room: float, size: float, lines: int) -> list[str]:
 
 
 def escape(text: str) -> str:
-    """`text` as it may stand between tags and in attributes."""
+    """Return `text` as it may stand between tags and in attributes."""
     if text.isalnum() and text.isascii():
         return text
     clean = BANNED.sub("\ufffd", text)
@@ -111,7 +112,7 @@ class Paper:
         self.width, self.parts, self.labels = width, [], []
 
     def raw(self, markup: str) -> None:
-        """Markup as it is; the caller has escaped it."""
+        """Add markup as it is; the caller has escaped it."""
         self.parts.append(markup)
 
     def open(self, part: str, title: str | None = None, **data: object) -> None:
@@ -125,27 +126,27 @@ class Paper:
         self.parts.append("</g>")
 
     def rect(self, x: float, y: float, w: float, h: float, look: str, radius: float = 0, extra: str = "") -> None:
-        """A box with rounded corners."""
+        """Draw a box with rounded corners."""
         corners = f' rx="{radius:g}"' if radius else ""
         box = f'x="{x:g}" y="{y:g}" width="{max(0.0, w):g}" height="{h:g}"'
         self.parts.append(f'<rect {box}{corners} class="{look}"{extra}/>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, look: str, extra: str = "") -> None:
-        """A straight line."""
+        """Draw a straight line."""
         self.parts.append(f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" class="{look}"{extra}/>')
 
     def path(self, shape: str, look: str, x: float = 0, y: float = 0, extra: str = "") -> None:
-        """A shape, moved to (x, y)."""
+        """Draw a shape, moved to (x, y)."""
         move = f' transform="translate({x:g} {y:g})"' if x or y else ""
         self.parts.append(f'<path d="{shape}" class="{look}"{move}{extra}/>')
 
     def circle(self, x: float, y: float, r: float, look: str) -> None:
-        """A circle."""
+        """Draw a circle."""
         self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{r:g}" class="{look}"/>')
 
     def text(self, x: float, y: float, text: str, look: str = "", size: float = 14, bold: bool = False,
              anchor: str = "start", room: float | None = None, full: str | None = None) -> float:
-        """A label standing on the line y, at most `room` pixels wide (nothing, if that is no room).
+        """Draw a label that stands on the line y, at most `room` pixels wide (nothing, if `room` is too small for a label).
 
         `full` is shown when the mouse points at the label. Return the width that it takes.
         """
@@ -167,13 +168,13 @@ class Paper:
         return wide
 
     def upright(self, x: float, y: float, text: str, look: str = "", size: float = 14) -> None:
-        """A bold label that reads upwards, centred at (x, y)."""
+        """Draw a bold label that reads upwards, centred at (x, y)."""
         wide = width(text, size, True)
         self.labels.append(Label(text, x - ASCENT * size, y - wide / 2, x + DESCENT * size, y + wide / 2))
         self.parts.append(f'<text x="{x:g}" y="{y:g}" class="{look} b" text-anchor="middle" '
                           f'transform="rotate(-90 {x:g} {y:g})">{escape(text)}</text>')
 
     def number(self, x: float, y: float, text: str, wide: float, look: str) -> None:
-        """The offset in a cell, centred at x: like `text`, without its generality, because there are hundreds."""
+        """Draw the offset in a cell, centred at x: like `text`, but simpler and faster, because there are hundreds of them."""
         self.labels.append(Label(text, x - wide / 2, y - ASCENT * 14, x + wide / 2, y + DESCENT * 14))
         self.parts.append(f'<text x="{x:g}" y="{y:g}" class="{look}">{text}</text>')

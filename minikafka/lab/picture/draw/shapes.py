@@ -28,14 +28,14 @@ BADGES = {"sgood": "fgood", "swait": "fwait", "sbad": "fbad", "sunk": "funk"}
 
 
 def draw_level(paper: Paper, level: Level, x: float, y: float) -> None:
-    """How a thing stands: circle, triangle, octagon or square."""
+    """Draw how a thing stands: a circle, triangle, octagon or square."""
     shape, fill, glyph = LEVELS[level]
     paper.path(shape, fill, x, y, f' data-part="level" data-level="{level}"')
     paper.path(glyph, "glyph", x, y)
 
 
 def draw_broker(paper: Paper, broker: int, process: str, x: float, y: float, r: float) -> None:
-    """A broker as a chip: its number in a ring, what its process does as a badge."""
+    """Draw a broker as a chip: its number in a ring, what its process does as a badge."""
     ring, glyph = STATES.get(process, HIDDEN)
     paper.circle(x, y, r, ring)
     size = 20 if r > 15 else 14
@@ -46,15 +46,16 @@ def draw_broker(paper: Paper, broker: int, process: str, x: float, y: float, r: 
 
 
 def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1) -> None:
-    """The leader's crown, left foot at (x, y): filled; dashed when only its wearer believes in it; grey when dead."""
+    """Draw the leader's crown, left foot at (x, y): filled; dashed when only its wearer believes in it; grey when the
+    wearer is dead."""
     look = {"worn": "crown", "hollow": "hollow", "dead": "deadcrown"}[how]
     paper.raw(f'<path data-part="crown" data-broker="{broker}" data-crown="{how}" d="{CROWN}" class="{look}" '
               f'transform="translate({x:g} {y:g}) scale({scale:g})"/>')
 
 
 def draw_arrow(paper: Paper, x: float, y: float, broken: bool, dots: int = 0, long: float = 30) -> None:
-    """An arrow to the right, `dots` (three at most) on their way along it; with a gap and a cross in it when a fault
-    holds the traffic, and then the dots stand before the gap."""
+    """Draw an arrow to the right, with `dots` (three at most) on their way along it. When a fault holds the traffic it
+    has a gap and a cross, and the dots stand before the gap."""
     end = x + long
     head = f"M{end - 6:g} {y - 4:g}L{end:g} {y:g}L{end - 6:g} {y + 4:g}"
     if broken:

@@ -24,7 +24,7 @@ OPEN, SHUT, PAST = "#d9ecf7", "#d6efe4", "#eceef1"
 
 
 def too_late(second: float, before: float | None, size: int) -> bool:
-    """Whether a record's window had ended when the step began: its end is at or before the watermark."""
+    """Return whether a record's window had ended when the step began: its end is at or before the watermark."""
     return before is not None and second // size * size + size <= before
 
 

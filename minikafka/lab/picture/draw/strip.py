@@ -18,8 +18,8 @@ TILES = 24      # at most that many; the others are counted
 
 
 def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES, tile: float = TILE) -> float:
-    """Tiles of at least `tile` pixels below y if there is more than one partition, in so many rows at most; returns where
-    they end."""
+    """Draw tiles of at least `tile` pixels below y if there is more than one partition, in at most `rows` rows; return
+    where they end."""
     if not _wanted(frame):
         return y
     columns = min(int((paper.width - 2 * SIDE + GAP) // (tile + GAP)), len(frame.rows))

@@ -35,7 +35,7 @@ FONT = "Inter,system-ui,'DejaVu Sans',Verdana,sans-serif"
 
 def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None, pixels: float | None = None,
            lines: float | None = None) -> str:
-    """The picture as one SVG element; theme auto, light or dark; size page, projector or dock (dock.py).
+    """Return the picture as one SVG element; theme auto, light or dark; size page, projector or dock (dock.py).
 
     `pixels`, `lines`: how wide and how high its place is, if that is known.
 
@@ -53,7 +53,7 @@ def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | No
 
 
 def image(svg: str) -> str:
-    """A picture as an <img>, which is what most pages show.
+    """Return a picture as an <img>, which is what most pages show.
 
     JupyterLab shows no image/svg+xml of a file that it does not trust, and some repositories' pages take its style sheet out.
     A page that refuses images in data: addresses shows the picture's sentence instead.
@@ -64,7 +64,7 @@ def image(svg: str) -> str:
 
 
 def draw(frame: Frame, size: str = "page", pixels: float | None = None, lines: float | None = None) -> tuple[Paper, float]:
-    """The paper with everything on it, and its height."""
+    """Return the paper with everything on it, and its height."""
     if size == "dock":
         return draw_docked(frame, pixels, lines)
     paper = Paper(WIDTHS[size] if pixels is None else fitting(size, pixels))
@@ -85,6 +85,6 @@ def _all_in_lanes(frame: Frame) -> bool:
 
 
 def describe(frame: Frame) -> str:
-    """The picture in one line, for those who hear it."""
+    """Return the picture in one line, for people who hear it."""
     what = "cluster" if frame.chosen is None else " ".join(words.title(frame.chosen))
     return f"{what} at {words.clock(frame.t)}: {frame.sentence.text}"

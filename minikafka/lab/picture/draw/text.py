@@ -17,7 +17,7 @@ from minikafka.lab.picture.sentences import words
 
 
 def to_text(frame: Frame) -> str:
-    """The frame in lines."""
+    """Return the frame as text, line by line."""
     return "\n".join(_lines(frame)) + "\n"
 
 

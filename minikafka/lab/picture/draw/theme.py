@@ -73,8 +73,8 @@ TINTS = "".join(f"\n.e{number}{{fill:e{number}}}" for number in range(EPOCHS))
 
 
 def fitting(size: str, pixels: float) -> int:
-    """Width of the paper for a place that is so many pixels wide: where there is less room, less is drawn, not smaller
-    letters (until the paper is as narrow as it can be); where there is more, the letters grow."""
+    """Return the width of the paper for a place that is so many pixels wide. In a narrow place less is drawn, and
+    letters do not shrink (until the paper is as narrow as it can be); in a wide one the letters grow."""
     return round(min(WIDTHS[size], max(NARROWEST, pixels * WIDTHS[size] / SCREENS[size])))
 
 
@@ -84,7 +84,8 @@ def coloured(markup: str, name: str, theme: str) -> str:
 
 
 def style(name: str, theme: str) -> str:
-    """The hatching of ghosts; for the theme "auto" also the colours of the dark theme, where a page or a system wishes it."""
+    """Return the hatching of ghosts as SVG; for the theme "auto" also the colours of the dark theme, where a page or a
+    system wants it."""
     hatch = "".join(
         f'<pattern id="{name}-{what}" width="6" height="6" patternUnits="userSpaceOnUse" '
         f'patternTransform="rotate(45)"><rect width="{wide}" height="6" class="{look}"/></pattern>'
@@ -98,7 +99,7 @@ def style(name: str, theme: str) -> str:
 
 
 def ink(theme: str) -> str:
-    """The colour of letters; ValueError for a theme that there is not."""
+    """Return the colour of letters. Raises ValueError for an unknown theme."""
     return _palette(theme)["ink"]
 
 

@@ -25,7 +25,7 @@ MARKS = 150     # drawn at most; the nearest to the moment
 
 
 def draw_timeline(paper: Paper, frame: Frame, y: float, lines: int) -> float:
-    """The line below y, with at most `lines` lines of labels; returns where it ends."""
+    """Draw the time line below y, with at most `lines` lines of labels; return where it ends."""
     left, right = SIDE, paper.width - SIDE
     whole = max(frame.end - frame.begin, 1e-9)
 

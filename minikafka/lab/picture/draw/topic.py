@@ -60,7 +60,7 @@ def picture(records: Iterable[Any], follow: str | None = None, read: Sequence[An
 
 
 def to_text(lanes: dict[int, list[Any]], follow: str | None = None, read: Sequence[Any] = ()) -> str:
-    """The same in words: a line for each partition, the path of the key, and what the reader got."""
+    """Return the drawing in words: a line for each partition, the path of the key, and what the reader got."""
     lines = [f"{len(lanes)} partitions: " + ", ".join(f"{p} has {len(lane)} records" for p, lane in lanes.items())]
     for p, lane in lanes.items():
         lines.append(f"partition {p}: " + (" ".join(_short(r) for r in lane) or "empty"))
@@ -74,7 +74,7 @@ def to_text(lanes: dict[int, list[Any]], follow: str | None = None, read: Sequen
 
 
 def steps(read: Iterable[Any]) -> Iterator[tuple[Any, bool]]:
-    """Each record with whether a larger number of the same key was read before it."""
+    """Yield each record with whether a larger number of the same key was read before it."""
     last: dict[Any, int] = {}
     for record in read:
         number = _number(record)

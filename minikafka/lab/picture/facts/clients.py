@@ -44,7 +44,7 @@ class Producer:
         self.waiting[number] = event["t"]
 
     def answered(self, event: Event) -> float:
-        """The send that this answer belongs to is over; returns when it began."""
+        """End the send that this answer belongs to, and return when it began."""
         number = event.get("record")
         if number is None:                             # a trace without numbers: the oldest, as answers come in order
             number = next(iter(self.waiting), None)
@@ -56,7 +56,7 @@ class Producer:
         return self.waiting.pop(number)
 
     def follows(self, tp: str, number: Any, offset: int, epoch: int | None) -> bool:
-        """False if this record stands before one of the same producer that was sent earlier, in one history of the log."""
+        """Return False if this record stands before one that the same producer sent earlier, in one history of the log."""
         before = self.last.get(tp)
         if number is None:
             return True
@@ -99,12 +99,12 @@ class Group:
         return replace(self, committed=self.committed.copy(), assignment=self.assignment.copy(), names=self.names.copy())
 
     def owner(self, tp: str) -> str | None:
-        """The member that this partition was given to."""
+        """Return the member that this partition was given to; None if it was given to nobody."""
         return next((member for member, tps in self.assignment.items() if tp in tps), None)
 
 
 def is_in_doubt(event: Event) -> bool:
-    """Whether a failed send may have been written all the same."""
+    """Return whether a failed send may have been written all the same."""
     if "certain" in event:
         return not event["certain"]
     error = str(event.get("error")).lower()

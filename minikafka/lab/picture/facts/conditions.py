@@ -43,11 +43,11 @@ class Conditions:
         return self.process.get(node) in DOWN
 
     def works(self, node: int) -> bool:
-        """The process runs and is not paused, as far as anybody told."""
+        """Return whether the process runs and is not paused, as far as is known."""
         return self.process.get(node, UNKNOWN) in (RUNNING, STARTING, UNKNOWN)
 
     def shown(self, node: int) -> str:
-        """The word for a broker: its process, or what is done to a running one."""
+        """Return the word for a broker: its process, or what is done to a running one."""
         process = self.process.get(node, UNKNOWN)
         if process not in (RUNNING, UNKNOWN):
             return process
@@ -76,7 +76,7 @@ class Conditions:
             self.enter(node, RUNNING, t)
 
     def strike(self, event: Event) -> None:
-        """A fault, as the cluster told it."""
+        """Take note of a fault, as the cluster told it."""
         change = _FAULTS.get(event["fault"])
         if change is not None:
             change(self, arguments(event), event["t"])
@@ -89,7 +89,7 @@ def node_of(event: Event) -> int | None:
 
 
 def arguments(event: Event) -> list[Any]:
-    """[node, ...] or [from, to, ...], whichever engine told it."""
+    """Return [node, ...] or [from, to, ...], whichever engine told it."""
     if "args" in event:
         return [_peer(arg) for arg in event["args"]]
     if "ends" in event:

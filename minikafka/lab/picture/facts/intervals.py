@@ -25,7 +25,7 @@ class Intervals:
         return iter(zip(self.starts, self.ends, strict=True))
 
     def __len__(self) -> int:
-        """How many numbers there are."""
+        """Return how many numbers there are."""
         return sum(self.ends) - sum(self.starts)
 
     def __contains__(self, number: int) -> bool:
@@ -47,6 +47,6 @@ class Intervals:
         return there
 
     def overlap(self, start: int, end: int) -> int:
-        """How many numbers of [start, end) there are."""
+        """Return how many numbers of [start, end) there are."""
         low, high = bisect_right(self.ends, start), bisect_left(self.starts, end)
         return sum(min(end, e) - max(start, s) for s, e in zip(self.starts[low:high], self.ends[low:high], strict=True))

@@ -65,7 +65,7 @@ class Account:
         _add(self.acked, tp, epoch, offset, offset + 1)
 
     def deliver(self, who: str, tp: str, parts: Iterable[Part], records: int | None = None) -> None:
-        """These records were handed out to `who` (a group, or a consumer without one); `records`: how many there were."""
+        """Note that these records were handed to `who` (a group, or a consumer without one); `records`: how many there were."""
         mine, offsets, known = self.by_group.setdefault(who, {}), 0, 0
         for epoch, start, end in parts:
             offsets += end - start
@@ -92,7 +92,7 @@ class Account:
         return _total(self.delivered) + self.gone_delivered - self.gaps
 
     def count(self, tp: str, parts: Iterable[Part]) -> int:
-        """How many of these records were acknowledged."""
+        """Return how many of these records were acknowledged."""
         epochs = self.acked.get(tp, {})
         return sum(epochs[epoch].overlap(start, end) for epoch, start, end in parts if epoch in epochs)
 
@@ -101,18 +101,18 @@ class Account:
         return offsets is not None and offset in offsets
 
     def readable(self, tp: str, log: Log) -> int:
-        """Acknowledged records of a partition below this log's high watermark."""
+        """Return how many acknowledged records of a partition are below this log's high watermark."""
         mark = log.high_watermark or 0
         if log.end is None:                            # polled: nobody told which records these are, only up to where
             return sum(offsets.overlap(0, mark) for offsets in self.acked.get(tp, {}).values())
         return self.count(tp, log.parts(0, mark))
 
     def is_judged(self, tp: str, log: Log | None) -> bool:
-        """Whether the trace tells enough to say what of this partition is lost."""
+        """Return whether the trace tells enough to say what of this partition is lost."""
         return not self.acked.get(tp) or log is not None and log.end is not None
 
     def lost(self, tp: str, log: Log) -> int:
-        """Acknowledged records of a partition that this log does not hold (I-LEDGER-1)."""
+        """Return how many acknowledged records of a partition this log does not hold (I-LEDGER-1)."""
         epochs = self.acked.get(tp)
         if not epochs or log.end is None:
             return 0

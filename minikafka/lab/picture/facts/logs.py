@@ -37,7 +37,7 @@ class Log:
     # --- what happens to it ---------------------------------------------------------------------------------------
 
     def opened(self, start: int | None, end: int, written: tuple[Written, ...] | None) -> None:
-        """A broker started and found this on its disk (`written` None: it did not say which epochs)."""
+        """Take over what a broker found on its disk when it started (`written` None: it did not say which epochs)."""
         if written is not None:
             self.written = written
         elif end < (self.end or 0):
@@ -76,7 +76,7 @@ class Log:
         return gone
 
     def wiped(self) -> tuple[tuple[int | None, int, int], ...]:
-        """A new disk. Returns what is gone."""
+        """Begin again with an empty log, on a new disk. Return what is gone."""
         gone = tuple(self.parts())
         self.start, self.end, self.high_watermark, self.written = 0, 0, None, ()
         return gone
@@ -88,13 +88,13 @@ class Log:
         self.ghosts = (*self.ghosts, *ghosts)[-GHOSTS:]
 
     def begin_at(self, start: int) -> None:
-        """Retention or a deletion took what was before."""
+        """Move the log's start: retention or a deletion removed what was before it."""
         self.start = start
 
     # --- questions ------------------------------------------------------------------------------------------------
 
     def parts(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int | None, int, int]]:
-        """(epoch, start, end) of what was written in each epoch, between two offsets."""
+        """Yield (epoch, start, end) of what was written in each epoch, between two offsets."""
         last = self.end or 0
         end = last if end is None else min(end, last)
         start = max(start, self.start or 0)
@@ -106,11 +106,11 @@ class Log:
                 yield epoch, max(first, start), min(until, end)
 
     def ghosts_from(self, zero: float) -> tuple[Ghost, ...]:
-        """The ghosts, with times since `zero`."""
+        """Return the ghosts, with times since `zero`."""
         return tuple(replace(ghost, t=ghost.t - zero) for ghost in self.ghosts)
 
     def epoch_at(self, offset: int) -> int | None:
-        """The leader epoch that wrote this offset; None if that is not known."""
+        """Return the leader epoch that wrote this offset; None if that is not known."""
         found: int | None = None
         for epoch, first in self.written:
             if first > offset:

@@ -191,7 +191,7 @@ def _named(partitions: list[str]) -> str:
 
 
 def fault_in_words(event: Event) -> tuple[str, Level] | None:
-    """What a fault did, for people; None for what is not worth a mark."""
+    """Return what a fault did, in words for people, and its level; None for a fault that is not worth a mark."""
     args = arguments(event)
     words = _WORDS.get(event["fault"])
     if words is None:

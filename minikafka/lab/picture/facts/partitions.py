@@ -98,7 +98,7 @@ class Partition:
         return self.replicas[broker]
 
     def led(self, leader: int, epoch: int, t: float) -> None:
-        """Somebody names the leader of an epoch (I-PARTITION-1)."""
+        """Take over the leader of an epoch, as an event names it (I-PARTITION-1)."""
         if epoch < self.epoch or epoch == self.epoch and leader in (self.leader, NOBODY):
             return
         self.leader, self.epoch, self.leader_since = leader, epoch, t
@@ -116,12 +116,12 @@ class Partition:
 
     @property
     def reference(self) -> Log | None:
-        """The log that counts: that of the present leader, or of the last."""
+        """Return the log that counts, which is that of the present leader, or of the last one; None if there is none."""
         leader = self.last_leader
         return self.replicas[leader].log if leader in self.replicas else None
 
     def in_sync(self, isr: tuple[int, ...], epoch: int, version: int) -> None:
-        """The ISR of a leader epoch and partition epoch; an older one changes nothing."""
+        """Take over the ISR of a leader epoch and partition epoch; an older one changes nothing."""
         if (epoch, version) >= self.isr_version:
             self.isr_version, self.isr = (epoch, version), isr
 
@@ -138,7 +138,7 @@ class Partition:
         return log.end if log is not None else None
 
     def appended(self, broker: int, epoch: int | None, base: int, end: int, t: float) -> None:
-        """A replica wrote [base, end)."""
+        """Take note that a replica wrote [base, end)."""
         replica = self.replica(broker)
         replica.log.append(epoch, base, end)
         if replica.role == "leader" and replica.epoch == epoch:
@@ -160,7 +160,7 @@ class Partition:
             self.stalled = t
 
     def moved(self, broker: int, high_watermark: int, last_stable: int | None, t: float) -> None:
-        """A replica's high watermark is this now."""
+        """Take over a replica's new high watermark and last stable offset."""
         log = self.replica(broker).log
         log.high_watermark, log.last_stable = high_watermark, last_stable
         if broker == self.last_leader:
@@ -168,7 +168,7 @@ class Partition:
             self.stalled = None if end is None or high_watermark >= end else t
 
     def born_in(self, offset: int, sent: float, acked: float) -> int | None:
-        """The epoch of the record that was written at `offset` between two moments: the latest that fits."""
+        """Return the epoch of the record that was written at `offset` between two moments: the latest that fits."""
         fits = [epoch for epoch, (first, last, low, high) in self.births.items()
                 if low <= offset < high and first <= acked and last >= sent]
         if fits:
@@ -177,7 +177,7 @@ class Partition:
         return log.epoch_at(offset) if log is not None else None
 
     def behind_since(self, follower: int) -> float | None:
-        """When a follower was last caught up (I-PARTITION-2); None: it is caught up now, or nothing is known."""
+        """Return when a follower was last caught up (I-PARTITION-2); None: it is caught up now, or nothing is known."""
         told = self.behind.get(follower)
         if told is not None and told.since is not None:        # even if it has all: the leader has not heard of that
             return told.since

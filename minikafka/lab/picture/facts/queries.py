@@ -36,11 +36,11 @@ class Query:
         return replace(self, plans=self.plans.copy(), sink=self.sink.copy())
 
     def written(self, tp: str) -> list[tuple[int, int, int]]:
-        """(offset, times written, rows) of what the sink was given of a partition."""
+        """Return (offset, times written, rows) of what the sink was given of a partition."""
         return sorted((offset, *found) for (name, offset), found in self.sink.items() if name == tp)
 
     def batches(self, tp: str) -> list[tuple[int, int | None, int]]:
-        """(number, start, end) of the batches that read something of a partition, or may have."""
+        """Return (number, start, end) of the batches that read something of a partition, or may have."""
         found = []
         for number, ends in sorted(self.plans.items()):
             start = self.plans.get(number - 1, {}).get(tp)

@@ -26,7 +26,7 @@ class Quorum:
         return replace(self, roles=self.roles.copy(), states=self.states.copy())
 
     def told(self, node: int, role: str, epoch: int, leader: int, t: float) -> bool:
-        """A node entered a role; True if that makes a new active controller."""
+        """Take note that a node entered a role; return True if that makes a new active controller."""
         self.roles[node] = (role, epoch, leader)
         if role == "leader" and epoch >= (self.epoch or 0) and (node, epoch) != (self.active, self.epoch):
             self.active, self.epoch, self.since = node, epoch, t

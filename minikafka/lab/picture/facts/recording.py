@@ -20,7 +20,7 @@ def pack(head: dict[str, Any], events: list[dict[str, Any]]) -> bytes:
 
 
 def unpack(packed: bytes, name: str | Path = "this") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(head, events). Raises ValueError for what is no run; `name` is what the error calls it."""
+    """Return (head, events) of a packed run. Raises ValueError for other bytes; the error calls them `name`."""
     try:
         first, *lines = gzip.decompress(packed).decode().splitlines()
         head = json.loads(first)

@@ -71,24 +71,24 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """A run that `save` wrote, or the trace of a cluster that ended (its folder, or a file of `Trace.save`)."""
+        """Return a run that `save` wrote, or the trace of a cluster that ended (its folder, or a file of `Trace.save`)."""
         if Path(path).is_dir() or Path(path).suffix == ".trace":
             return cls(Trace.open(path).events(), title=Path(path).name)
         return cls.unpacked(Path(path).read_bytes(), path)
 
     @classmethod
     def unpacked(cls, packed: bytes, name: str | Path = "this") -> Run:
-        """The run of which `packed` gave the bytes. Raises ValueError for other bytes."""
+        """Return the run of which `packed` gave the bytes. Raises ValueError for other bytes."""
         head, events = recording.unpack(packed, name)
         return cls(events, engine=head.get("engine", ""), seed=head.get("seed"), title=head.get("title", ""))
 
     def packed(self) -> bytes:
-        """The run as a few bytes."""
+        """Return the run as a few bytes."""
         with self._lock:
             return recording.pack({"engine": self.engine, "seed": self.seed, "title": self.title}, self.events)
 
     def save(self, path: str | Path) -> Path:
-        """One small file that `open` reads without a cluster."""
+        """Write the run to one small file that `open` reads without a cluster; return its path."""
         Path(path).write_bytes(self.packed())
         return Path(path)
 
@@ -133,7 +133,7 @@ class Run:
         return sorted([*again, *new], key=order)
 
     def events_between(self, a: float, b: float) -> list[Event]:
-        """The events with a < t <= b, as the trace wrote them."""
+        """Return the events with a < t <= b, as the trace wrote them."""
         with self._lock:
             zero = self._zero
             return self.events[bisect_right(self._times, zero + a) : bisect_right(self._times, zero + b)]
@@ -150,13 +150,13 @@ class Run:
 
     @property
     def end(self) -> float:
-        """Now, while the cluster lives; else the time of the last event."""
+        """Return the present time while the cluster lives, else the time of the last event; in seconds since the run began."""
         last = self._times[-1] - self._zero if self._times else 0.0
         now = self._now() if self.live and self._times else None
         return last if now is None else max(last, now - self._zero)
 
     def step(self, t: float, direction: int) -> float:
-        """The time of the next event (+1) or of the one before (-1); t itself at either end."""
+        """Return the time of the next event (+1) or of the one before (-1); t itself at either end."""
         with self._lock:
             zero = self._zero
             if direction > 0:
@@ -167,12 +167,13 @@ class Run:
 
     @property
     def marks(self) -> list[Mark]:
-        """The moments worth a jump, in order."""
+        """Return the moments worth a jump, in order."""
         with self._lock:
             return list(self._all_marks())
 
     def next_mark(self, t: float, direction: int, *kinds: Kind) -> Mark | None:
-        """The next mark after `t` (+1), or the last before it (-1), of these kinds if any are given."""
+        """Return the next mark after `t` (+1), or the last before it (-1), of these kinds if any are given; None if
+        there is none."""
         marks = [mark for mark in self.marks if not kinds or mark.kind in kinds]
         if direction > 0:
             return next((mark for mark in marks if mark.t > t + 1e-9), None)
@@ -187,12 +188,12 @@ class Run:
 
     @property
     def partitions(self) -> list[str]:
-        """Every partition by name: users' topics first."""
+        """Return every partition by name: users' topics first."""
         with self._lock:
             return names(self._state)
 
     def at(self, t: float | None = None, tp: str | None = None) -> Frame:
-        """The picture at `t` (None: now, or the end), with one partition in full (None: the first)."""
+        """Return the picture at `t` (None: now, or the end), with one partition in full (None: the first)."""
         with self._lock:
             end, zero = self.end, self._zero
             moment = end if t is None else max(self.begin, min(t, end))
@@ -204,7 +205,7 @@ class Run:
             return compose(scene, self.begin, end, self.live, self.engine, tuple(self._all_marks()))
 
     def state_at(self, t: float) -> State:
-        """The folded state itself, for a caller that wants more than a frame. A copy."""
+        """Return a copy of the folded state itself, for a caller that wants more than a frame."""
         with self._lock:
             return self._state_after(bisect_right(self._times, self._zero + t + 1e-9)).copy()
 

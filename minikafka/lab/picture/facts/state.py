@@ -71,12 +71,12 @@ class State:
         return self.partitions[name]
 
     def seconds(self, name: str) -> float | None:
-        """A setting in seconds; None if the trace does not tell it."""
+        """Return a setting in seconds; None if the trace does not tell it."""
         value = self.config.get(name)
         return None if value is None else value / 1000
 
     def present_parts(self, tp: str, start: int, end: int) -> tuple[Part, ...]:
-        """Which records stand at these offsets in the log that counts."""
+        """Return which records stand at these offsets in the log that counts."""
         known = self.partitions.get(tp)
         log = known.reference if known is not None else None
         return ((None, start, end),) if log is None else tuple(log.parts(start, end)) or ((None, start, end),)

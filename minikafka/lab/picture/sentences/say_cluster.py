@@ -66,7 +66,7 @@ def _why_no_leader(scene: Scene, p: Partition) -> str:
 
 
 def leader_out(scene: Scene) -> Sentence | None:
-    """The leader is gone or stands still, and nobody has taken its place yet."""
+    """Say that the leader is gone or stands still and no broker has taken its place yet; None if that is not so."""
     for p in scene.by_interest:
         if p.leader is None or p.leader == NOBODY or scene.runs(p.leader):
             continue
@@ -79,7 +79,7 @@ def leader_out(scene: Scene) -> Sentence | None:
 
 
 def suspected(scene: Scene) -> Sentence | None:
-    """A broker is out, and the controller still counts it among the living."""
+    """Say that a broker is out and the controller still counts it among the living; None if that is not so."""
     state, active = scene.state, scene.state.quorum.active
     for broker in state.brokers:
         if state.quorum.states.get(broker) != "unfenced":
@@ -97,7 +97,7 @@ def suspected(scene: Scene) -> Sentence | None:
 
 
 def how_out(scene: Scene, broker: int) -> str:
-    """was killed 1.2 s ago."""
+    """Return how a broker went out: "was killed 1.2 s ago"."""
     conditions = scene.state.conditions
     waited, process = seconds(scene.t - conditions.since.get(broker, scene.t)), conditions.process.get(broker)
     if process == PAUSED:

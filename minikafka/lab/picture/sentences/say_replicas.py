@@ -33,7 +33,7 @@ def below_minimum(scene: Scene) -> Sentence | None:
 
 
 def slow_follower(scene: Scene) -> Sentence | None:
-    """An in-sync follower is behind, and the high watermark waits for it."""
+    """Say that an in-sync follower is behind and the high watermark waits for it; None if that is not so."""
     for p in scene.by_interest:
         mark, end, limit_s = p.high_watermark, p.log_end, scene.lag_limit
         if mark is None or end is None or mark >= end or limit_s is None or p.isr is None:
@@ -58,7 +58,7 @@ def _waits_for(scene: Scene, p: Partition, late: dict[int, float], mark: int, en
 
 
 def clients_cut(scene: Scene) -> Sentence | None:
-    """Clients and a leader do not hear each other."""
+    """Say that clients and a leader do not hear each other; None if that is not so."""
     cuts = scene.state.conditions.cut
     for p in scene.by_interest:
         leader = p.leader
@@ -104,7 +104,7 @@ def lost_records(scene: Scene) -> Sentence | None:
 
 
 def catching_up(scene: Scene) -> Sentence | None:
-    """A replica outside the ISR is on its way back."""
+    """Say that a replica outside the ISR is on its way back; None if that is not so."""
     for p in scene.by_interest:
         end = p.log_end
         if p.isr is None or end is None:
@@ -121,7 +121,8 @@ def catching_up(scene: Scene) -> Sentence | None:
 
 
 def replica_out(scene: Scene) -> Sentence | None:
-    """Fewer replicas in sync than there should be, and it works all the same."""
+    """Say that fewer replicas are in sync than there should be, and that the partition works all the same; None if that
+    is not so."""
     for p in scene.by_interest:
         if p.isr is None or p.assigned is None or len(p.isr) >= len(p.assigned):
             continue

@@ -31,7 +31,7 @@ Rule = Callable[[Scene], Sentence | None]
 
 
 def sentence(scene: Scene) -> Sentence:
-    """The first rule that has something to say."""
+    """Return the sentence of the first rule that has something to say."""
     return next(said for rule in RULES if (said := rule(scene)) is not None)
 
 
@@ -50,7 +50,7 @@ def rebalancing(scene: Scene) -> Sentence | None:
 
 
 def abandoned(scene: Scene) -> Sentence | None:
-    """A group without members leaves records unread."""
+    """Say that a group without members leaves records unread; None if that is not so."""
     for name, group in sorted(scene.state.groups.items()):
         if group.state != "Empty":
             continue
@@ -75,7 +75,7 @@ def nothing_known(scene: Scene) -> Sentence | None:
 
 
 def open_transaction(scene: Scene) -> Sentence | None:
-    """Readers of committed records stop where the oldest open transaction begins."""
+    """Say that readers of committed records stop where the oldest open transaction begins; None if that is not so."""
     p = scene.chosen
     stable = p.reference.last_stable if p is not None and p.reference is not None else None
     if p is None or stable is None or p.high_watermark is None or stable >= p.high_watermark:

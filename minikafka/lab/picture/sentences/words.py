@@ -31,7 +31,7 @@ METADATA = "__cluster_metadata"
 
 
 def seconds(value: float | None) -> str:
-    """A length of time: 7.2 s, 12 ms."""
+    """Return a length of time: 7.2 s, 12 ms."""
     if value is None:
         return UNKNOWN
     if abs(value) < 0.1 and value:
@@ -40,55 +40,55 @@ def seconds(value: float | None) -> str:
 
 
 def clock(value: float) -> str:
-    """A moment of the run."""
+    """Return a moment of the run in words."""
     return f"{value:.1f} s"
 
 
 def count(value: int | None) -> str:
-    """How many: 1,208."""
+    """Return a number in words: 1,208."""
     return UNKNOWN if value is None else f"{value:,}"
 
 
 def offset(value: int | None) -> str:
-    """A place in a log: an identifier, so without commas."""
+    """Return a place in a log: an identifier, so without commas."""
     return UNKNOWN if value is None else str(value)
 
 
 def rate(value: float) -> str:
-    """Records a second."""
+    """Return a number of records a second in words."""
     return f"{value:.1f}/s" if 0 < value < 10 else f"{value:,.0f}/s"
 
 
 def span(start: int, end: int) -> str:
-    """Offsets [start, end) as people say them: 47-50, or 47."""
+    """Return offsets [start, end) as people say them: 47-50, or 47."""
     return str(start) if end - start == 1 else f"{start}-{end - 1}"
 
 
 def brokers(ids: Sequence[int] | None) -> str:
-    """Brokers by number; "none" is known to be nobody."""
+    """Return brokers by number; "none" if it is known that there are none."""
     if ids is None:
         return UNKNOWN
     return " ".join(map(str, ids)) or "none"
 
 
 def ends(ids: Sequence[int]) -> str:
-    """Brokers and clients (0)."""
+    """Return brokers by number, and clients (0) by name."""
     return ", ".join("clients" if id == 0 else f"{id}" for id in ids)
 
 
 def flow(flow: Flow) -> str:
-    """Traffic between two ends."""
+    """Return in words what moves between two ends."""
     waiting = f", {count(flow.under_way)} under way" if flow.under_way else ""
     return f"{flow.what} {rate(flow.rate)}{waiting}{', held by a fault' if flow.broken else ''}"
 
 
 def acks(producer: Producer) -> str:
-    """What a producer waits for; only kafka-python's and simulated ones tell."""
+    """Return what a producer waits for; only kafka-python's and simulated ones tell."""
     return f"acks={'all' if producer.acks == -1 else offset(producer.acks)}"
 
 
 def query(query: Query) -> str:
-    """How far a Spark query is: what is planned and not done would run again after a crash."""
+    """Return how far a Spark query is: what is planned and not done would run again after a crash."""
     if query.planned is None:
         return "no batch yet"
     running = f"batch {query.planned} runs, " if query.planned != query.done else "batch "
@@ -96,40 +96,40 @@ def query(query: Query) -> str:
 
 
 def watermark(query: Query) -> str:
-    """Its watermark as a time of day, "" without one."""
+    """Return the query's watermark as a time of day, "" without one."""
     return f"watermark {time.strftime('%H:%M:%S', time.gmtime(query.watermark / 1000))}" if query.watermark else ""
 
 
 def batch(batch: Batch) -> str:
-    """One micro-batch."""
+    """Return one micro-batch in words."""
     first = UNKNOWN if batch.start is None else str(batch.start)
     return f"batch {batch.number}: {first}-{batch.end - 1}, {'done' if batch.done else 'planned'}"
 
 
 def transaction(each: Transaction) -> str:
-    """Whose transaction, and how it stands."""
+    """Return whose transaction it is, and how it stands."""
     return f"producer {each.producer}: {decision(each)}"
 
 
 def decision(each: Transaction) -> str:
-    """How a transaction stands."""
+    """Return how a transaction stands."""
     return "open" if each.marker is None else "committed" if each.committed else "aborted"
 
 
 def title(chosen: Partition) -> tuple[str, str]:
-    """The two parts of a partition's name on the head."""
+    """Return the two parts of a partition's name in the head of the picture."""
     return chosen.topic, "the metadata log" if chosen.topic == METADATA else f"partition {chosen.index}"
 
 
 def crown(lane: Lane, chosen: Partition) -> str:
-    """The lane's crown: "worn", "dead" (its wearer does not run), "hollow" (only the wearer believes in it), or ""."""
+    """Return the lane's crown: "worn", "dead" (its wearer does not run), "hollow" (only the wearer believes in it), or ""."""
     if chosen.leader == lane.broker:
         return "dead" if lane.process in ("killed", "stopped") else "worn"
     return "hollow" if lane.believes_leader else ""
 
 
 def role(lane: Lane, chosen: Partition) -> str:
-    """The lane's first line."""
+    """Return the lane's first line."""
     mine = crown(lane, chosen)
     if mine == "hollow":
         return "thinks it leads"
@@ -139,12 +139,12 @@ def role(lane: Lane, chosen: Partition) -> str:
 
 
 def standing(lane: Lane) -> str:
-    """What its process does, where that is worth a word."""
+    """Return what the lane's process does, where that is worth a word."""
     return "" if lane.process == "running" else "state ?" if lane.process == "unknown" else lane.process
 
 
 def stopwatch(lane: Lane) -> str:
-    """How long since the follower was last caught up, against the limit."""
+    """Return how long ago the follower was last caught up, against the limit."""
     if lane.behind_for is None:
         return "caught up ?"
     behind = f"{lane.behind_for:.1f}" if lane.behind_for < 99.95 else f"{lane.behind_for:.0f}"
@@ -152,26 +152,26 @@ def stopwatch(lane: Lane) -> str:
 
 
 def ghost(ghost: Ghost) -> str:
-    """What was cut off, and what that costs."""
+    """Return what was cut off, and what that costs."""
     epoch = "" if ghost.epoch is None else f" of epoch {ghost.epoch}"
     cost = f", {count(ghost.acked)} acknowledged" if ghost.acked else ""
     return f"{span(ghost.start, ghost.end)}{epoch} cut off{cost}"
 
 
 def epoch(span: EpochSpan, now: int | None) -> str:
-    """The legend of a leader epoch."""
+    """Return the legend of a leader epoch."""
     if span.leader is None:
         return f"epoch {span.epoch}"
     return f"epoch {span.epoch} · leader {'is' if span.epoch == now else 'was'} broker {span.leader}"
 
 
 def short_epoch(span: EpochSpan) -> str:
-    """The same where there is less room."""
+    """Return the legend of a leader epoch where there is less room."""
     return f"epoch {span.epoch}" if span.leader is None else f"epoch {span.epoch} · broker {span.leader}"
 
 
 def producer(producer: Producer) -> list[tuple[str, str, str]]:
-    """(label, value, look) of a producer's card."""
+    """Return (label, value, look) of each entry of a producer's card."""
     return [("sent", count(producer.sent), ""), ("acknowledged", count(producer.acked), ""),
             ("in doubt", count(producer.unknown), "wait" if producer.unknown else ""),
             ("failed", count(producer.failed), "wait" if producer.failed else ""),
@@ -179,7 +179,7 @@ def producer(producer: Producer) -> list[tuple[str, str, str]]:
 
 
 def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
-    """(label, value, look) of the controllers' card."""
+    """Return (label, value, look) of each entry of the controllers' card."""
     active = UNKNOWN if quorum.active is None else f"node {quorum.active}"
     told = quorum.voters is not None or quorum.active is not None or quorum.alive or quorum.fenced
     return [("active", active, "" if quorum.active is not None else "wait"), ("voters", brokers(quorum.voters), ""),
@@ -189,20 +189,21 @@ def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
 
 
 def member(group: Group, progress: Progress) -> str:
-    """Who reads a partition; in a group without members it is nobody, or a reader that chose it itself."""
+    """Return the member that reads a partition; in a group without members it is nobody, or a reader that chose the
+    partition itself."""
     if progress.member and not group.members and group.state is not None:
         return f"{progress.member} (assign)"
     return progress.member or (UNKNOWN if group.members or group.state is None else "nobody")
 
 
 def group(group: Group) -> str:
-    """The state of a group, for the right of its card."""
+    """Return the state of a group, for the right of its card."""
     generation = "" if group.generation is None else f" · gen. {group.generation}"
     return f"{group.state or 'state ?'}{generation} · {len(group.members)} member{'s' * (len(group.members) != 1)}"
 
 
 def ledger(ledger: Ledger) -> list[tuple[str, str, str]]:
-    """(label, value, look) of the ledger; only what is lost is ever red."""
+    """Return (label, value, look) of each entry of the ledger; only what is lost is ever red."""
     return [("acknowledged", count(ledger.acknowledged), ""), ("readable", count(ledger.readable), ""),
             ("delivered", count(ledger.delivered), ""), ("in doubt", count(ledger.unknown), ""),
             ("lost", count(ledger.lost), "bad" if ledger.lost else ""), ("redelivered", count(ledger.duplicate), ""),

@@ -98,7 +98,7 @@ class LoneLog:
     # --- life -----------------------------------------------------------------------------------------------------
 
     def live(self) -> None:
-        """Live through all deaths. Raises Fallen."""
+        """Play all deaths. Raises Fallen."""
         for _ in range(DEATHS):
             self._until_death()
             lost_power = self.rng.random() < 0.6
@@ -294,7 +294,7 @@ def memory(log: Log) -> tuple[Any, ...]:
 
 
 def opened(open_it: Callable[[], Any]) -> Any:
-    """A log that cannot be opened at all has fallen, too."""
+    """Return what `open_it` returns. Raises Fallen if the log cannot be opened at all."""
     try:
         return open_it()
     except (KafkaError, AssertionError, ValueError, IndexError, OSError) as error:

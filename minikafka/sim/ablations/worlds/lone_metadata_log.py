@@ -106,7 +106,7 @@ class LoneMetadataLog:
     # --- life -----------------------------------------------------------------------------------------------------
 
     def live(self) -> None:
-        """Live through all deaths. Raises Fallen."""
+        """Play all deaths. Raises Fallen."""
         dead = lost_power = False
         for _ in range(DEATHS):
             dead = self._until_death(dead, lost_power)

@@ -45,7 +45,7 @@ class Client:
         return self._peers[key]
 
     async def hang(self, node: int) -> Stuck:
-        """From now on hold what this client sends to that broker over its present connection."""
+        """Hold, from now on, what this client sends to that broker over its present connection."""
         await self.peer(node).request(MetadataRequest(topics=[]), 12, PATIENCE)  # now there is a connection
         return Stuck(self.story, self.host, node)
 

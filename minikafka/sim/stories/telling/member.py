@@ -110,7 +110,7 @@ class Member(Client):
                 await self.enter()
 
     def stop(self) -> None:
-        """SIGSTOP: send nothing more until the story lets it do something."""
+        """Send nothing more until the story lets the member do something, as after a SIGSTOP."""
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None

@@ -334,7 +334,7 @@ class Story(Teller):
         return [(r.offset, bytes(r.value or b"").decode()) for r in found]
 
     def settled(self, topic: str = "t") -> bool:
-        """Every replica is in the ISR, and has and knows all that its leader has committed."""
+        """Return whether every replica is in the ISR, and has and knows all that its leader has committed."""
         state = self.controller_says(topic)
         replicas = sorted(state.replicas)
         ends = {(self.end(node, topic), self.high_watermark(node, topic)) for node in replicas}

@@ -39,5 +39,5 @@ class Teller:
         """Free the world, when all is told."""
 
     def violations(self) -> tuple[str, ...]:
-        """The ids of the invariants that fell, then the names of the checker's verdicts that are invalid."""
+        """Return the ids of the invariants that fell, then the names of the checker's verdicts that are invalid."""
         raise NotImplementedError
