@@ -16,17 +16,25 @@ echo "== 1 passed in 0.01s =="
 """
 
 
-def run(folder: Path, failing: str = "") -> tuple[int, list[str], str]:
-    """Exit status, the targets that were made, and what was printed; not as root, so that nothing is installed."""
+IMAGE = """#!/bin/sh
+echo image >> "$CALLS"
+[ image != "$FAILING" ]
+"""
+
+
+def run(folder: Path, failing: str = "", user: int = 1000, tools: tuple[str, ...] = ()) -> tuple[int, list[str], str]:
+    """Exit status, the parts that ran, and what was printed. Nothing can be installed: there is no apt-get."""
     project, path = folder / "project", folder / "bin"
     (project / ".ci").mkdir(parents=True)
     path.mkdir()
     shutil.copy(ROOT / ".ci" / "run", project / ".ci" / "run")
+    (project / "tools").mkdir()
     for tool in TOOLS:
         (path / tool).symlink_to(shutil.which(tool))
-    for name, text in (("make", MAKE), ("id", "#!/bin/sh\necho 1000\n")):
-        (path / name).write_text(text)
-        (path / name).chmod(0o755)
+    scripts = {path / "make": MAKE, path / "id": f"#!/bin/sh\necho {user}\n", project / "tools" / "image.sh": IMAGE}
+    for script, text in (scripts | {path / tool: "#!/bin/sh\n" for tool in tools}).items():
+        script.write_text(text)
+        script.chmod(0o755)
     calls = folder / "calls"
     done = subprocess.run(["bash", str(project / ".ci" / "run")], capture_output=True, text=True, timeout=60,
                           env={"PATH": str(path), "CALLS": str(calls), "FAILING": failing})
@@ -50,3 +58,18 @@ def test_a_part_that_fails_fails_the_run(tmp_path, failing, made):
     """Fails if a failure is swallowed; a failing test must not keep the judge from speaking."""
     status, calls, _ = run(tmp_path, failing)
     assert status != 0 and calls == made
+
+
+@pytest.mark.parametrize("user, tools, parts", [
+    (0, ("buildah", "mmdebstrap", "chromium", "kcat"), 5),
+    (0, ("buildah",), 4),
+    (1000, ("buildah", "mmdebstrap"), 4),
+])
+def test_the_image_is_built_where_that_is_possible(tmp_path, user, tools, parts):
+    """Fails if CI asks for root or for tools that are not there, or leaves the image out where both are."""
+    status, made, _ = run(tmp_path, user=user, tools=tools)
+    assert (status, made) == (0, ["setup", "apache", "test", "judge", "image"][:parts])
+
+
+def test_an_image_that_cannot_be_built_fails_the_run(tmp_path):
+    assert run(tmp_path, "image", 0, ("buildah", "mmdebstrap"))[0] != 0
