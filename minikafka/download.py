@@ -117,7 +117,7 @@ class Source:
 
 
 def _keep_trying(source: Source, file: File, target: Path, step: Callable[[int], None]) -> None:
-    """One file, with further attempts where the error may pass."""
+    """Fetch one file, with further attempts where the error may pass."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return _once(source, file, target, step)
@@ -172,7 +172,7 @@ def _created(part: Path) -> BinaryIO:
 
 
 def _on_disk(action: Callable[..., Any], *arguments: Any) -> Any:
-    """What the action returns; its OSErrors as DiskError."""
+    """Return what the action returns. Raises its OSErrors as DiskError."""
     try:
         return action(*arguments)
     except OSError as error:
@@ -180,7 +180,7 @@ def _on_disk(action: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _is_page(answer: BinaryIO) -> bool:
-    """Whether a web page came instead of a file: what a network does that wants people to log in first."""
+    """Return whether a web page came instead of a file, as from a network that wants people to log in first."""
     return "html" in answer.headers.get("Content-Type", "")
 
 
@@ -203,7 +203,7 @@ def _reason(error: Exception) -> object:
 
 
 def _explained(source: Source, file: File, error: Exception) -> DownloadFailed:
-    """The error in words, with its remedy."""
+    """Return the error in words, with its remedy."""
     reason = _reason(error)
     if isinstance(error, urllib.error.HTTPError):
         return _refused(source, file, error)

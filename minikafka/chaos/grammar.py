@@ -201,7 +201,7 @@ class Grammar:
     # --- what is left alone -------------------------------------------------------------------------------------------
 
     def _spares(self, request: Any) -> bool:
-        """Whether a request does nothing that rightly harms the ordinary client (I-HOSTILE-1)."""
+        """Return whether a request does nothing that rightly harms the ordinary client (I-HOSTILE-1)."""
         name = request.name
         if name in MUTATING and any(text in INTERNAL for text in _texts(request)):
             return False

@@ -61,7 +61,7 @@ def acquit_brokers(report: Report, cluster: Path) -> None:
 
 
 def _sent_again(copies: dict[str, list[Copy]]) -> bool:
-    """Whether each log that has the value at all has no two copies under one producer epoch, and some log has two."""
+    """Return whether each log that has the value at all has no two copies under one producer epoch, and some log has two."""
     producers = [[(copy.producer_id, copy.producer_epoch) for copy in held] for held in copies.values()]
     return any(len(held) > 1 for held in producers) and all(len({*held}) == len(held) for held in producers)
 

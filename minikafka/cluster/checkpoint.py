@@ -71,7 +71,7 @@ def _numbers(folder: Path, after: int) -> list[int]:
 
 
 def _plan(file: Path) -> tuple[dict[str, int], int] | None:
-    """(ends by partition, watermark) of an offsets file; None while it is being written."""
+    """Return (ends by partition, watermark) of an offsets file; None while it is being written."""
     try:
         version, metadata, *sources = file.read_text().splitlines()
         watermark = int(json.loads(metadata).get("batchWatermarkMs", 0))

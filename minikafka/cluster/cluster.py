@@ -427,7 +427,7 @@ class Cluster:
 
     @contextmanager
     def _fault(self, name: str, *args: Any) -> Iterator[None]:
-        """Around a fault: let no other call start or end a process meanwhile, and tell the trace that it happened."""
+        """Let no other call start or end a process during a fault, and tell the trace that the fault happened."""
         self._check()
         with self._nodes.lock:
             yield

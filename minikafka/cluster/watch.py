@@ -245,7 +245,8 @@ class _Confluent(_Follower):
         return messages
 
     def membership(self) -> dict[str, Any]:
-        """librdkafka keeps its group id to itself but for this blob: "CGMDv2:", int32 generation, group, zero byte."""
+        """Return what librdkafka tells of the group: it keeps its group id to itself but for this blob, "CGMDv2:",
+        int32 generation, group, zero byte."""
         blob = self.client.consumer_group_metadata() or b""
         group = blob[11:].partition(b"\0")[0].decode() if blob.startswith(b"CGMDv2:") else None
         return {"group": group, "member": self.client.memberid() or None}

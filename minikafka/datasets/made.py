@@ -56,7 +56,7 @@ class _Truck:
         self.heading = self.rng.uniform(0, 360)
 
     def measure(self, at: datetime, seconds: float, offline: float) -> list[Position]:
-        """One more position; returns what is sent now (nothing without a signal, everything kept once it is back)."""
+        """Take one more position; return what is sent now (nothing without a signal, everything kept once it is back)."""
         self._drive(seconds)
         self.kept.append(Position(self.name, self.seq, at, round(self.lat, 5), round(self.lon, 5),
                                   round(self.speed, 1), int(self.heading)))

@@ -69,7 +69,7 @@ def data_file(name: str) -> Path:
 
 
 def _table(kind: type[R], file: str, **renamed: str) -> Iterator[R]:
-    """The rows of a CSV file as records; `renamed` maps a field to its column."""
+    """Yield the rows of a CSV file as records; `renamed` maps a field to its column."""
     types = _types(kind)
     with data_file(file).open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
@@ -84,8 +84,8 @@ def _value(kinds: tuple[type, ...], text: str) -> object:
 
 @cache
 def _departures() -> list[tuple[datetime, tuple]]:
-    """(when it left, (carrier, flight, tailnum, origin, delay, dest, distance)) of the whole year, sorted. Kept: it
-    takes seconds."""
+    """Return (when it left, (carrier, flight, tailnum, origin, delay, dest, distance)) of the whole year, sorted. The
+    list is kept, because making it takes seconds."""
     found = []
     hours: dict[str, datetime] = {}                                  # a year has few hours: parse each once
     pick = itemgetter("carrier", "flight", "tailnum", "origin", "dep_delay", "dest", "distance", "time_hour", "minute")

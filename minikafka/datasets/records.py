@@ -177,7 +177,7 @@ def decode(kind: type[R], data: bytes) -> R:
 
 @cache
 def _types(kind: type[Record]) -> dict[str, tuple[type, ...]]:
-    """Field name -> the types a value may have."""
+    """Return field name -> the types a value may have."""
     hints = get_type_hints(kind)
     return {f.name: get_args(hints[f.name]) if isinstance(hints[f.name], UnionType) else (hints[f.name],)
             for f in fields(kind)}                                   # type: ignore[arg-type]

@@ -229,7 +229,7 @@ class Demo:
         return [leader]                                              # type: ignore[list-item]
 
     def _moved(self, victim: int) -> bool:
-        """Whether every partition has a leader again, another than the dead one."""
+        """Return whether every partition has a leader again, another one than the dead one."""
         found = self.cluster.partitions(self.topic).values()
         return len(found) == PARTITIONS and all(p.leader not in (-1, victim) for p in found)
 

@@ -85,7 +85,7 @@ class SparkJob:
         return delays.writeStream.outputMode("update").foreachBatch(self._write_results)
 
     def _write_results(self, delays: DataFrame, batch: int) -> None:
-        """One micro-batch of changed windows (I-DEMO-6)."""
+        """Write one micro-batch of changed windows (I-DEMO-6)."""
         delays = delays.persist()                                    # written twice, computed once
         delays.write.mode("overwrite").parquet(f"{self.folder}/delays/batch={batch}")
         value = F.to_json(F.struct(F.lit(batch).alias("batch"), *delays.columns))
@@ -127,7 +127,8 @@ class SparkJob:
         )
 
     def _count_rows(self) -> tuple[int, int, int]:
-        """Rows, distinct (partition, offset), and rows whose plane had a number as high at an offset before."""
+        """Return how many rows there are, how many distinct (partition, offset), and how many rows whose plane had a
+        number as high at an offset before."""
         plane = Window.partitionBy("partition", "tailnum").orderBy("offset")
         rows = self.spark.read.parquet(f"{self.folder}/rows").select(
             "*", F.lag("seq").over(plane).alias("before"), F.lag("offset").over(plane).alias("offset_before"))

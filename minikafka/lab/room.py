@@ -107,7 +107,7 @@ def _run(client: BlockingKernelClient, code: str) -> str:
 
 
 def _bears_another(room: list[_Student]) -> bool:
-    """Would one more, as large as the largest so far, leave enough memory?"""
+    """Return whether one more, as large as the largest so far, would leave enough memory."""
     largest = max((_memory_mib(student) for student in room), default=0.0)
     return _free_mib() - largest > SPARE_MIB
 

@@ -201,7 +201,7 @@ class Group:
         yield 0
 
     def _copy(self, cleaned: Segment, source: Source) -> Slices:
-        """Writes go out in slices too."""
+        """Copy what is kept; writes go out in slices too."""
         work, done = self.cleaning, 0
         out, headers = bytearray(), []
         for position, header, batch in source.batches():

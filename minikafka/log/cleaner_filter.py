@@ -148,7 +148,7 @@ class Retention(NamedTuple):
         return record.value is not None or horizon is None or self.now_ms < horizon
 
     def _tells_of_producer(self, header: Header) -> bool:
-        """Is this the batch that a replay needs to know the producer's last sequence, or its epoch?"""
+        """Return whether this is the batch that a replay needs to know the producer's last sequence, or its epoch."""
         if header.producer_id not in self.producers:
             return False
         offset, epoch = self.producers[header.producer_id]

@@ -92,7 +92,7 @@ def _gzip(data: bytes, level: int) -> bytes:
 
 
 def _unsnap(data: bytes, cap: int) -> tuple[bytes, bool]:
-    """Xerial's stream of length-prefixed blocks, or one bare block as some clients send it."""
+    """Unpack Xerial's stream of length-prefixed blocks, or one bare block as some clients send it."""
     if not data.startswith(XERIAL_HEADER[:8]):
         return _unsnap_block(data, cap), True
     out, headers = bytearray(), 0
@@ -132,7 +132,8 @@ def _snap(data: bytes, level: int) -> bytes:
 
 
 def _lz4(data: bytes, level: int) -> bytes:
-    """Kafka's default level, 9, stands for the fast compressor; every other one for the thorough one, from 3 up."""
+    """Compress with lz4: Kafka's default level, 9, stands for the fast compressor; every other one for the thorough
+    one, from 3 up."""
     level = 0 if level == DEFAULT_LEVELS[LZ4] else max(level, 3)
     return bytes(lz4.frame.compress(data, compression_level=level, block_linked=False))
 
@@ -149,7 +150,7 @@ def _unlz4(data: bytes, cap: int) -> tuple[bytes, bool]:
 
 
 def _unzstd(data: bytes, cap: int) -> tuple[bytes, bool]:
-    """Frame by frame in small slices: only this interface of the library tells whether a frame was whole."""
+    """Unpack frame by frame in small slices: only this interface of the library tells whether a frame was whole."""
     out, rest = bytearray(), data
     for number in range(MOST_STREAMS):
         if not rest or len(out) > cap:

@@ -78,7 +78,7 @@ class Loader:
         return segments
 
     def _base_offsets(self) -> list[int]:
-        """First offsets of the segments; leftovers of an interrupted operation and lonely indexes are removed."""
+        """Return the first offsets of the segments; leftovers of an interrupted operation and lonely indexes are removed."""
         names = self.fs.listdir(self.folder)
         bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
         logs = {file_name(base, ".log") for base in bases}

@@ -100,13 +100,14 @@ class Segment:
         return self.size == self.log.size() and self._indexes_fit()
 
     def _indexes_fit(self) -> bool:
-        """Does no index know more than the log has? After a truncation a loss of power may bring its file back."""
+        """Return whether no index knows more than the log has: after a truncation a loss of power may bring an old
+        index back."""
         known = [*self.index.keys[-1:], *self.time_index.values[-1:]]
         known += [row.last_offset for row in self.aborted.rows[-1:]]
         return all(offset < self.next_offset for offset in known)
 
     def _time_agrees(self, timestamp: int, offset: int) -> bool:
-        """Is there a batch that ends with this offset and has this as its highest timestamp?"""
+        """Return whether there is a batch that ends with this offset and has this as its highest timestamp."""
         if timestamp == -1 or not self.time_index.loaded:  # -1: there is no entry
             return True
         _, header = self.locate(offset)
@@ -156,7 +157,7 @@ class Segment:
         return header.magic == 2 and fits and (gap == 0 or (gap > 0 and not self._contradicted(header, position)))
 
     def _contradicted(self, header: Header, position: int) -> bool:
-        """Does the batch after one that leaves a gap begin before its end? No checksum covers the offsets."""
+        """Return whether the batch after one that leaves a gap begins before its end: no checksum covers the offsets."""
         head = self.log.pread(HEADER_SIZE, position + header.size)
         if len(head) < HEADER_SIZE:
             return False
@@ -298,7 +299,8 @@ class Segment:
         return self.size, None
 
     def _misled(self, start: int, buf: bytes) -> bool:
-        """Did an entry lead us to `start`, and what lies there, `buf`, is not the batch that it names (I-INDEX-4)?"""
+        """Return whether an index entry led us to `start`, and `buf`, which lies there, is not the batch that it names
+        (I-INDEX-4)."""
         if not self.index.loaded or start == self.size:
             return False
         return len(buf) < HEADER_SIZE or not self.index.agrees(start, Header.parse(buf).last_offset)

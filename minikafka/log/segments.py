@@ -78,7 +78,8 @@ class SegmentedLog:
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
-        """Around everything that changes files: KAFKA_STORAGE_ERROR if the log is offline or the disk fails now."""
+        """Raise KAFKA_STORAGE_ERROR if the log is offline, or the disk fails inside: it stands around everything that
+        changes files."""
         self._check_online()
         try:
             yield
@@ -132,7 +133,7 @@ class SegmentedLog:
         return size
 
     def _slot(self, offset: int) -> int:
-        """Index of the segment that holds `offset`; most reads are near the end."""
+        """Return the index of the segment that holds `offset`; most reads are near the end."""
         for slot in range(len(self.segments) - 1, 0, -1):
             if self.segments[slot].base_offset <= offset:
                 return slot

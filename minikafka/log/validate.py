@@ -131,7 +131,7 @@ def one_batch(data: Buffer, version: int) -> Header:
 
 
 def _next_batch(data: Buffer, pos: int) -> int:
-    """Size of the batch at `pos`; 0 if what is left is too short to be one (such bytes are ignored)."""
+    """Return the size of the batch at `pos`; 0 if what is left is too short to be one (such bytes are ignored)."""
     left = len(data) - pos
     if left < LOG_OVERHEAD:
         return 0

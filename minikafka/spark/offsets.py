@@ -128,7 +128,8 @@ class KafkaOffsets:
         return found | self._list(dict.fromkeys(none, LATEST))
 
     def _list(self, specs: Offsets) -> Offsets:
-        """ListOffsets: EARLIEST, LATEST or a time for each partition; -1 where no record is as late as the time."""
+        """Return what ListOffsets answers to EARLIEST, LATEST or a time for each partition; -1 where no record is as
+        late as the time."""
         if not specs:
             return {}
         isolation = self.options.client.get("isolation_level", "read_uncommitted")

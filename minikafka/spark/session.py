@@ -103,7 +103,8 @@ def _local() -> dict[str, str]:
 
 
 def _java_options(local: bool) -> dict[str, str]:
-    """A quiet log; and for minutes on two cores the first compiler alone: 27 s of processor time instead of 43 for a
-    start and twelve micro-batches (measured). On a cluster, where queries run for days, the second compiler pays."""
+    """Return options for a quiet log; and for minutes on two cores the first compiler alone: 27 s of processor time
+    instead of 43 for a start and twelve micro-batches (measured). On a cluster, where queries run for days, the second
+    compiler pays."""
     quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
     return {"spark.driver.extraJavaOptions": quiet + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC" * local}

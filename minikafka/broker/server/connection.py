@@ -246,7 +246,7 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     def _after_turn(self) -> None:
-        """After each turn: stop reading from a client that is too far ahead, time half a frame, close what has ended."""
+        """Stop reading, after a turn, from a client that is too far ahead, time half a frame, close what has ended."""
         if self.closed:
             return
         all_answered = self.busy is None and not self.owed and not self.buffer  # also while a quota mutes the connection

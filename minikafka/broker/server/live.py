@@ -367,7 +367,7 @@ class LiveEnv(Env):
 
 
 def _no_trace(kind: str, **fields: object) -> None:
-    """Stands for the trace when it is off."""
+    """Do nothing: it takes the place of the trace when it is off."""
 
 
 def append_only(path: str) -> Callable[[bytes], None]:

@@ -102,7 +102,7 @@ def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
 
 
 def _verdict(frame: Frame) -> Iterator[Entry]:
-    """What a notary said of the first query's sink; before that, that nobody has judged."""
+    """Yield what the notary said of the first query's sink; before that, that there is no verdict yet."""
     counts = [count for query in (frame.chosen.queries[:1] if frame.chosen else ()) for count in query.verdict]
     yield "notary:", "" if counts else "not asked yet", ""
     yield from (("wrong totals" if name == "totals" else name, str(count), "bad" if count else "good") for name, count in counts)
@@ -136,7 +136,7 @@ def shortened(chosen: Partition) -> Partition:
 
 
 def _joined(folded: Sequence[Span], cells: Sequence[Cell]) -> tuple[Span, ...]:
-    """The folded stretches, and the records that are not drawn one by one, as few stretches."""
+    """Return the folded stretches, and the records that are not drawn one by one, as few stretches."""
     spans: list[Span] = []
     for each in sorted((*folded, *(Span(cell.offset, cell.offset + 1) for cell in cells)), key=lambda span: span.start):
         if spans and each.start <= spans[-1].end:
@@ -146,7 +146,7 @@ def _joined(folded: Sequence[Span], cells: Sequence[Cell]) -> tuple[Span, ...]:
 
 
 def _draw_lanes(paper: Paper, chosen: Partition, y: float) -> float:
-    """Lines, lanes, bracket, and what stands under them; returns where they end."""
+    """Draw the lines, the lanes, the bracket and what stands under them; return where they end."""
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     right = paper.width - SIDE
     axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12)
@@ -190,7 +190,7 @@ def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, placed: 
 
 
 def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
-    """How long the follower has not been caught up: a number, and a bar that is full at the limit."""
+    """Draw how long the follower has not been caught up: a number, and a bar that is full at the limit."""
     if lane.behind_for is None or lane.lag_limit is None or lane.behind_for < 0.95:
         return
     share = min(1.0, lane.behind_for / lane.lag_limit)
@@ -203,7 +203,7 @@ def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
 
 
 def _draw_end(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
-    """The log end offset behind the last record, and behind the line of the high watermark if it would stand on it."""
+    """Draw the log end offset behind the last record, and behind the line of the high watermark if it would stand on it."""
     label, mark = f"end {words.offset(lane.end)}", chosen.high_watermark
     x = axis.left if lane.end is None else axis.x(lane.end) + 7
     if mark is not None and lane.end != mark and x - 5 < axis.x(mark) < x + width(label) + 4:

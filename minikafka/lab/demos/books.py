@@ -36,7 +36,7 @@ def _rule(paper: Paper, y: float) -> None:
 
 
 def _draw_log(paper: Paper, frame: Frame, chosen: Partition, cell: float, y: float) -> None:
-    """The brokers with the leader's crown, and the records by their offsets."""
+    """Draw the brokers with the leader's crown, and the records by their offsets."""
     alive = {broker.id for broker in frame.brokers if broker.process == "running"}
     leader = chosen.leader if chosen.leader in alive else None
     paper.open("log", end=chosen.log_end, leader=leader)
@@ -54,7 +54,7 @@ def _draw_log(paper: Paper, frame: Frame, chosen: Partition, cell: float, y: flo
 
 
 def _draw_checkpoint(paper: Paper, query: Query, cell: float, y: float) -> None:
-    """The two files of each micro-batch over the offsets that it reads."""
+    """Draw the two files of each micro-batch over the offsets that it reads."""
     state, level, look = STATES[query.running]
     paper.open("checkpoint", running=query.running)
     paper.text(SIDE, y + 26, "Spark", "", 20, True)
@@ -78,7 +78,7 @@ def _draw_batch(paper: Paper, batch: Batch, x: float, wide: float, y: float) -> 
 
 
 def _draw_sink(paper: Paper, query: Query, cell: float, y: float) -> None:
-    """The rows of each offset, the second one below the first."""
+    """Draw the rows of each offset, the second one below the first."""
     total = sum(each.rows for each in query.sink)
     paper.open("sink", rows=total)
     paper.text(SIDE, y + 26, "sink", "", 20, True)

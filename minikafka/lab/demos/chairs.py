@@ -34,7 +34,7 @@ def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
 
 
 def _draw_member(paper: Paper, member: str, y: float, idle: bool) -> None:
-    """A chair with its name; the chair of an idle member is dashed."""
+    """Draw a chair with its name; the chair of an idle member is dashed."""
     paper.open("member", name=member, idle=str(idle).lower())
     paper.rect(SIDE, y, MEMBER, HIGH, "sunk" if idle else "sgood", 10)
     paper.text(SIDE + MEMBER / 2, y + 40, member, "soft" if idle else "", 24, True, "middle", room=MEMBER - 16)
@@ -44,7 +44,7 @@ def _draw_member(paper: Paper, member: str, y: float, idle: bool) -> None:
 
 
 def _draw_partitions(paper: Paper, group: Group, names: list[str], y: float) -> None:
-    """The partitions beside each other, each with what is left to do."""
+    """Draw the partitions beside each other, each with what is left to do."""
     left, room = SIDE + MEMBER + 40.0, paper.width - SIDE - MEMBER - 40 - SIDE
     wide = (room - GAP * max(0, len(names) - 1)) / max(1, len(names))
     for place, name in enumerate(names):

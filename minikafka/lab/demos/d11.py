@@ -51,7 +51,8 @@ def _reader(cluster: Any, reset: str) -> Any:
 
 
 def _read_on(cluster: Any, reset: str) -> tuple[list[int], str]:
-    """Three records for a reader that comes back: their offsets, and the name of the error if there is one."""
+    """Return the offsets of the first records (three or more) that a reader gets when it comes back, and the name of
+    the error, "" if there is none."""
     got: list[int] = []
     with _reader(cluster, reset) as reader:
         try:

@@ -42,7 +42,7 @@ _SINKS = {"append": "appends a row for each", "keyed": "has one row for each tri
 
 
 def _verdict(events: list[Event], cries: dict[str, int]) -> Event:
-    """The notary's report as an event at the last moment of a run."""
+    """Return the notary's report as an event at the last moment of a run."""
     (last,) = (event for event in events if event["k"] == "moment" and event["name"] == "explain")
     client = next(event["client"] for event in events if event["k"] == "written")
     return {**last, "n": last["n"] + 1, "k": "verdict", "client": client, "counts": cries}
@@ -79,7 +79,7 @@ def must_see(run: Any, facts: Facts, kind: str) -> Iterator[Seen]:
 
 
 def _at_its_death(chosen: Any) -> Iterator[Seen]:
-    """What the three books say after the crash."""
+    """Yield what the three books say after the crash."""
     (query,) = chosen.queries
     yield Seen(query.running is False and [(b.number, b.start, b.end, b.done) for b in query.batches if b.number] == [
         (1, FIRST, DEAD_AT, False)], f"Spark is dead: offsets/1 plans up to {DEAD_AT}, there is no commits/1")

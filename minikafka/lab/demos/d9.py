@@ -45,7 +45,7 @@ def story(stage: Stage, idempotent: bool) -> None:
 
 
 def _freeze(stage: Stage, cluster: Any) -> None:
-    """The record is everywhere, and its producer does not know it."""
+    """Freeze when the record is on every broker and its producer does not know it."""
     cluster.sleep(0.4)
     stage.moment("freeze", "The last record is on all three brokers, solid, and without a stamp. Its answer gets lost now. "
                            "What will the producer do?")

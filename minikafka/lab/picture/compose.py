@@ -104,13 +104,13 @@ def _partition(scene: Scene, p: Partition) -> f.Partition:
 
 
 def _order(p: Partition) -> list[int]:
-    """Leader first, then who is in sync, then the rest."""
+    """Return the replicas in the order of lanes: the leader first, then those in sync, then the rest."""
     brokers = sorted({*p.replicas, *(p.assigned or ())})
     return sorted(brokers, key=lambda b: (b != p.leader, p.isr is not None and b not in p.isr, b))
 
 
 def _window(p: Partition) -> int:
-    """The first offset that is drawn as a cell, the same in every lane."""
+    """Return the first offset that is drawn as a cell, the same in every lane."""
     end = max((r.log.end or 0 for r in p.replicas.values()), default=0)
     mark = p.high_watermark
     first = end - CELLS if mark is None else min(end - CELLS, mark - CELLS // 4)
@@ -136,7 +136,7 @@ def _cells(scene: Scene, p: Partition, r: Replica, window: int) -> tuple[f.Cell,
 
 
 def _folded(p: Partition, r: Replica, window: int) -> tuple[f.Span, ...]:
-    """What stands before the cells, parted at the high watermark."""
+    """Return what stands before the cells, parted at the high watermark."""
     if r.log.end is None:
         return ()
     start, end = r.log.start or 0, min(r.log.end, window)
@@ -190,7 +190,7 @@ def _groups(scene: Scene) -> tuple[f.Group, ...]:
 
 
 def _names(scene: Scene, g: Group) -> dict[str, str]:
-    """Member id -> the watched client's name, or what the client calls itself, told apart where several say the same."""
+    """Return member id -> the watched client's name, or what the client calls itself, told apart where several say the same."""
     watched = {c.member: who for who, c in scene.state.consumers.items() if c.member is not None}
     plain = {m: watched.get(m) or g.names.get(m) or m for m in {*g.members, *g.assignment}}
     several = {name for name in plain.values() if list(plain.values()).count(name) > 1}

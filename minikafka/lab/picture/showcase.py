@@ -52,7 +52,7 @@ def _play(cluster: Any) -> None:
 
 
 async def _read(cluster: Any) -> None:
-    """A group of one that commits every five seconds."""
+    """Read as a group of one that commits every five seconds."""
     group = cluster.watch(cluster.consumer(TOPIC, group="billing", auto_commit=True, auto_commit_interval=5.0,
                                            name="billing-1"), "billing-1")
     while True:

@@ -82,7 +82,7 @@ class Orders:
 
 
 def _turn(cluster: Any) -> AbstractContextManager[Any]:
-    """A simulated world is driven by one thread at a time; live brokers take orders from anywhere."""
+    """Return a lock: a simulated world is driven by one thread at a time; live brokers take orders from anywhere."""
     return getattr(cluster, "turn", None) or nullcontext()
 
 

@@ -103,7 +103,7 @@ class Painter:
                     return
 
     def _wait_until(self, due: float) -> list[dict[str, Any]]:
-        """The wishes that came until then; a wish is granted early, but frames keep their distance."""
+        """Return the wishes that came until then; a wish is granted early, but frames keep their distance."""
         soonest = min(due, self._drawn + FRAME_SECONDS)
         with self._waiting:
             self._waiting.wait_for(lambda: self._stopped or self._wishes, max(0.0, due - time.monotonic()))
@@ -137,7 +137,7 @@ class Painter:
         return clock_runs(frame)
 
     def _idle(self, since_wish: float) -> bool:
-        """Whether the thread may end: the run has ended or the page is gone, and nothing moves."""
+        """Return whether the thread may end: the run has ended or the page is gone, and nothing moves."""
         gone = self._unanswered is not None and time.monotonic() - self._unanswered > PAGE_GONE
         return gone or not self._going_on() and self.cursor.mode != PLAY and since_wish > LINGER
 

@@ -52,6 +52,6 @@ def _same(a: Any, b: Any) -> bool:
 
 @atexit.register
 def _stop_all() -> None:
-    """The kernel ends: leave still pictures behind while somebody may still listen."""
+    """Stop all views when the kernel ends, and leave still pictures behind while the page may still listen."""
     for view in living():
         view.stop()

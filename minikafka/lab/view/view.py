@@ -181,13 +181,13 @@ class View:
             widget.state = state  # last: what it says of a wish that was granted can be seen by then
 
     def _place(self) -> Place:
-        """How large the place of the picture is: the narrowest of those that can be seen, if there are several."""
+        """Return how large the place of the picture is: the narrowest of those that can be seen, if there are several."""
         places = self._sights.values()
         return min([place for seen, place in places if seen] or [place for _, place in places], default=View._told,
                    key=lambda place: place[0] or 0)
 
     def _state(self, frame: Frame, cursor: Cursor, granted: int) -> dict[str, Any]:
-        """What the controls need to know."""
+        """Return what the controls need to know."""
         now = frame if cursor.t is None else self._film.frame(None, cursor.tp)
         return {"t": frame.t, "begin": frame.begin, "end": now.end, "mode": cursor.mode, "speed": cursor.speed,
                 "tp": f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else None,
@@ -200,7 +200,7 @@ class View:
             self._widget.said = {"level": level, "text": text, "n": self._lines}
 
     def _still(self, frame: Frame) -> tuple[str, str]:
-        """The SVG and the text of a frame that will not move: nothing on it is "now"."""
+        """Return the SVG and the text of a frame that will not move: nothing on it is "now"."""
         frame = replace(frame, live=False)
         return self._film.svg(frame), self._film.text(frame)
 
@@ -222,13 +222,13 @@ class View:
         self._rest.start()
 
     def _going_on(self) -> bool:
-        """Whether the run may still grow."""
+        """Return whether the run may still grow."""
         return self.cluster is not None and not self.cluster.closed and not self._stopped
 
     # --- from the page ------------------------------------------------------------------------------------------
 
     def _from_page(self, message: dict[str, Any]) -> None:
-        """One message of the page; it may come in any thread of the kernel."""
+        """Take one message of the page; it may come in any thread of the kernel."""
         try:
             self._take(message)
         except Exception as error:
@@ -248,7 +248,7 @@ class View:
             self._painter.wish(**message)
 
     def _see(self, name: str, on: bool | None, place: Place) -> None:
-        """A place in the page can be seen, cannot be, or is gone (None); it may have become larger or smaller."""
+        """Note that a place in the page can be seen, cannot be, or is gone (None); it may have become larger or smaller."""
         before = self._place()
         if on is None:
             self._sights.pop(name, None)

@@ -284,7 +284,7 @@ class SimCluster(Cluster):
     # --- inside -----------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """After every step: raise an error of a client's own code where the caller waits for that client."""
+        """Raise, after a step, an error of a client's own code where the caller waits for that client."""
         if self.world.loop.errors:
             raise self.world.loop.errors.pop(0)["exception"]
 

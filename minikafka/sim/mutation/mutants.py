@@ -77,7 +77,7 @@ def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, Any]]:
 
 
 def _only_tells(node: ast.AST) -> bool:
-    """Whether a statement is a docstring, a trace, a line of the log, or a method for people."""
+    """Return whether a statement is a docstring, a trace, a line of the log, or a method for people."""
     if isinstance(node, ast.FunctionDef):
         return node.name in ("__str__", "__repr__")
     match node:

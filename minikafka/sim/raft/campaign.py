@@ -239,7 +239,7 @@ class RaftRun:
             self.world.at(turn * fault.lasts / 8, self._stand, self.rng.choice(self.world.voters), fault)
 
     def _chase(self, target: int, fault: Fault) -> None:
-        """For a while let each elected leader crash soon after: logs diverge in this way, and old tails remain."""
+        """Let, for a while, each elected leader crash soon after: logs diverge in this way, and old tails remain."""
         until = self.world.now + fault.lasts
 
         def chase(node: RaftNode) -> None:
@@ -250,7 +250,7 @@ class RaftRun:
         self.world.on_leader = chase
 
     def _fail_load(self, target: int, fault: Fault) -> None:
-        """For a while let each node that loads a snapshot crash before its log is begun anew; and make a snapshot to load."""
+        """Let, for a while, each node that loads a snapshot crash before its log is begun anew; and make a snapshot to load."""
         until = self.world.now + fault.lasts
 
         def crashes(node: RaftNode) -> bool:

@@ -41,7 +41,7 @@ async def r48_write_first(story: CoordinatedStory) -> None:
 
 
 async def _writes_to_two_leaders(story: CoordinatedStory) -> Writer:
-    """A transaction on its way in two partitions; their leaders and its coordinator are three brokers."""
+    """Return the writer of a transaction on its way in two partitions; their leaders and its coordinator are three brokers."""
     await story.topic("t", 2, 3)
     await story.topic("u", 3, 2)
     await story.coordinator(STATE, 1, 2)

@@ -352,7 +352,7 @@ class Copies(Workload):
         raise unsure
 
     async def _rewind(self, consumer: Consumer) -> None:
-        """After an abort: go back to the committed offsets."""
+        """Go back to the committed offsets after an abort."""
         for tp, offset in (await consumer.committed()).items():
             if tp in consumer.assignment:
                 consumer.seek(tp, max(offset, 0))
@@ -399,7 +399,7 @@ class Administration(Workload):
         await admin.alter_configs("moving", {"segment.ms": self.rng.choice(("500", "5000", None))})
 
     async def _trim(self, admin: Admin) -> None:
-        """All there is, or, if `trims_inside`, now and then up to any offset, of which most lie within a batch."""
+        """Delete all records, or, if `trims_inside`, now and then up to any offset; most of these lie within a batch."""
         before = -1
         if self.trims_inside and self.rng.random() < 0.7:
             start, end = await admin.offset("churn", 0, "earliest"), await admin.offset("churn", 0)

@@ -146,7 +146,7 @@ class Quorum:
         return await pending_request
 
     def _reply(self, reply: Reply) -> None:
-        """Effect Reply: complete the pending request, with the bytes that the answer names."""
+        """Complete the pending request, with the bytes that the answer names: the effect Reply."""
         data, answer = b"", reply.response
         if isinstance(answer, FetchAnswer) and answer.records_from is not None:
             data = self.log.read(answer.records_from)
@@ -277,7 +277,7 @@ class Quorum:
         return self.raft.on_appended(now)
 
     def _commit(self, effect: HighWatermark) -> None:
-        """Effect HighWatermark: give the newly committed records to the broker, batch by batch (I-QRM-2)."""
+        """Give the newly committed records to the broker, batch by batch (I-QRM-2): the effect HighWatermark."""
         self.env.trace("hw", tp=FOLDER, hw=effect.offset)
         self._apply(self._apply_up_to(effect.offset))
         if self._to_apply:
@@ -382,4 +382,4 @@ def _resolve(future: Future[None]) -> None:
 
 
 def _ignore(*_: Any) -> None:
-    """Stands for the broker's hooks until they are set."""
+    """Do nothing: it takes the place of the broker's hooks until they are set."""

@@ -167,7 +167,7 @@ def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, K
 
 
 def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> Steps[dict[Key, KafkaError]]:
-    """Partitions that do not exist, and records that are not one whole batch."""
+    """Return an error for each partition that does not exist, and for records that are not one whole batch."""
     refused: dict[Key, KafkaError] = {}
     for key, records in batches.items():
         try:
@@ -224,7 +224,7 @@ def _throttle(ctx: Context) -> int:
 
 
 def _no_answer(ctx: Context, results: dict[Key, Appended | KafkaError]) -> None:
-    """acks=0 has no answer; the only way to say that something is wrong is to hang up."""
+    """Return no answer, or hang up if something is wrong: acks=0 has no other way to say it."""
     _throttle(ctx)
     for key, result in results.items():
         if isinstance(result, KafkaError):

@@ -156,7 +156,7 @@ class Fetcher:
         return Position(partition.leader_epoch, log.end_offset, log.epochs.latest, log.start_offset)
 
     async def _wait_for_work(self) -> None:
-        """Until a partition is added or a pause ends."""
+        """Wait until a partition is added or a pause ends."""
         timer = None
         if self._pauses:
             until = min(not_before for not_before, _ in self._pauses.values())

@@ -205,7 +205,7 @@ class ReplicaManager:
 
     @contextmanager
     def _contained(self, topic: str, index: int) -> Iterator[None]:
-        """Around what is done for one partition: an error that must not happen sets this partition aside, and no other.
+        """Set this partition aside, and no other, if an error that must not happen is raised inside.
 
         The partition then answers KAFKA_STORAGE_ERROR until the broker starts again; an error of the disk goes through.
         """
@@ -256,7 +256,7 @@ class ReplicaManager:
             self.env.fs.sync_dir(self.dir.path)
 
     def _known(self, key: Key) -> bool:
-        """Is there a log of that name?"""
+        """Return whether there is a log of that name."""
         return key in self.partitions or key in self._opened
 
     def _host(self, topic: str, topic_id: UUID, index: int) -> Partition:
@@ -306,7 +306,7 @@ class ReplicaManager:
         partition.log.abandon()
 
     def _discard_strays(self) -> Steps[None]:
-        """Logs that the metadata does not know: their topics were deleted while this broker was away."""
+        """Discard the logs that the metadata does not know: their topics were deleted while this broker was away."""
         for (topic, index), stray in list(self._opened.items()):
             log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
             self.env.trace("removed", tp=f"{topic}-{index}")

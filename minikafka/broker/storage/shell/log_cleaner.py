@@ -71,7 +71,7 @@ class LogCleaner:
         return f"{self.dir.path}/{CLEAN_POINTS}"
 
     def _config(self, name: str) -> Any:
-        """log.cleaner.`name`, which may be changed at run time."""
+        """Return log.cleaner.`name`, which may be changed at run time."""
         return self.node.setting("log.cleaner." + name)
 
     def _write(self) -> None:
@@ -174,7 +174,7 @@ class LogCleaner:
         return self.partitions.get((partition.topic, partition.index)) is not partition
 
     async def _make_durable(self, partition: Partition, end: int) -> None:
-        """I-CLEANER-1."""
+        """Flush the log up to `end`, and write its recovery point to disk, before it is cleaned (I-CLEANER-1)."""
         if partition.log.recovery_point < end:
             await partition.flush()
         await self.checkpoints.write_points()

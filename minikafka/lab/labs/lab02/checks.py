@@ -154,7 +154,7 @@ def _look(lookup: Callable[[Index, int], int], batches: list[tuple[int, int, int
 
 
 def _random_log(rng: random.Random) -> tuple[list[tuple[int, int, int]], Index]:
-    """Batches as (first offset, last offset, position), and the index that a broker makes of them."""
+    """Return batches as (first offset, last offset, position), and the index that a broker makes of them."""
     batches, index, offset, position, since = [], [], 0, 0, 0
     for _ in range(rng.choice((1, 2, 40))):
         count, size = rng.randint(1, 120), rng.randint(80, 3000)

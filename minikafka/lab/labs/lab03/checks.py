@@ -74,7 +74,7 @@ def _hottest(places: Sequence[Place], partitions: int) -> str | None:
 
 
 def _topic(number: int) -> tuple[list[Place], int]:
-    """A topic by its number: every fourth has no hot key, every fifth many records without a key."""
+    """Return a topic by its number: every fourth has no hot key, every fifth many records without a key."""
     rng = random.Random(number + 320)
     partitions = rng.choice([3, 4, 6, 8])
     counts = {f"truck-{n}": rng.randint(1, 9) for n in range(6 * partitions)}

@@ -28,7 +28,7 @@ Work = Callable[[Any], Awaitable[None]]
 # --- five ways to commit ---------------------------------------------------------------------------------------------
 
 async def auto(consumer: Consumer, work: Work) -> None:
-    """enable.auto.commit: poll looks at the clock and, every five seconds, commits what earlier polls returned."""
+    """Let poll commit by itself (enable.auto.commit): every five seconds it commits what earlier polls returned."""
     while True:
         for record in await consumer.poll():
             await work(record)

@@ -109,7 +109,7 @@ def _late(work: float, settings: dict[str, Any], out: tuple[float, float] | None
 
 
 async def _second(stage: Stage) -> list[int]:
-    """C2 is started three seconds after C1's first record, waits for its turn, and keeps what its first poll brings."""
+    """Start C2 three seconds after C1's first record, let it wait for its turn, and return what its first poll brings."""
     await stage.world.sleep(3.0)
     two = stage.consumer("C2")
     while not (records := await two.poll(0.5)):

@@ -78,7 +78,7 @@ class Member:
 
 
 def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None:
-    """The program: poll, work, print, until told to leave."""
+    """Run the program of a member: poll, work, print, until told to leave."""
     from kafka import KafkaConsumer
 
     asked_to_leave = threading.Event()

@@ -114,7 +114,7 @@ def time_range(answer: Callable[[datetime, datetime], dict[str, str]]) -> str:
 
 
 def _late_log(rng: random.Random) -> dict[int, list[int]]:
-    """When each trip began, in the order in which they ended, by partition."""
+    """Return when each trip began, in the order in which they ended, by partition."""
     log: dict[int, list[int]] = {0: [], 1: [], 2: []}
     for _ in range(200):
         log[rng.randrange(3)].append(rng.randrange(300, 540))
@@ -125,7 +125,7 @@ def _late_log(rng: random.Random) -> dict[int, list[int]]:
 
 
 def _ranges(options: dict[str, str], log: dict[int, list[int]]) -> dict[int, tuple[int, int]]:
-    """What Spark's source makes of the options: offsets [start, stop) of each partition."""
+    """Return what Spark's source makes of the options: offsets [start, stop) of each partition."""
     from minikafka.spark.options import SourceOptions
     texts = {"kafka.bootstrap.servers": "none:1", "subscribe": "trips", **{k: str(v) for k, v in options.items()}}
     parsed = SourceOptions.parse(texts)

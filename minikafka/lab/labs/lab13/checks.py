@@ -113,7 +113,7 @@ def idempotent(answer: Callable[[sqlite3.Connection, list[Row], int], None]) -> 
 
 
 def _runs(rng: random.Random, log: list[Row], kind: int) -> list[tuple[int, list[Row]]]:
-    """Micro-batches as a sink sees them. kind 0: one is repeated; 1: the checkpoint is lost, all again; 2: both."""
+    """Return micro-batches as a sink sees them. kind 0: one is repeated; 1: the checkpoint is lost, all again; 2: both."""
     first = _cut(rng, log)
     again = rng.randrange(len(first))
     runs = first[:again + 1] + first[again:] if kind != 1 else list(first)

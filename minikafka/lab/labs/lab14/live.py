@@ -156,7 +156,7 @@ class Query(Spark):
             raise Died(f"after the write of batch {batch}")
 
     def _reached(self) -> bool:
-        """Whether the last batch ended where the log ends now; without a batch, whether Spark waits at an empty log."""
+        """Return whether the last batch ended where the log ends now; without a batch, whether Spark waits at an empty log."""
         with contextlib.closing(KafkaConsumer(**self.cluster.for_kafka_python())) as asker:
             places = [TopicPartition(self.topic, part) for part in PARTS]
             ends = {place.partition: asker.end_offsets([place])[place] for place in places}

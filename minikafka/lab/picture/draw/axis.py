@@ -52,7 +52,7 @@ class Axis:
         self.numbered = self.cell >= _numbered(offsets[-1] if offsets else 0)
 
     def _shown(self, offsets: list[int], mark: int | None) -> list[int]:
-        """The last offsets: those that have room with their numbers, and those from below the high watermark."""
+        """Return the last offsets: those that have room with their numbers, and those from below the high watermark."""
         if not offsets:
             return offsets
         room = int((self.right - self.left - self.tail - FOLD) / _numbered(offsets[-1]))
@@ -113,7 +113,7 @@ class Axis:
 
 
 def _numbered(offset: int) -> float:
-    """Pixels of a cell that has room for this number."""
+    """Return how wide a cell is, in pixels, that has room for this number."""
     return len(str(offset)) * DIGIT * 14 + GAP + 2
 
 
@@ -136,7 +136,7 @@ def _points(chosen: Partition) -> Iterator[int]:
 
 
 def _stretches(offsets: list[int], points: list[int], chosen: Partition) -> Iterator[tuple[int, int, bool]]:
-    """(start, end, folded) from the first point to the last: cells and short holes as they are, all else folded."""
+    """Yield (start, end, folded) from the first point to the last: cells and short holes as they are, all else folded."""
     low, high = points[0], points[-1]
     if not offsets:
         yield low, max(high, low + 1), True
@@ -160,7 +160,7 @@ def _is_folded(start: int, end: int, chosen: Partition) -> bool:
 
 
 def _tail(last: int, high: int) -> range:
-    """Offsets beyond the last cell that are worth a cell: ghosts, fingers."""
+    """Return the offsets beyond the last cell that are worth a cell: ghosts, fingers."""
     return range(last + 1, high) if high - last <= CAP // 4 else range(0)
 
 

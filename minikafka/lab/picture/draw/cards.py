@@ -60,12 +60,12 @@ def _title(paper: Paper, x: float, y: float, wide: float, title: str, note: str,
 
 
 def _sides(wide: float) -> int:
-    """How many labels with their values stand side by side."""
+    """Return how many labels with their values stand side by side."""
     return 2 if wide < 480 else 3
 
 
 def _pairs(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
-    """Labels with their values; each column as wide as it needs, and what is left shared."""
+    """Draw labels with their values; each column is as wide as it needs, and the room that is left is shared."""
     sides = _sides(wide)
     needs = [max(width(label) + width(value, 17, True) for label, value, _ in pairs[side::sides]) + 8
              for side in range(sides)]
@@ -109,7 +109,7 @@ def _quorum(quorum: Quorum, wide: float) -> Card:
 
 
 def _group(group: Group, chosen: str) -> Card:
-    """A line per partition: the chosen one first, then those furthest behind."""
+    """Return a card with a line per partition: the chosen one first, then those furthest behind."""
     progress = sorted(group.progress, key=lambda each: (each.partition != chosen, -(each.lag or 0)))
     shown, rest = progress[:PARTITIONS], len(progress) - PARTITIONS
     lines = max(3, 1 + len(shown) + (rest > 0))
@@ -134,7 +134,8 @@ def _group(group: Group, chosen: str) -> Card:
 
 
 def _columns(progress: list[Progress], wide: float) -> list[tuple[float, float, str]]:
-    """(x, room, anchor) of partition, member, position, committed, lag: numbers as wide as they are, names the rest."""
+    """Return (x, room, anchor) of partition, member, position, committed, lag: numbers are as wide as they need, names
+    get the rest."""
     numbers = [max([width(head)] + [width(text, 14, True) for text in texts]) for head, texts in (
         ("position", [words.offset(each.position) for each in progress]),
         ("committed", [words.offset(each.committed) for each in progress]),
@@ -213,5 +214,5 @@ def _need(label: str, value: str) -> float:
 
 
 def _gap(row: list[tuple[str, str, str]], wide: float) -> float:
-    """Pixels between the entries of a row that is as wide as this."""
+    """Return how many pixels are between the entries of a row that is `wide` pixels wide."""
     return (wide - sum(_need(label, value) for label, value, _ in row)) / max(1, len(row) - 1)

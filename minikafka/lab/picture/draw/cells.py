@@ -59,7 +59,7 @@ def _cells(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
 
 
 def _outlines(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
-    """Cells too thin for an edge of their own share one with their neighbours of the same kind."""
+    """Draw the edges of cells: those too thin for an edge of their own share one with their neighbours of the same kind."""
     for readable, run in groupby(enumerate(cells), key=lambda each: (each[1].readable, each[1].offset - each[0])):
         members = [cell for _, cell in run]
         left, right = axis.x(members[0].offset), axis.x(members[-1].offset + 1)
@@ -116,14 +116,15 @@ def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int,
 
 
 def _beside(x: float, wide: float, line: float, limit: float) -> float:
-    """Where the label of a line at x stands: right of it, right of `line` if that would cross it, or left of it."""
+    """Return where the label of a line at x stands: right of it, right of `line` if the label would cross that, or left
+    of it."""
     crossed = x + 3 < line < x + 11 + wide
     at = line + 6 if crossed else x + 7
     return at if at + wide <= limit else x - 7 - wide
 
 
 def _place_ghost(rows: Rows, ghost: Ghost, axis: Axis, limit: float) -> Under | None:
-    """Its label right of it, left of it, or below it."""
+    """Place a ghost's label right of it, left of it, or below it; return None if there is no room."""
     left, right = axis.x(ghost.start), _ghost_end(ghost, axis)
     room, bold = limit - axis.left, bool(ghost.acked)
     texts = words.ghost(ghost), words.ghost(replace(ghost, epoch=None))

@@ -123,7 +123,7 @@ def _dots(figure: Any, row: int, points: Points, name: str) -> None:
 
 
 def _draw_marks(figure: Any, marks: list[Mark]) -> None:
-    """A thin line through all charts at each mark, its words when one points at its foot."""
+    """Draw a thin line through all charts at each mark; its words appear when the mouse points at its foot."""
     worst = sorted(marks, key=lambda mark: list(MARKS).index(mark.level), reverse=True)[:MOST]
     for mark in worst:
         figure.add_shape(type="line", x0=mark.t, x1=mark.t, y0=0, y1=1, xref="x4", yref="paper", opacity=0.6,

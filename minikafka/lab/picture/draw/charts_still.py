@@ -62,7 +62,7 @@ def to_svg(figure: Any) -> str:
 
 
 def _draw_panel(paper: Paper, figure: Any, name: str, y: float, high: float, last: float) -> None:
-    """One axis with all that is measured on it, from y down."""
+    """Draw one axis with all that is measured on it, from y down."""
     traces = [trace for trace in figure.data if trace.yaxis == name]
     top = 1.06 * (max([value for trace in traces for value in trace.y] + [0]) or 1)  # the highest dot is a whole one
     right = paper.width - RIGHT
@@ -103,7 +103,7 @@ def _pen(trace: Any) -> str:
 
 
 def _draw_legend(paper: Paper, traces: list[Any], y: float, right: float) -> None:
-    """Names from left to right, as many as there is room for."""
+    """Draw names from left to right, as many as there is room for."""
     x = float(LEFT)
     for place, trace in enumerate(traces):
         name = shorten(trace.name, 260)

@@ -85,7 +85,7 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
 
 
 def _draw_query(paper: Paper, query: Query, axis: Axis, y: float) -> None:
-    """A Spark query: its name and how far it is, and a bracket over the offsets of each of its last batches."""
+    """Draw a Spark query: its name and how far it is, and a bracket over the offsets of each of its last batches."""
     paper.open("query", f"Spark query {query.name}: {words.query(query)}", name=query.name)
     paper.text(axis.left - NAMES, y + 14, f"Spark {query.name}", "", 14, True, room=NAMES - 12)
     paper.text(axis.left - NAMES, y + 14 + ROW, words.query(query), "soft", room=NAMES - 12)
@@ -103,7 +103,7 @@ def _draw_query(paper: Paper, query: Query, axis: Axis, y: float) -> None:
 
 
 def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float, y: float, row: int) -> None:
-    """A stem to the lanes, and beside each other the shapes of what is at this offset."""
+    """Draw a stem to the lanes, and beside each other the shapes of what is at this offset."""
     top = y + row * ROW
     paper.path(f"M{x:g} {y - 6:g}V{top:g}", "stem")
     for place, (kind, who) in enumerate(names.items()):
@@ -114,7 +114,7 @@ def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float
 
 
 def _merged(fingers: tuple[Finger, ...]) -> list[tuple[int, dict[str, list[str]]]]:
-    """(offset, kind -> whose) from the last offset to the first: what is at one place shares a label."""
+    """Return (offset, kind -> whose) from the last offset to the first: what is at one place shares a label."""
     places: dict[int, dict[str, list[str]]] = {}
     for finger in sorted(fingers, key=lambda finger: finger.kind != "position"):
         names = places.setdefault(finger.offset, {}).setdefault(finger.kind, [])

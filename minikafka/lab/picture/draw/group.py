@@ -110,7 +110,7 @@ def _draw_row(sheet: Sheet, one: Progress, row: Row | None, members: Sequence[st
 
 
 def _draw_bar(sheet: Sheet, one: Progress, end: int | None, y: float, scale: float) -> None:
-    """The partition from offset 0 to its end; without a commit the group's part of it is unknown."""
+    """Draw the partition from offset 0 to its end; without a commit the group's part of it is unknown."""
     x = WIDE - BAR - NUMBERS - 24.0
     if end is None:
         return

@@ -93,7 +93,7 @@ def _draw_words(paper: Paper, lane: Lane, chosen: Partition, how: str, y: float)
 
 
 def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
-    """How long the follower has not been caught up, and a tick where the bar will stand when the leader looks next."""
+    """Draw how long the follower has not been caught up, and a tick where the bar will stand when the leader looks next."""
     if lane.behind_for is None:
         paper.text(WORDS, y + 10, words.stopwatch(lane), "soft")
         return
@@ -114,7 +114,7 @@ def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
 
 
 def _draw_traffic(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow], y: float) -> None:
-    """What comes to this replica, and whom it cannot hear."""
+    """Draw what comes to this replica, and which brokers it cannot hear."""
     x, room = WORDS, LOG - WORDS - 12
     if lane.cut_from:
         paper.text(x, y, f"cannot hear {words.ends(lane.cut_from)}", "bad", room=room)
@@ -130,7 +130,7 @@ def _draw_traffic(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[F
 
 
 def _inflow(lane: Lane, chosen: Partition, flows: Sequence[Flow]) -> list[Flow]:
-    """What feeds this log: clients, if it acts as a leader, else the broker that it copies from, the leader first.
+    """Return what feeds this log: clients, if it acts as a leader, else the broker that it copies from, the leader first.
 
     A flow is told per broker: what clients send to a follower is for partitions that it leads.
     """
@@ -142,7 +142,7 @@ def _inflow(lane: Lane, chosen: Partition, flows: Sequence[Flow]) -> list[Flow]:
 
 
 def _draw_end(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
-    """The log end offset beside the last record; behind the line of a watermark if it would stand on it."""
+    """Draw the log end offset beside the last record; behind the line of a watermark if it would stand on it."""
     label = f"end {words.offset(lane.end)}"
     wide = max(width(label), width(f"+{words.rate(lane.rate)}") if lane.rate else 0)
     x = axis.left if lane.end is None else axis.x(lane.end) + 7

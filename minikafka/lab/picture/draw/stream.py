@@ -76,7 +76,7 @@ def _said(step: Any, size: int) -> str:
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
 def _draw_windows(sheet: Sheet, steps: Sequence[Any], size: int, end: float, scale: float, height: float) -> None:
-    """Each window as a column: its box on top says what is known of it, the column is shaded once it is closed."""
+    """Draw each window as a column: its box on top says what is known of it, the column is shaded once it is closed."""
     mark = steps[-1].watermark if steps else None
     emitted: dict[int, int] = {_start_of(row): row["count"] for step in steps for row in step.emitted}
     for start in range(0, int(end), size):
@@ -107,7 +107,7 @@ def _draw_step(sheet: Sheet, number: int, step: Any, size: int, scale: float) ->
 
 
 def _draw_watermark(sheet: Sheet, steps: Sequence[Any], scale: float) -> None:
-    """The watermark in force at each step, and the one that the step leaves."""
+    """Draw the watermark in force at each step, and the one that the step leaves."""
     shape = ""
     for number, step in enumerate(steps):
         top, bottom = TOP + number * ROW, TOP + (number + 1) * ROW

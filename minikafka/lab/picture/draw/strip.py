@@ -40,13 +40,13 @@ def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES, tile: fl
 
 
 def _wanted(frame: Frame) -> bool:
-    """More than one partition; the metadata log counts only when it is the one that is shown."""
+    """Return whether there is more than one partition; the metadata log counts only when it is the one that is shown."""
     own = [row for row in frame.rows if not row.name.startswith(words.METADATA)]
     return len(own) > 1 or len(frame.rows) > 1 and frame.chosen is not None and frame.chosen.topic == words.METADATA
 
 
 def _shown(rows: Sequence[Row], topic: str | None, name: str | None, most: int) -> tuple[list[Row], int]:
-    """As many rows as fit, in their order; first to stay: the chosen one, those in trouble, those of its topic."""
+    """Return as many rows as fit, in their order; first to stay are the chosen one, those in trouble, those of its topic."""
     if len(rows) <= most:
         return list(rows), 0
     worst = [Level.BAD, Level.WAIT, Level.UNKNOWN, Level.GOOD]
@@ -76,7 +76,7 @@ def _draw_tile(paper: Paper, row: Row, chosen: bool, x: float, y: float, wide: f
 
 
 def _draw_leader(paper: Paper, row: Row, right: float, y: float) -> float:
-    """Crown and leader at the right of a tile; returns the width taken."""
+    """Draw the crown and the leader at the right of a tile; return the width taken."""
     if row.leader is None:
         return paper.text(right, y, "no leader", "bad", 14, True, "end")
     taken = paper.text(right, y, str(row.leader), "", 14, True, "end")
@@ -85,7 +85,7 @@ def _draw_leader(paper: Paper, row: Row, right: float, y: float) -> float:
 
 
 def _draw_replicas(paper: Paper, row: Row, x: float, y: float, wide: float) -> None:
-    """The replicas by number, those in sync bold and underlined; the lag of the group furthest behind."""
+    """Draw the replicas by number, those in sync bold and underlined; then the lag of the group furthest behind."""
     end = x + wide - 20
     if row.lag is not None:
         end -= paper.text(end, y, f"lag {words.count(row.lag)}", "", 14, anchor="end", room=wide / 2) + 8

@@ -111,7 +111,7 @@ def _palette(theme: str) -> dict[str, str]:
 
 @cache
 def _looks() -> tuple[tuple[frozenset[str], tuple[tuple[str, str], ...]], ...]:
-    """The style sheet: (classes that an element must have, its properties), later ones win."""
+    """Return the style sheet: (classes that an element must have, its properties), later ones win."""
     return tuple((frozenset(selector.strip(".").split(".")), tuple(_pair(each) for each in body.split(";")))
                  for selectors, body in re.findall(r"([^{}]+){([^}]*)}", (RULES + TINTS).replace("\n", ""))
                  for selector in selectors.split(","))
@@ -124,7 +124,7 @@ def _pair(declaration: str) -> tuple[str, str]:
 
 @lru_cache(4096)
 def _attributes(classes: str, name: str, theme: str) -> str:
-    """The properties of an element of these classes, as attributes of SVG."""
+    """Return the properties of an element of these classes, as attributes of SVG."""
     mine, palette, found = set(classes.split()), _palette(theme), {}
     for needed, properties in sorted(_looks(), key=lambda look: len(look[0])):
         if needed <= mine:
@@ -134,7 +134,7 @@ def _attributes(classes: str, name: str, theme: str) -> str:
 
 @cache
 def _sheet(scope: str, theme: str) -> str:
-    """The colours alone as rules below `scope`: what an attribute says gives way to them."""
+    """Return the colours alone as rules below `scope`: these win over what an attribute says."""
     palette = _palette(theme)
     rules = [(needed, [f"{what}:{palette[value]}" for what, value in properties if value in palette])
              for needed, properties in _looks()]

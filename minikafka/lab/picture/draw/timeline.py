@@ -51,7 +51,7 @@ def draw_timeline(paper: Paper, frame: Frame, y: float, lines: int) -> float:
 
 
 def _draw_ends(paper: Paper, frame: Frame, rows: Rows, at: float, now: str, y: float) -> None:
-    """The label of the knob, and of the end of what is known."""
+    """Draw the label of the knob, and of the end of what is known."""
     half = width(now, 14, True) / 2
     middle = min(max(at, SIDE + half - 16), paper.width - SIDE - half + 16)
     rows.take(middle - half, middle + half)
@@ -65,7 +65,7 @@ def _draw_ends(paper: Paper, frame: Frame, rows: Rows, at: float, now: str, y: f
 
 
 def _place(mark: Mark, x: float, rows: Rows, left: float, right: float) -> tuple[str, float, int] | None:
-    """(label, its middle, its row), or None where there is no room for it."""
+    """Return (label, its middle, its row), or None where there is no room for it."""
     text = shorten(mark.text, 300)
     half = width(text) / 2
     middle = min(max(x, left + half), right - half)

@@ -101,7 +101,7 @@ def _sent(records: Iterable[Any], key: str) -> list[Any]:
 
 
 def _looks(records: Sequence[Any]) -> dict[str, Look]:
-    """A look for each key: its name without what all keys begin with, a colour, a shape."""
+    """Return a look for each key: its name without what all keys begin with, a colour, a shape."""
     names = sorted({name for r in records if (name := _name(r.key)) is not None}, key=lambda name: (len(name), name))
     cut = len(commonprefix(names)) if len(names) > 1 else 0
     return {name: Look(name[cut:] or name, FILLS[n % len(FILLS)], SHAPES[n % len(SHAPES)]) for n, name in enumerate(names)}
@@ -176,7 +176,7 @@ def _draw_line(sheet: Sheet, points: list[tuple[float, float]], cell: float) -> 
 
 
 def _draw_reading(sheet: Sheet, read: list[Any], y: float, follow: str | None) -> float:
-    """What a reader got, from left to right; a number after a larger one of the same key has a frame and an arrow back."""
+    """Draw what a reader got, from left to right; a number after a larger one of the same key has a frame and an arrow back."""
     whose = f"of {follow} " if follow else ""
     backwards = [r for r, back in steps(read) if back]
     sheet.text(16, y + 16, f"what a reader got {whose}in this order; {len(backwards)} come after a later one", bold=True)

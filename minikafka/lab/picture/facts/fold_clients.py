@@ -53,7 +53,7 @@ def _position(state: State, event: Event) -> None:
 
 
 def _assigned(state: State, event: Event) -> None:
-    """A watched consumer was given other partitions: it has no position in what it lost."""
+    """Forget the positions of a watched consumer in the partitions that it lost: it was given others."""
     consumer = state.consumers.setdefault(event["client"], Consumer())
     consumer.group = event.get("group", consumer.group)
     kept = event["partitions"]
@@ -75,7 +75,7 @@ def _commit(state: State, event: Event) -> None:
 
 
 def _committed(state: State, event: Event) -> None:
-    """What a client says it committed: of use only where no coordinator writes a trace."""
+    """Take note of what a client says it committed: of use only where no coordinator writes a trace."""
     group = event.get("group")
     if group is not None:
         state.groups.setdefault(group, Group()).committed[event["tp"]] = event["offset"]

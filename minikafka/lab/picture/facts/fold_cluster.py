@@ -38,7 +38,7 @@ def _crash(state: State, event: Event) -> None:
 
 
 def _die(state: State, node: int) -> None:
-    """The process of a node is gone, and with it all that it believed."""
+    """Forget the process of a node, and with it all that it believed."""
     state.quorum.died(node, state.t)
     for partition in state.partitions.values():
         replica = partition.replicas.get(node)

@@ -36,7 +36,7 @@ def _role(state: State, event: Event) -> None:
 
 
 def _decided(state: State, event: Event) -> None:
-    """The active controller's committed word on a partition."""
+    """Take over what the active controller committed about a partition."""
     if (event["epoch"], event["partition_epoch"]) == BIRTH < state.partition(event["tp"]).isr_version:
         state.forget(event["tp"])                      # another topic of that name, and a dead broker held the old one
     partition = state.partition(event["tp"])
@@ -84,7 +84,7 @@ def _log_start(state: State, event: Event) -> None:
 
 
 def _removed(state: State, event: Event) -> None:
-    """A broker holds this partition no more: it went elsewhere, or its topic was deleted."""
+    """Forget a partition's replica on a broker: it went elsewhere, or its topic was deleted."""
     partition = state.partition(event["tp"])
     partition.replicas.pop(event["b"], None)
     if not partition.replicas:

@@ -137,7 +137,7 @@ class Marker:
                       lambda about: f"{brokers(back)} in the ISR of {_named(about)}")
 
     def _scan(self, number: int, t: float, state: State) -> None:
-        """High watermarks that have been standing for long."""
+        """Look for high watermarks that have not moved for long."""
         for p in state.partitions.values():
             if p.stalled is None or t - p.stalled < STALL or p.internal:
                 continue

@@ -210,7 +210,7 @@ class Run:
             return self._state_after(bisect_right(self._times, self._zero + t + 1e-9)).copy()
 
     def _state_after(self, number: int) -> State:
-        """The state after the first `number` events; to be read only."""
+        """Return the state after the first `number` events; it must only be read."""
         if number == len(self.events):
             return self._state
         done, state = self._asked
