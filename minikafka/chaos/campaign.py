@@ -52,7 +52,7 @@ LEAVE_WITHIN = 20.0  # seconds for the others
 
 @dataclass
 class Outcome:
-    """What a campaign found; `problems` are failures that no history tells."""
+    """The result of a campaign; `problems` are failures that no history tells."""
 
     engine: str
     seed: int
@@ -86,7 +86,8 @@ class Outcome:
 
 @dataclass
 class Campaign:
-    """`run` takes `minutes`, and longer if fewer than `kills` brokers were killed by then (at most four times that)."""
+    """A campaign. `run` takes `minutes`, and longer if fewer than `kills` brokers were killed by then (at most four
+    times that)."""
 
     engine: str = "minikafka"
     minutes: float = 1.0

@@ -43,7 +43,7 @@ LONGEST, LONGEST_REQUEST = 160, 1000  # characters of a value that is told, and 
 
 @dataclass
 class Found:
-    """What a comparison has found: requests sent; of each kind of difference how many, and the first request that showed it."""
+    """The result of a comparison: requests sent; of each kind of difference how many, and the first request that showed it."""
 
     requests: int = 0
     kinds: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)

@@ -34,7 +34,7 @@ class Difference(NamedTuple):
 
 
 class Twins:
-    """What stands on their engine for an id of ours."""
+    """The ids of our engine with what the other engine has in their place."""
 
     def __init__(self) -> None:
         self._twin: dict[Any, Any] = {}

@@ -18,7 +18,7 @@ SEARCHED = ("lost-write", "unseen", "torn-txn", "group-skip", "poll-skip", "dupl
 
 
 class Copy(NamedTuple):
-    """Where a log holds a value, and under which numbers of which producer."""
+    """A place in a log that holds a value, and the producer's numbers there."""
 
     offset: int
     leader_epoch: int

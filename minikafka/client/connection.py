@@ -39,7 +39,7 @@ class Owed(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """Made by `connect`, usable until `lost`."""
+    """A connection to one broker, made by `connect`, usable until `lost`."""
 
     def __init__(self, env: Env, client_id: str) -> None:
         self.env, self.client_id = env, client_id

@@ -16,7 +16,7 @@ from .plan import HOST, Node, Plan
 
 
 class Engine(Protocol):
-    """How nodes of one kind are prepared and started."""
+    """A kind of node: how such nodes are prepared and started."""
 
     name: str
     link_faults: bool  # can cut and slow links, hold followers, fill disks, move clocks

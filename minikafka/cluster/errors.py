@@ -12,7 +12,7 @@ class BrokerDied(ClusterError):
 
 
 class NotSupported(ClusterError):
-    """This engine cannot do that (for example cut a link between two Apache brokers)."""
+    """A call that this engine cannot carry out (for example, to cut a link between two Apache brokers)."""
 
 
 class NotReady(ClusterError, TimeoutError):

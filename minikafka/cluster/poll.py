@@ -20,7 +20,7 @@ INTERVAL = 0.5  # seconds
 
 
 class Polled(Protocol):
-    """What a poller needs of a cluster."""
+    """The part of a cluster that a poller needs."""
 
     @property
     def ids(self) -> Sequence[int]: ...

@@ -32,7 +32,7 @@ QUORUM_TOPIC = "__cluster_metadata"
 
 
 class Unanswered(OSError):
-    """No answer came in time, or the answer was cut short."""
+    """An error: no answer came in time, or the answer was cut short."""
 
 
 @dataclass(frozen=True)

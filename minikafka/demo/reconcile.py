@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass
 class Figures:
-    """What the demo counted; the first nine are the promise of `--json`."""
+    """The figures of a demo; the first nine are the promise of `--json`."""
     sent: int
     acknowledged: int
     in_log: int

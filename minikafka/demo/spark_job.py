@@ -29,7 +29,7 @@ TRIGGER = "2 seconds"                            # a micro-batch has a price, wh
 
 @dataclass
 class SparkFigures:
-    """What Spark counted."""
+    """The figures that Spark counted."""
     rows: int
     distinct: int
     order_violations: int

@@ -24,7 +24,8 @@ class Evidence:
 
 @dataclass
 class Verdict:
-    """`valid` is True (looked for, not there), False (there) or None (the history cannot tell, or it is excused)."""
+    """A verdict about one anomaly. `valid` is True (looked for, not there), False (there) or None (the history cannot
+    tell, or it is excused)."""
 
     name: str
     valid: bool | None

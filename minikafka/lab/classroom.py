@@ -32,7 +32,7 @@ KIND = "minikafka hand-in"
 
 @dataclass(frozen=True)
 class HandIn:
-    """What one student handed in."""
+    """The record that one student handed in."""
 
     name: str
     kept: record.Record

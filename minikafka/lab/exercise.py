@@ -36,15 +36,16 @@ SECONDS: dict[str, float] = {}
 
 
 class Todo(NotImplementedError):
-    """Raised by `todo()`: the exercise has not been begun. Its text is the hint."""
+    """An error raised by `todo()`: the exercise has not been begun. Its text is the hint."""
 
 
 class Unknown(Exception):
-    """Raised by a check that cannot judge: what it needed did not happen."""
+    """An error raised by a check that cannot judge: what it needed did not happen."""
 
 
 class Wrong(AssertionError):
-    """Raised by a check: wrong, with the events of the trace that show it (the fewer the better) and how to see it again."""
+    """An error raised by a check for a wrong answer, with the events of the trace that show it (the fewer the better)
+    and how to see it again."""
 
     def __init__(self, text: str, excerpt: Iterable[Event | str] = (), replay: str = "") -> None:
         super().__init__(text)

@@ -37,11 +37,12 @@ NOTHING = "your function returned nothing; is there a `return`?"
 
 
 class TooLong(BaseException):
-    """Raised in a function that ran for too long. Not an Exception: a student's `except Exception` must not swallow it."""
+    """An error raised in a function that ran for too long. Not an Exception: a student's `except Exception` must not
+    swallow it."""
 
 
 class Misfit(AssertionError):
-    """Raised when a student's function returned something of another kind than the check can judge."""
+    """An error: a student's function returned something of another kind than the check can judge."""
 
 
 def seconds(ask: Callable[..., Any]) -> float:

@@ -48,7 +48,7 @@ def hints(exercise: str, question: str, concept: str, pointer: str) -> None:
 
 
 class NoExercise(KeyError):
-    """Raised for a number that no exercise has. Its text says which there are."""
+    """An error for a number that no exercise has. Its text says which exercises there are."""
 
     def __str__(self) -> str:
         return str(self.args[0])

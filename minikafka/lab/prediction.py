@@ -28,7 +28,7 @@ NEARLY = 0.1  # a number within a tenth of what was measured is near
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What became of a guess: `word` is "kept", "as you said", "near", "surprise" or "no guess"."""
+    """The outcome of a guess: `word` is "kept", "as you said", "near", "surprise" or "no guess"."""
 
     id: str
     word: str

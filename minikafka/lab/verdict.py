@@ -29,7 +29,8 @@ QUIET = {"k", "t", "w", "b", "i", "n"}  # fields of an event that stand in front
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was asked (`id`, such as "0.1"), how it came out, and why; the last expression of a cell shows it."""
+    """The outcome of a check: which exercise (`id`, such as "0.1"), how it came out, and why; the last expression of a
+    cell shows it."""
 
     id: str
     outcome: Outcome

@@ -30,7 +30,7 @@ CONTINUES = bytes(byte & 0x80 for byte in range(256))
 
 
 class Shape(NamedTuple):
-    """Where the bytes of a record stand, counted from its first."""
+    """The places of the bytes of a record, counted from its first."""
 
     stride: int                             # bytes of the whole record
     fixed: tuple[int, ...]                  # those that are the same in all records

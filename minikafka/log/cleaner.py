@@ -94,7 +94,8 @@ class Source:
 
 
 class Cleaning:
-    """Made in one step with the log; then `read_keys`; for each of `groups()` `rewrite` and `finish`; `close`."""
+    """A cleaning of one log: made in one step with the log; then `read_keys`; for each of `groups()` `rewrite` and
+    `finish`; `close`."""
 
     def __init__(self, log: Log, todo: Cleanable, now_ms: int, room: int) -> None:
         """`room`: keys that the map may hold; what does not fit is left for the next cleaning."""

@@ -74,7 +74,7 @@ class OffsetMap:
 
 
 class Transactions:
-    """Which transactions the cleaner is in the middle of, as it walks the log from its beginning."""
+    """The transactions in whose middle the cleaner is, as it walks the log from its beginning."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction], index: TransactionIndex | None = None) -> None:
         self.index = index  # of the segment being written: gets the rows that still concern something
@@ -115,7 +115,7 @@ class Transactions:
 
 
 class Retention(NamedTuple):
-    """What the decisions of one cleaning depend on."""
+    """The facts on which the decisions of one cleaning depend."""
 
     map: OffsetMap
     producers: dict[int, Last]

@@ -28,7 +28,7 @@ UNDEFINED = (-1, -1)
 
 
 class LeaderEpochCache:
-    """(epoch, start offset) pairs in order. Starts empty; `load` reads the file."""
+    """The (epoch, start offset) pairs of a log, in order. It starts empty; `load` reads the file."""
 
     def __init__(self, fs: Fs, path: str) -> None:
         self._fs = fs

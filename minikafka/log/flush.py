@@ -15,7 +15,7 @@ from minikafka.log.disk import File, Fs
 
 @dataclass(eq=False)
 class Flush:
-    """Made by `Log.start_flush`."""
+    """The files to sync, at the time when `Log.start_flush` made it."""
 
     fs: Fs
     end_offset: int

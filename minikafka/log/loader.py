@@ -30,7 +30,7 @@ LEFTOVERS = (".tmp", ".deleted")
 
 @dataclass
 class Loaded:
-    """What the folder held: at least one segment, in order."""
+    """The content of the folder: at least one segment, in order."""
 
     segments: list[Segment]
     start_offset: int

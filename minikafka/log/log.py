@@ -42,7 +42,7 @@ class UnexpectedAppendOffset(Exception):
 
 
 class AppendInfo(NamedTuple):
-    """What an append did. Of a duplicate: what the original append had done, and nothing was written."""
+    """The result of an append. Of a duplicate: the result of the original append; nothing was written."""
 
     base_offset: int
     last_offset: int
@@ -56,7 +56,7 @@ class AppendInfo(NamedTuple):
 
 
 class Log(SegmentedLog):
-    """Made by `Log.open`."""
+    """The log of one partition, made by `Log.open`."""
 
     def __init__(self, fs: Fs, path: str, loaded: Loaded, epochs: LeaderEpochCache, config: LogConfig) -> None:
         super().__init__(fs, path, loaded, epochs, config)

@@ -81,11 +81,11 @@ class ProducerEntry:
 
 @dataclass(slots=True, eq=False)
 class Guard:
-    """That a batch waits for its verification: until it is written, no later one of its producer may be (KIP-890).
+    """A batch that waits for its verification (KIP-890): until it is written, no later batch of its producer may be.
 
-    The first is verified before it is written, the second is not, once a transaction is open: a first that has to be
-    tried again would come too late, and would come too late for ever. `from_zero`: the producer numbers every
-    transaction from 0, so where nothing is known of it nothing else can be right.
+    Only the first batch of a transaction is verified; once the transaction is open, the next ones are written at once. If one
+    of these were written while the first waits, the first would be out of order from then on, however often it is tried.
+    `from_zero`: the producer numbers every transaction from 0, so a producer of which nothing is known must begin with 0.
     """
 
     epoch: int

@@ -34,7 +34,7 @@ def _most_headers(count: int) -> int:
 
 
 class Survey(NamedTuple):
-    """What a leader needs to know of a batch's records. Times are in ms; `earliest` is a lower bound."""
+    """The facts about a batch's records that a leader needs. Times are in ms; `earliest` is a lower bound."""
 
     latest: int
     earliest: int

@@ -37,7 +37,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class CompletedTransaction(NamedTuple):
-    """What a marker ended: the producer's records in [first_offset, last_offset], the marker included."""
+    """The part of the log that a marker ended: the producer's records in [first_offset, last_offset], the marker included."""
 
     producer_id: int
     first_offset: int
@@ -51,7 +51,7 @@ class CompletedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """`rows` as in the file; `file` is None until there is a row."""
+    """The index of one segment. `rows` as in the file; `file` is None until there is a row."""
 
     def __init__(self, fs: Fs, path: str) -> None:
         self._fs, self.path = fs, path

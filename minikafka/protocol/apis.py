@@ -35,7 +35,7 @@ class VoteRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class VoteResponse(ApiMessage, load_json=SCHEMAS):
-    """Whether the vote is granted, with the leader and epoch that the voter knows."""
+    """The answer to a vote: granted or not, with the leader and epoch that the voter knows."""
 
 
 class BeginQuorumEpochRequest(ApiMessage, load_json=SCHEMAS):
@@ -78,7 +78,7 @@ class BrokerHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class BrokerHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
-    """Whether the broker is fenced, and whether it may exit now."""
+    """The answer to a heartbeat: is the broker fenced, and may it exit now?"""
 
 
 # --- what brokers ask the controller ------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class CreateDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class CreateDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """On this broker always an error: without authentication there are no tokens."""
+    """An error, always, on this broker: without authentication there are no tokens."""
 
 
 class RenewDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
@@ -143,7 +143,7 @@ class RenewDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class RenewDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """On this broker always an error: without authentication there are no tokens."""
+    """An error, always, on this broker: without authentication there are no tokens."""
 
 
 class ExpireDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
@@ -151,7 +151,7 @@ class ExpireDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class ExpireDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """On this broker always an error: without authentication there are no tokens."""
+    """An error, always, on this broker: without authentication there are no tokens."""
 
 
 class DescribeDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
@@ -159,4 +159,4 @@ class DescribeDelegationTokenRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class DescribeDelegationTokenResponse(ApiMessage, load_json=SCHEMAS):
-    """On this broker always an error: without authentication there are no tokens."""
+    """An error, always, on this broker: without authentication there are no tokens."""

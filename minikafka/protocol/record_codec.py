@@ -35,7 +35,7 @@ class RecordError(ValueError):
 
 
 class Kind(NamedTuple):
-    """How values of one wire type are written to a bytearray and read from (buffer, position)."""
+    """A wire type: how its values are written to a bytearray and read from (buffer, position)."""
 
     write: Callable[[bytearray, Any], None]
     read: Callable[[bytes, int], tuple[Any, int]]

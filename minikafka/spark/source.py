@@ -49,7 +49,7 @@ class RangePartition(InputPartition):
 
 
 class KafkaSource(DataSource):
-    """`spark.read.format("minikafka")` and its three siblings."""
+    """The source behind `spark.read.format("minikafka")` and its three siblings."""
 
     @classmethod
     def name(cls) -> str:
@@ -83,7 +83,8 @@ class KafkaSource(DataSource):
 
 
 class _Reads:
-    """What batch and streaming share: a task reads its range. Runs in the executor; no state of the driver is used."""
+    """The part that batch and streaming share: a task reads its range. It runs in the executor; no state of the driver
+    is used."""
     options: SourceOptions
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -166,8 +167,8 @@ class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class _Writes:
-    """What batch and streaming share: a task writes its rows and waits for the acknowledgements. Runs in the
-    executor."""
+    """The part that batch and streaming share: a task writes its rows and waits for the acknowledgements. It runs in
+    the executor."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
@@ -177,9 +178,9 @@ class _Writes:
 
 
 class BatchWriter(_Writes, DataSourceArrowWriter):
-    """`df.write.format("minikafka").mode("append")`."""
+    """The writer behind `df.write.format("minikafka").mode("append")`."""
 
 
 class StreamWriter(_Writes, DataSourceStreamArrowWriter):
-    """`df.writeStream.format("minikafka")`: at least once, as with the connector (a replayed batch is written
-    again)."""
+    """The writer behind `df.writeStream.format("minikafka")`: at least once, as with the connector (a replayed batch is
+    written again)."""

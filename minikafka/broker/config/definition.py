@@ -77,7 +77,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Throttled:
-    """`*`, or partition:broker pairs (KIP-73)."""
+    """A list of throttled replicas: `*`, or partition:broker pairs (KIP-73)."""
 
     def check(self, name: str, value: Value) -> None:
         if value != ["*"] and not all(re.match(r"[0-9]+:[0-9]+\Z", pair) for pair in value):
@@ -87,7 +87,8 @@ class Throttled:
 
 @dataclass(frozen=True)
 class ResetStrategy:
-    """Where to begin to read (KIP-1106)."""
+    """A place where a group without an offset begins to read: earliest, latest, or by_duration with a length of time
+    (KIP-1106)."""
 
     def check(self, name: str, value: Value) -> None:
         word = str(value)

@@ -68,7 +68,7 @@ BOOTSTRAP_FEATURES = {"metadata.version": 30, ELR_FEATURE: 1, "transaction.versi
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """How a broker introduces itself; `previous_epoch` is its epoch before a clean shutdown, -1 after any other end."""
+    """The registration that a broker sends; `previous_epoch` is its epoch before a clean shutdown, -1 after any other end."""
 
     broker: int
     cluster_id: str

@@ -46,7 +46,7 @@ class Heartbeat:
 
 
 class HeartbeatVerdict(NamedTuple):
-    """What the controller answers to a heartbeat."""
+    """The controller's decision about a heartbeat."""
 
     caught_up: bool                     # the broker has replayed its own registration
     fenced: bool
@@ -55,7 +55,7 @@ class HeartbeatVerdict(NamedTuple):
 
 @dataclass
 class Session:
-    """What the last heartbeat of one broker said."""
+    """The content of the last heartbeat of one broker."""
 
     last_contact: float
     fenced: bool
@@ -70,7 +70,7 @@ class Session:
 
 
 class Heartbeats:
-    """Sessions by broker id; `timeout` in seconds (broker.session.timeout.ms)."""
+    """The sessions by broker id; `timeout` in seconds (broker.session.timeout.ms)."""
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout

@@ -37,7 +37,7 @@ from minikafka.broker.metadata.records import (
 
 
 class Election(Enum):
-    """How far an election may go."""
+    """The kinds of election, by how far each may go."""
 
     PREFERRED = "the first replica if it may lead, else any clean leader"
     ONLINE = "any clean leader, the present one first"
@@ -46,7 +46,7 @@ class Election(Enum):
 
 @dataclass(frozen=True)
 class Rules:
-    """What an election needs besides the partition: which replicas may lead, and two settings of the topic."""
+    """The circumstances of an election, besides the partition: which replicas may lead, and two settings of the topic."""
 
     may_lead: Callable[[int], bool]             # whether a replica's broker is active
     min_isr: int                                # min.insync.replicas, but not more than there are replicas

@@ -59,7 +59,7 @@ class _Rack:
 
 
 class _Racks:
-    """All racks in turn."""
+    """The racks, which are handed out in turn."""
 
     def __init__(self, brokers: list[Broker], rng: Random) -> None:
         self.rng = rng

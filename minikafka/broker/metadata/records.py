@@ -48,7 +48,7 @@ UNFENCE, FENCE = -1, 1                                  # BrokerRegistrationFenc
 
 @dataclass(frozen=True)
 class BrokerEndpoint:
-    """Where one listener of a broker is reached; security_protocol 0 is PLAINTEXT."""
+    """The address of one listener of a broker; security_protocol 0 is PLAINTEXT."""
 
     name: str = wire(STRING)
     host: str = wire(STRING)
@@ -152,7 +152,7 @@ class RemoveTopicRecord:
 
 @record(key=11, version=0)
 class UserScramCredentialRecord:
-    """What a server must know to check a user's password (SCRAM); the password cannot be computed from it."""
+    """The data by which a server checks a user's password (SCRAM); the password cannot be computed from it."""
 
     name: str = wire(STRING)
     mechanism: int = wire(INT8)
@@ -210,7 +210,7 @@ class BrokerRegistrationChangeRecord:
 
 @record(key=20, version=0)
 class NoOpRecord:
-    """Changes nothing; that it is committed shows that the quorum still commits."""
+    """A record that changes nothing; that it is committed shows that the quorum still commits."""
 
 
 @record(key=22, version=0)

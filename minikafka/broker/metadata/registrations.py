@@ -123,7 +123,7 @@ class Topic:
 
 @dataclass
 class Changes:
-    """What MetadataImage.apply() changed since the last take_changes(). Dicts are used as ordered sets."""
+    """The changes that MetadataImage.apply() made since the last take_changes(). Dicts are used as ordered sets."""
 
     topics: dict[str, None] = field(default_factory=dict)                       # created or with changed partitions
     partitions: dict[tuple[str, int], None] = field(default_factory=dict)       # created or changed

@@ -138,7 +138,7 @@ def _invalid(text: str) -> KafkaError:
 
 @dataclass(frozen=True, slots=True)
 class FilterComponent:
-    """What an entity must have to be found: a part of type `kind` whose name is EXACT, the DEFAULT, or any (SPECIFIED)."""
+    """A condition for entities: a part of type `kind` whose name is EXACT, the DEFAULT, or any (SPECIFIED)."""
 
     kind: str
     match_type: int

@@ -36,7 +36,7 @@ Quotas: TypeAlias = Mapping[QuotaEntity, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Window:
-    """How long usage is remembered: `samples` pieces of `seconds` each; the last piece is still growing."""
+    """The time for which usage is remembered: `samples` pieces of `seconds` each; the last piece is still growing."""
 
     samples: int
     seconds: int
@@ -61,7 +61,7 @@ def entities_of(user: str, client_id: str) -> list[tuple[QuotaEntity, Sharers]]:
 
 
 class Rate:
-    """Bytes over a window."""
+    """A count of bytes over a window."""
 
     def __init__(self, window: Window, now: float) -> None:
         self.window = window
@@ -96,7 +96,7 @@ class Rate:
 
 
 class Bucket:
-    """Tokens for changes of topics: at most what the limit gives in one window; below zero they are a debt."""
+    """A bucket of tokens for changes of topics: at most what the limit gives in one window; below zero they are a debt."""
 
     def __init__(self, window: Window, now: float) -> None:
         self.window = window

@@ -24,7 +24,7 @@ class InvariantViolation(AssertionError):
 
 
 class LogView(Protocol):
-    """What the core reads of the log; the shell reads and writes the bytes."""
+    """The view of the log that the core reads; the shell reads and writes the bytes."""
 
     @property
     def start_offset(self) -> int:

@@ -18,7 +18,8 @@ NOBODY = -1  # no leader, no vote
 
 
 class SnapshotId(NamedTuple):
-    """What a snapshot stands for: the records below `end_offset`, the last of which is of `epoch` (OffsetAndEpoch)."""
+    """The name of a snapshot, which stands for the records below `end_offset`, the last of which is of `epoch`
+    (OffsetAndEpoch)."""
 
     end_offset: int
     epoch: int

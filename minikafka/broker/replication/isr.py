@@ -22,7 +22,7 @@ UNKNOWN = -1
 
 @dataclass(slots=True)
 class Follower:
-    """What the leader knows of one follower in the current leader epoch. Times are seconds of the leader's clock."""
+    """The leader's knowledge of one follower in the current leader epoch. Times are seconds of the leader's clock."""
 
     last_caught_up_time: float = LONG_AGO
     log_end_offset: int = UNKNOWN

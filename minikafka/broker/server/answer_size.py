@@ -19,7 +19,7 @@ TEXT = f"The answer would be larger than {LARGEST >> 20} MiB: ask for less in on
 
 
 class Room:
-    """Made for one answer."""
+    """The number of bytes that one answer may still grow."""
 
     def __init__(self, size: int = LARGEST) -> None:
         self.left = size

@@ -122,8 +122,8 @@ class LiveFile:
 
 
 class Names:
-    """Which files are open under which path: a file that is used again after a renaming is found under its new name, and
-    one that was removed is not opened again, even if another has its name."""
+    """The open files by path: a file that is used again after a renaming is found under its new name, and one that was
+    removed is not opened again, even if another has its name."""
 
     def __init__(self, files: OpenFiles) -> None:
         self._files = files
@@ -173,7 +173,7 @@ class Names:
 
 
 class Budget:
-    """How many more bytes the disk takes; None for no limit but its own. It is how `fill_disk` fills the disk."""
+    """The number of bytes that the disk still takes; None for no limit but its own. It is how `fill_disk` fills the disk."""
 
     left: int | None = None
 
@@ -317,7 +317,7 @@ class LiveFaults:
 
 
 class LiveEnv(Env):
-    """This machine."""
+    """The Env of this machine: its clock, network and disk."""
 
     fs: LiveFs
     faults: LiveFaults

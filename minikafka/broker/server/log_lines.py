@@ -19,7 +19,7 @@ def escaped(text: str) -> str:
 
 
 class OneLine(logging.Formatter):
-    """Only the message is escaped: the traceback of a bug keeps its lines."""
+    """A formatter that escapes the message only: the traceback of a bug keeps its lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.message = escaped(record.message)

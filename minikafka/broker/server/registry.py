@@ -24,12 +24,12 @@ CLIENTS, INTERNAL = "clients", "internal"
 
 
 class CloseConnection(Exception):
-    """Raised by a handler where Kafka closes the connection instead of answering; the text goes to our log."""
+    """An error by which a handler closes the connection where Kafka does so instead of answering; the text goes to our log."""
 
 
 @dataclass(slots=True)
 class Context:
-    """What a handler knows about the request besides its body."""
+    """A handler's knowledge about the request, besides its body."""
 
     node: Node
     api_key: int

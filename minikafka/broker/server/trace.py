@@ -42,7 +42,7 @@ _encoded = json.JSONEncoder(separators=(",", ":"), default=str).encode  # json.d
 
 
 class Trace:
-    """Callable: trace("hw", tp="flights-0", hw=42)."""
+    """A function that writes an event: trace("hw", tp="flights-0", hw=42)."""
 
     def __init__(self, env: Env, broker: int, incarnation: str, write: Callable[[bytes], None]) -> None:
         self.env, self.broker, self.incarnation, self.write = env, broker, incarnation, write

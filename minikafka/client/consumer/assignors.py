@@ -25,7 +25,7 @@ VERSION = 3
 
 @dataclass
 class Member:
-    """What one member said about itself when it joined."""
+    """A member as it described itself when it joined."""
 
     id: str
     topics: list[str]

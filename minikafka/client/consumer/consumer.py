@@ -42,7 +42,7 @@ TOPICS_EVERY = 1.0  # seconds between two questions for topics that do not exist
 
 
 class Consumer:
-    """`reset` is Kafka's auto.offset.reset ("earliest", "latest" or "none"); times in seconds.
+    """A consumer. `reset` is Kafka's auto.offset.reset ("earliest", "latest" or "none"); times in seconds.
 
     `diverging` has truncations found by the fetch itself (last_fetched_epoch, as followers do) beside the question for
     the end of an epoch at each change of leader. `rack` is where the consumer stands: with a replica.selector.class that

@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What is visible of one batch: it may be nothing, and yet the position moves to `next_offset`."""
+    """The visible records of one batch: there may be none, and yet the position moves to `next_offset`."""
 
     records: list[Record]
     next_offset: int

@@ -33,7 +33,7 @@ PAUSE = 0.1  # seconds before a partition is asked for again after an error
 
 @dataclass
 class Fetched:
-    """What is left of one partition's answer; valid for one position."""
+    """The rest of one partition's answer; valid for one position."""
 
     turn: int
     chunks: deque[Chunk]

@@ -87,7 +87,7 @@ class Demo:
 
 @dataclass
 class Stage:
-    """Where a scene is played: its one cluster, its moments, its facts."""
+    """The place where a scene is played: its one cluster, its moments, its facts."""
 
     moments: list[Moment] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)

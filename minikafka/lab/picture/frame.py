@@ -17,7 +17,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How a thing stands; each has a colour and a shape of its own."""
+    """A thing's state, from good to bad; each has a colour and a shape of its own."""
 
     GOOD = "good"
     WAIT = "wait"        # held up, and it will resolve by itself or by a timer
@@ -27,7 +27,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What holds things up now, with the numbers."""
+    """The sentence above the picture: what holds things up now, with the numbers."""
 
     level: Level
     text: str
@@ -87,7 +87,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class EpochSpan:
-    """Which leader epoch wrote the offsets [start, end); `leader` is the broker that led then."""
+    """The offsets [start, end) that one leader epoch wrote; `leader` is the broker that led then."""
 
     epoch: int
     start: int
@@ -142,7 +142,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What one producer wrote between two decisions: [start, marker), and the marker at that offset; None: still open."""
+    """The records that one producer wrote between two decisions: [start, marker), and the marker at that offset; None:
+    still open."""
 
     producer: int
     start: int
@@ -189,7 +190,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """What one watched producer told: sent = acked + failed + unknown + waiting."""
+    """The counts of one watched producer: sent = acked + failed + unknown + waiting."""
 
     name: str
     sent: int
@@ -250,7 +251,7 @@ class Ledger:
 
 
 class Kind(StrEnum):
-    """What one may jump to."""
+    """The kinds of moments that one may jump to."""
 
     FAULT = "fault"
     ELECTION = "election"

@@ -17,7 +17,7 @@ Event = dict[str, Any]
 
 @dataclass(slots=True)
 class Scene:
-    """`t` and `zero` by the trace's clock; `recent` holds the events of the second before `t`."""
+    """The moment that is drawn. `t` and `zero` by the trace's clock; `recent` holds the events of the second before `t`."""
 
     state: State
     t: float

@@ -19,7 +19,8 @@ ENOUGH = 1e-6  # two times closer than this are one moment
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """`t` is None while it follows the end of the run; `tp` None lets the picture choose a partition."""
+    """The viewer's place in a run. `t` is None while it follows the end of the run; `tp` None lets the picture choose a
+    partition."""
 
     mode: str = LIVE
     t: float | None = None

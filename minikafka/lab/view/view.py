@@ -36,7 +36,7 @@ FAULTS_OF_OURS = ("minikafka", "sim")  # engines whose links and followers can b
 
 
 class View:
-    """Made by `cluster.view()` and `show(run)`."""
+    """A picture in a notebook that moves with its run; made by `cluster.view()` and `show(run)`."""
 
     _told: Place = (None, None)  # as a page told last: the next view's place is likely to be like it
 

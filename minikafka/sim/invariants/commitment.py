@@ -26,7 +26,7 @@ from minikafka.sim.invariants.replica import Key, Seen, Truth
 
 
 class HighWatermarkStays(Invariant):
-    """I2. Also moves the truth: a leader's high watermark is the true one."""
+    """The invariant I2. It also moves the truth: a leader's high watermark is the true one."""
 
     id = "I2"
 
@@ -59,7 +59,7 @@ class HighWatermarkStays(Invariant):
 
 
 class CandidatesAreComplete(Invariant):
-    """I3."""
+    """The invariant I3."""
 
     id = "I3"
 
@@ -87,7 +87,7 @@ class CandidatesAreComplete(Invariant):
 
 
 class LeadersAreComplete(Invariant):
-    """I4."""
+    """The invariant I4."""
 
     id = "I4"
 
@@ -128,7 +128,7 @@ class LeadersAreComplete(Invariant):
 
 
 class LogsMatch(Invariant):
-    """I5; what it finds in the leader of the newest epoch is I4: the leader lacks committed bytes."""
+    """The invariant I5; what it finds in the leader of the newest epoch is I4: the leader lacks committed bytes."""
 
     id = "I5"
 

@@ -23,7 +23,7 @@ from minikafka.sim.invariants.replica import Key
 
 
 class ElectionsAreClean(Invariant):
-    """I22."""
+    """The invariant I22."""
 
     id, events = "I22", ("crash",)
 

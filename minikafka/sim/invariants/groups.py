@@ -80,7 +80,7 @@ class Groups:
 
 
 class GroupsAreSound(Invariant):
-    """I12."""
+    """The invariant I12."""
 
     id = "I12"
 

@@ -31,7 +31,7 @@ OF_OLD_OFFSETS = ["lost-commit", "repeated-copy"]
 
 
 class HistoryIsValid(Invariant):
-    """I17."""
+    """The invariant I17."""
 
     id, events = "I17", ("partition",)
 

@@ -17,7 +17,7 @@ from minikafka.sim.invariants.replica import Key, Seen
 
 
 class MaximalIsr(Invariant):
-    """I6."""
+    """The invariant I6."""
 
     id = "I6"
 
@@ -46,7 +46,7 @@ class MaximalIsr(Invariant):
 
 
 class OneLeader(Invariant):
-    """I7, without the epochs of the quorum, which are I8's."""
+    """The invariant I7, without the epochs of the quorum, which are I8's."""
 
     id = "I7"
 

@@ -19,7 +19,7 @@ SHOWN = 5
 
 
 class EverythingComesToRest(Invariant):
-    """I15."""
+    """The invariant I15."""
 
     id, patient = "I15", True
 

@@ -18,7 +18,7 @@ SHOWN = 5
 
 
 class LogsAreWhole(Invariant):
-    """I16."""
+    """The invariant I16."""
 
     id, events = "I16", ("recover",)
 

@@ -17,7 +17,7 @@ from minikafka.sim.invariants.replica import Key
 
 
 class MovesAreWhole(Invariant):
-    """I18."""
+    """The invariant I18."""
 
     id = "I18"
 
@@ -41,7 +41,7 @@ class MovesAreWhole(Invariant):
 
 
 class BrokersComeKnowing(Invariant):
-    """I20."""
+    """The invariant I20."""
 
     id = "I20"
 

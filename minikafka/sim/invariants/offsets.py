@@ -14,7 +14,7 @@ from minikafka.sim.invariants.replica import Cursor, Seen
 
 
 class OffsetsInOrder(Invariant):
-    """I1."""
+    """The invariant I1."""
 
     id = "I1"
 
@@ -56,7 +56,7 @@ class OffsetsInOrder(Invariant):
 
 
 class EpochsOfTheLog(Invariant):
-    """I10."""
+    """The invariant I10."""
 
     id = "I10"
 

@@ -24,7 +24,7 @@ class Last(NamedTuple):
 
 
 class SequencesFollow(Invariant):
-    """I11."""
+    """The invariant I11."""
 
     id = "I11"
 

@@ -33,7 +33,7 @@ class Voter:
 
 
 class QuorumIsSafe(Invariant):
-    """I8."""
+    """The invariant I8."""
 
     id, events = "I8", ("raft",)
 
@@ -143,7 +143,7 @@ class QuorumIsSafe(Invariant):
 
 
 class MetadataMatches(Invariant):
-    """I9."""
+    """The invariant I9."""
 
     id = "I9"
 

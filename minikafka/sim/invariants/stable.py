@@ -32,7 +32,7 @@ class _Open:
 
 
 class StableOffset(Invariant):
-    """I19."""
+    """The invariant I19."""
 
     id = "I19"
 

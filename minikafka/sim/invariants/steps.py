@@ -33,7 +33,7 @@ class _Led(NamedTuple):
 
 
 class StepsAreAllowed(Invariant):
-    """I21."""
+    """The invariant I21."""
 
     id = "I21"
 

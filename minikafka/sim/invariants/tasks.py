@@ -22,7 +22,7 @@ TASKS_AT_REST, A_CONNECTION = 100, 5  # tasks of a broker; a dozen partitions an
 
 
 class NothingIsForgotten(Invariant):
-    """I14."""
+    """The invariant I14."""
 
     id, events, patient = "I14", ("crash",), True
 

@@ -39,7 +39,7 @@ MAY_FOLLOW = {state: {*events.values()} | ({State.PREPARE_ABORT} if "fence" in e
 
 
 class TransactionsAreSound(Invariant):
-    """I13."""
+    """The invariant I13."""
 
     id, patient = "I13", True
 

@@ -186,8 +186,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Shape:
-    """What belongs to which seeds. Seeds are named in lists and in the ledger, and must stay what they are: what the swarm
-    learns is drawn apart from everything else, for seeds that were never run before. From each of these on:
+    """The abilities of the swarm by seed. Seeds are named in lists and in the ledger, and must stay what they are: what
+    the swarm learns is drawn apart from everything else, for seeds that were never run before. From each of these on:
 
     0                   three brokers that vote; all clients in one process
     OWN_QUORUM          a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)

@@ -95,7 +95,7 @@ def _put_some(content: bytearray, offset: int, data: bytes, sector: int, rng: Ra
 
 
 class SimFile:
-    """See env.File."""
+    """An open file of a simulated disk (env.File)."""
 
     def __init__(self, disk: SimDisk, inode: Inode, check: Callable[[], None]) -> None:
         self.disk, self.inode, self.check = disk, inode, check

@@ -21,7 +21,8 @@ _RESPONSE = struct.Struct(">ii")  # size, correlation id
 
 
 class End(Protocol):
-    """What a hold needs of one end of a connection (transport.py): whose it is, what it asked, and where frames wait."""
+    """The part of one end of a connection (transport.py) that a hold needs: whose it is, what it asked, and where
+    frames wait."""
 
     host: str
     caller: bool  # it opened the connection, so that its frames are requests

@@ -23,7 +23,7 @@ Change = Callable[[Partition, Assignment, Replicas | None], PartitionChangeRecor
 
 @dataclass(frozen=True)
 class ReassignmentContext:
-    """What a reassignment needs of the controller: its image, records, and a setting of the topic."""
+    """The parts of the controller that a reassignment needs: its image, records, and a setting of the topic."""
 
     image: MetadataImage
     change: Change

@@ -28,7 +28,8 @@ from minikafka.protocol.errors import Err, KafkaError
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
-    """How many partitions a topic is to have. `assignments`: the brokers of each new one; None: the controller places them."""
+    """The number of partitions that a topic is to have. `assignments`: the brokers of each new one; None: the
+    controller places them."""
 
     topic: str
     count: int

@@ -48,8 +48,8 @@ MAX_RECORDS = 10_000                    # written at once, topics and their conf
 
 @dataclass(frozen=True)
 class CreateTopicsContext:
-    """What creating topics needs of the controller. `new_id` makes topic ids; `rng` shuffles the placement; `charge` takes
-    a number of new partitions and raises KafkaError if the client's quota of changes is used up."""
+    """The parts of the controller that creating topics needs. `new_id` makes topic ids; `rng` shuffles the placement;
+    `charge` takes a number of new partitions and raises KafkaError if the client's quota of changes is used up."""
 
     image: MetadataImage
     config: BrokerConfig

@@ -18,7 +18,7 @@ MOST_REPLICAS = 20_000  # of one broker
 
 
 class ReplicaBudget:
-    """Made for one request."""
+    """The replicas that each broker has and will have; made for one request."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image

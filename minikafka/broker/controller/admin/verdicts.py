@@ -14,14 +14,14 @@ from minikafka.protocol.errors import KafkaError
 
 
 class PartitionVerdict(NamedTuple):
-    """Whether the request was granted for one partition."""
+    """A decision for one partition: done, or the error that refuses it."""
 
     partition: int
     refusal: KafkaError | None = None
 
 
 class TopicVerdict(NamedTuple):
-    """Whether the request was granted for one topic."""
+    """A decision for one topic: done, or the error that refuses it."""
 
     topic: str
     refusal: KafkaError | None = None

@@ -151,11 +151,12 @@ def _producer(records: memoryview) -> Identity:
 
 
 class RejectedBeforeAppend(KafkaError):
-    """No log was asked, so nothing is told of one; a message of its own is told to the client."""
+    """An error found before any log was asked: the answer names no log start, and has the error's message if that is
+    not the usual one."""
 
 
 def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
-    """Return an error for every partition if one first batch spoils the request: nobody can read it, or it is transactional."""
+    """Return an error for every partition if one first batch cannot be read, or is transactional in a request without an id."""
     refusal = None
     try:
         every = [p.records for topic in request.topic_data for p in topic.partition_data if p.records is not None]

@@ -26,7 +26,7 @@ QUIET_S = 0.5  # as long as an idle follower's fetch may take: less is not worth
 
 
 class FollowerLagTrace:
-    """Of the followers of one partition; `look` is cheap enough for every append."""
+    """A trace of how far the followers of one partition are behind; `look` is cheap enough for every append."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition

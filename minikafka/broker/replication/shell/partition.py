@@ -44,7 +44,7 @@ class Observer(Protocol):
 
 
 class Manager(Protocol):
-    """What a partition asks of the ReplicaManager that it belongs to."""
+    """The part of the ReplicaManager that a partition uses."""
 
     node: Node
     env: Env
@@ -69,7 +69,7 @@ class Manager(Protocol):
 
 
 class Read(NamedTuple):
-    """What a fetch of one partition found, by the names of a FetchResponse; offsets as they were before the read."""
+    """The result of fetching one partition, by the names of a FetchResponse; offsets as they were before the read."""
 
     records: bytes
     high_watermark: int

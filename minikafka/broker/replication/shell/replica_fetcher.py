@@ -46,7 +46,7 @@ make_topic, make_partition = maker(FetchRequest.FetchTopic), maker(FetchRequest.
 
 
 class Position(NamedTuple):
-    """What a fetch says about one partition; equal positions need not be sent again."""
+    """The part of a fetch about one partition; equal positions need not be sent again."""
 
     leader_epoch: int
     offset: int

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Manager(Protocol):
-    """What is noted: the partitions and logs of one broker (its ReplicaManager)."""
+    """The source of what is noted: the partitions and logs of one broker (its ReplicaManager)."""
 
     caught_up: bool  # False until the broker has replayed its own registration: before, partitions are not known yet
     partitions: dict[tuple[str, int], Partition]

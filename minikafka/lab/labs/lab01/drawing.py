@@ -113,7 +113,8 @@ HEIGHT, BOTTOM, X0, X1 = 400, 340, 70, 975
 
 
 class Curves:
-    """What each side keeps in each second of a flood: plotly's figure where plotly runs, an SVG where nothing does."""
+    """The records that each side keeps in each second of a flood: plotly's figure where plotly runs, an SVG where
+    nothing does."""
 
     def __init__(self, flood: Flood) -> None:
         self.moments = flood.curve

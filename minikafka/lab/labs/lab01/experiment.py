@@ -68,7 +68,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a web site saw of its orders: mean seconds for one, and what each service knows when all is over."""
+    """The result for a web site: mean seconds for one order, and what each service knows when all is over."""
 
     seconds: float
     known: dict[str, int]

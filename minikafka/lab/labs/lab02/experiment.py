@@ -169,7 +169,7 @@ def a_log(folder: Path, records: int, config: LogConfig | None = None) -> Log:
 
 
 class Cost(NamedTuple):
-    """What a read took: bytes that came from the file, and those of them that were whole batches asked for."""
+    """The cost of a read: bytes that came from the file, and those of them that were whole batches asked for."""
 
     read: int
     wanted: int

@@ -139,7 +139,8 @@ def speed(partitions: int, keys: Sequence[str] = TRUCKS, brokers: int = 3, count
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """What two readers got: `live` was there all the time, `later` came when all was over and read from the beginning."""
+    """The records that two readers got: `live` was there all the time, `later` came when all was over and read from the
+    beginning."""
 
     live: Records
     later: Records

@@ -100,7 +100,7 @@ class Desk:
 
 @dataclass
 class Groups:
-    """What became of one topic in the hands of groups: deliveries by group and member, and the cluster to look at."""
+    """The work of groups on one topic: deliveries by group and member, and the cluster to look at."""
 
     crowd: Crowd
     shares: dict[str, dict[str, list[int]]]

@@ -75,7 +75,7 @@ POLICIES = {"auto": auto, "sync per batch": sync_batch, "async per batch": async
 
 @dataclass
 class Aftermath:
-    """What was found after a crash. Offsets are those of `rides-0`."""
+    """The state that was found after a crash. Offsets are those of `rides-0`."""
 
     policy: str
     at: float                      # seconds after the first record

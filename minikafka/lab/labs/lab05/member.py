@@ -30,7 +30,8 @@ MEMBERS: dict[tuple[str, str], Member] = {}  # by cluster and name: a cell that 
 
 
 class Member:
-    """`settings` are KafkaConsumer's. `done` holds the offsets whose work was finished, in order."""
+    """A member of a group in a process of its own. `settings` are KafkaConsumer's. `done` holds the offsets whose work
+    was finished, in order."""
 
     def __init__(self, name: str, cluster: Any, topic: str, group: str, **settings: Any) -> None:
         if (before := MEMBERS.pop((cluster.bootstrap, name), None)) is not None:

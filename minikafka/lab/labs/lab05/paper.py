@@ -36,7 +36,8 @@ class Crash(BaseException):
 
 @dataclass
 class World:
-    """What stays when a process dies: the log, the committed offset, the work that was done. `said` lists the steps."""
+    """The things that stay when a process dies: the log, the committed offset, the work that was done. `said` lists the
+    steps."""
 
     size: int = 25
     batch: int = 10

@@ -124,7 +124,7 @@ def summary(samples: dict[str, list[float]]) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a producer was told, and what came of it."""
+    """The answers that a producer got, and what became of its records."""
 
     sent: int
     told_before: int                       # records that were acknowledged when the fault struck
@@ -272,7 +272,7 @@ def missing(cluster: Any, broker: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a business asks for: an answer within so many ms, at most so many records lost, to be told of a failure."""
+    """The wishes of a business: an answer within so many ms, at most so many records lost, to be told of a failure."""
 
     ms: float
     lost: int
@@ -285,7 +285,8 @@ NEEDS = {"metrics": Need(ms=1, lost=100_000, notice=False), "orders": Need(ms=50
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one mode costs and risks: ms for half of the records, records lost in the worst fault, does the producer notice?"""
+    """The cost and the risk of one mode: ms for half of the records, records lost in the worst fault, does the producer
+    notice?"""
 
     ms: float
     lost: int

@@ -38,7 +38,7 @@ class Fetch(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """What the leader knows when it looks, at `now`, with its log ending at `end`."""
+    """The leader's knowledge when it looks, at `now`, with its log ending at `end`."""
 
     number: int
     kind: str

@@ -37,7 +37,7 @@ Entry = tuple[int, str]                # offset and value
 
 @dataclass
 class Disaster:
-    """What one run of the script told. Lists of (offset, value)."""
+    """The result of one run of the script. Lists of (offset, value)."""
 
     min_insync: int
     unclean: bool

@@ -51,7 +51,7 @@ def silence(writer: Writer, begin: float, end: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """What came of a kill: seconds until the next acknowledgement, when it happened, the metadata log."""
+    """The result of a kill: seconds until the next acknowledgement, when it happened, the metadata log."""
 
     silent: float
     killed: float              # the wall clock, in seconds
@@ -78,7 +78,7 @@ def failover(session: float = 3.0, after: float = 3.0, seed: int = 9) -> Failove
 
 @dataclass(frozen=True, slots=True)
 class Beheaded:
-    """What came of the active controller's death: the longest time without an acknowledgement, without a controller."""
+    """The result of the active controller's death: the longest time without an acknowledgement, without a controller."""
 
     silent: float
     headless: float
@@ -147,7 +147,8 @@ def _tried(action: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Zombie:
-    """What came of it: who believed to lead in which epoch, what was acknowledged with acks=1 and what of that is lost."""
+    """The result of a cut: which broker believed to lead in which epoch, what was acknowledged with acks=1 and what of
+    that is lost."""
 
     crowns: dict[int, int]     # broker -> leader epoch
     acknowledged: int          # with acks=1, while the leader was cut off

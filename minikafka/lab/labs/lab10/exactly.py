@@ -123,7 +123,7 @@ def open_transaction(seconds: float = 20.0, plain: int = 30, seed: int = 10) -> 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What came of ten records that two workers copied, the first of which died."""
+    """The result of two workers that copied ten records, the first of which died."""
 
     written: int                           # records in the log of the output, markers not counted
     seen: list[str]                        # what a reader of committed records gets

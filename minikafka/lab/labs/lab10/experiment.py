@@ -50,7 +50,7 @@ class Attempt:
 
 @dataclass
 class Run:
-    """What was sent, what the producer was told, what stands in the log."""
+    """A run: what was sent, what the producer was told, what stands in the log."""
 
     sent: list[str] = field(default_factory=list)
     told: list[tuple[str, int | None]] = field(default_factory=list)     # value, and the offset that the producer learned

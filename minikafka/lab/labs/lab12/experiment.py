@@ -55,7 +55,7 @@ def lost(batches: Sequence[Sequence[float]], size: int, delay: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """What came of a drive: records acknowledged, and the rows counted in each window of ten seconds."""
+    """The result of a drive: records acknowledged, and the rows counted in each window of ten seconds."""
 
     acknowledged: int
     by_window: dict[int, int]

@@ -15,7 +15,7 @@ TOPIC = "trips"
 
 
 class Spark:
-    """What a schedule needs of Spark, or of its model."""
+    """The part of Spark, or of its model, that a schedule needs."""
 
     deaths = 0
 

@@ -40,7 +40,7 @@ _numbers = count(1)
 
 
 class Died(Exception):
-    """Raised in Spark's `foreachBatch` on purpose, after the write."""
+    """An error raised in Spark's `foreachBatch` on purpose, after the write."""
 
 
 def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Schedule, folder: str | Path) -> Run:

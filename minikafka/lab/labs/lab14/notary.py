@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of a run. None stands for what could not be read.
+    """The evidence of a run. None stands for what could not be read.
 
     `settled`: the pipeline said that it had nothing left to do. `missed`: faults of the schedule that did not happen.
     """

@@ -23,7 +23,7 @@ READ = {"int": lambda data, at: integer(data, at), "string": lambda data, at: st
 
 
 class Registry:
-    """What the topic says; every write goes to the topic first."""
+    """The content of the topic; every write goes to the topic first."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.bootstrap, self.topic = bootstrap, topic

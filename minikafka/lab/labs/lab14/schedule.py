@@ -34,7 +34,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What will happen: `trips` at RATE, and the faults."""
+    """The plan of a run: `trips` at RATE, and the faults."""
 
     seed: int
     trips: int

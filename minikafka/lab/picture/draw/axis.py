@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 class Axis:
-    """Made for one partition; asked by every lane."""
+    """The axis of offsets of one partition, which all its lanes share."""
 
     def __init__(self, chosen: Partition, left: float, right: float, tail: float) -> None:
         """Lay the axis out from `left` to `right`; `tail` pixels are kept for what stands beside the last record of a lane."""

@@ -18,7 +18,7 @@ PRODUCERS, GROUPS, PARTITIONS = 3, 4, 4  # cards, and lines of a group's card
 
 
 class Card(NamedTuple):
-    """What to draw and how many lines it takes below its title."""
+    """A card's drawing, and how many lines it takes below its title."""
 
     lines: int
     draw: Callable[[Paper, float, float, float], None]

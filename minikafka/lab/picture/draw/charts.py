@@ -30,7 +30,7 @@ Points = list[tuple[float, float]]
 
 @dataclass(slots=True)
 class Series:
-    """What the events of a run tell about one partition and about all clients."""
+    """The numbers that the events of a run tell about one partition and about all clients."""
 
     ends: dict[int, Points] = field(default_factory=lambda: defaultdict(list))       # broker -> (t, log end offset)
     watermark: Points = field(default_factory=list)                                  # as the leader has it

@@ -27,7 +27,7 @@ NAME = "mkcharts"
 
 
 class Charts(graph_objects.Figure):
-    """What `charts` returns; the last expression of a cell shows it."""
+    """The figure that `charts` returns; the last expression of a cell shows it."""
 
     _ipython_display_ = None  # plotly's own would choose by the environment, and leave nothing for a page without scripts
 

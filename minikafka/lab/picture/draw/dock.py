@@ -25,7 +25,7 @@ CHIEF = ("acknowledged", "readable", "in doubt", "lost")
 
 
 class Layout(NamedTuple):
-    """What there is room for."""
+    """The parts of the picture for which there is room."""
 
     cards: str = "cards"     # "cards", "lines", or "" for none
     lane: int = LANE

@@ -102,7 +102,7 @@ def escape(text: str) -> str:
 
 @dataclass(slots=True, init=False)
 class Paper:
-    """What has been drawn so far."""
+    """A drawing as it grows: what has been drawn so far."""
 
     width: float
     parts: list[str]

@@ -15,7 +15,7 @@ BLUE, GREEN, ORANGE, VERMILLION = "#0072b2", "#006b4e", "#855700", "#b33c00"  # 
 
 
 class Sheet:
-    """What has been drawn so far; `width` in units of which letters are at least 14."""
+    """A drawing as it grows; `width` in units of which letters are at least 14."""
 
     def __init__(self, width: float) -> None:
         self.width = width

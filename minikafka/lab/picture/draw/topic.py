@@ -28,7 +28,7 @@ SHAPES = (0, 4, 6, 45, 5, 8)  # corners: 0 a circle, 4 a square, 45 a square on 
 
 
 class Look(NamedTuple):
-    """How the records of one key are drawn."""
+    """The look of the records of one key."""
 
     label: str
     fill: str

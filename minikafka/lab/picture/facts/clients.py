@@ -70,7 +70,7 @@ class Producer:
 
 @dataclass(slots=True)
 class Consumer:
-    """`positions`: partition -> offset of the next record it will be handed."""
+    """A watched consumer. `positions`: partition -> offset of the next record it will be handed."""
 
     group: str | None = None
     member: str | None = None

@@ -22,7 +22,8 @@ DOWN = (KILLED, STOPPED)
 
 @dataclass(slots=True)
 class Conditions:
-    """`process` by node id; `cut` holds (from, to): nothing gets through in that direction."""
+    """The condition of nodes and links. `process` by node id; `cut` holds (from, to): nothing gets through in that
+    direction."""
 
     process: dict[int, str] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)       # when the process came into its state

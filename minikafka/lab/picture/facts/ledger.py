@@ -37,7 +37,7 @@ def _total(places: Places) -> int:
 
 
 class Account:
-    """What clients were promised and given."""
+    """An account of what clients were promised and given."""
 
     def __init__(self) -> None:
         self.acked: Places = {}

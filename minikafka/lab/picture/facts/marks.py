@@ -42,7 +42,7 @@ class Found:
 
 @dataclass(slots=True)
 class Seen:
-    """What was known of a partition at the last look."""
+    """The state of a partition at the last look."""
 
     leader: tuple[int, int | None] = (NOBODY, None)
     isr: tuple[int, ...] | None = None

@@ -21,7 +21,7 @@ REMEMBERED = 300       # of them; a follower further behind than that has been o
 
 @dataclass(slots=True)
 class Replica:
-    """What one broker is for the partition. `epoch`, `leader`: as this broker knows them; None before it said."""
+    """The replica of the partition on one broker. `epoch`, `leader`: as this broker knows them; None before it said."""
 
     log: Log = field(default_factory=Log)
     role: str = "unknown"

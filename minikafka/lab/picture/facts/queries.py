@@ -22,7 +22,8 @@ KEPT = 8  # plans: more brackets than that are not drawn
 
 @dataclass(slots=True)
 class Query:
-    """`plans`: number of a batch -> where it ends in each partition. `watermark`: milliseconds of event time, 0 for none."""
+    """A Spark query. `plans`: number of a batch -> where it ends in each partition. `watermark`: milliseconds of event
+    time, 0 for none."""
 
     plans: dict[int, dict[str, int]] = field(default_factory=dict)
     planned: int | None = None

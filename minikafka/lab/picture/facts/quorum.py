@@ -13,7 +13,7 @@ METADATA = "__cluster_metadata-0"
 
 @dataclass(slots=True)
 class Quorum:
-    """`roles`: node -> (role, epoch, leader) as it said last."""
+    """The controllers. `roles`: node -> (role, epoch, leader) as it said last."""
 
     voters: tuple[int, ...] | None = None
     roles: dict[int, tuple[str, int, int]] = field(default_factory=dict)
