@@ -18,8 +18,10 @@ Invariants
 from __future__ import annotations
 
 import os
+import reprlib
 import traceback
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any, NoReturn
 
 from minikafka.lab import guard, record
@@ -33,6 +35,9 @@ Check = Callable[[Any], str]
 CHECKS: dict[str, Check] = {}
 MATTERS: dict[str, str] = {}
 SECONDS: dict[str, float] = {}
+SHORT = reprlib.Repr()
+SHORT.maxlist = SHORT.maxtuple = SHORT.maxdict = SHORT.maxset = 8
+SHORT.maxstring = SHORT.maxother = 60
 
 
 class Todo(NotImplementedError):
@@ -154,8 +159,23 @@ def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
 
 
 def where(error: BaseException, answer: Any) -> tuple[str, ...]:
-    """Return the line of the student's own cell in which an error was raised; () if it was raised elsewhere."""
+    """Return the line of the student's own cell in which an error was raised, and what the function had been given; () if it
+    was raised elsewhere.
+    """
     functions = answer if isinstance(answer, tuple) else (answer,)
-    cells = {function.__code__.co_filename for function in functions if hasattr(function, "__code__")}
+    codes = {function.__code__ for function in functions if hasattr(function, "__code__")}
+    cells = {code.co_filename for code in codes}
     steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename in cells]
-    return (f"in {steps[-1].name}, line {steps[-1].lineno} of its cell: {steps[-1].line}",) if steps else ()
+    calls = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code in codes]
+    line = [f"in {step.name}, line {step.lineno} of its cell: {step.line}" for step in steps[-1:]]
+    return (*line, *filter(None, map(given, calls[:1])))
+
+
+def given(call: FrameType) -> str:
+    """Return the arguments of a call in short, by name; "" if it has none that a reader would know."""
+    code, values = call.f_code, call.f_locals
+    try:
+        told = ", ".join(f"{name}={SHORT.repr(values[name])}" for name in code.co_varnames[:code.co_argcount] if name in values)
+    except Exception:  # an object of the student's own that cannot be shown
+        return ""
+    return f"called with {told}" if told and " at 0x" not in told else ""

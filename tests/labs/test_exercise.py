@@ -56,6 +56,23 @@ def test_an_error_is_told_with_the_line_of_the_student(answer, told):
     assert check("99.1", answer).excerpt == ((told,) if told else ())
 
 
+class Secret:
+    def __repr__(self):
+        raise ValueError("nobody may see this")
+
+
+@pytest.mark.parametrize("given, told", [
+    (([2, 1], {2: 5.0}), "called with first=[2, 1], second={2: 5.0}"),
+    ((list(range(999)), "x" * 999), "called with first=[0, 1, 2, 3, 4, 5, 6, 7, ...], second='xxxx"),
+    ((object(), 1), None), ((Secret(), 1), None)])
+def test_an_error_is_told_with_what_the_function_was_given(given, told, monkeypatch):
+    """Fails if one must guess for which of a check's many cases the function failed, or if what is told has no end."""
+    monkeypatch.setitem(exercise.CHECKS, "99.5", lambda answer: answer(*given))
+    line, *more = check("99.5", lambda first, second: first + second + None).excerpt
+    assert line.startswith("in <lambda>, line") and len(more) == (told is not None)
+    assert all(each.startswith(told) and len(each) < 200 for each in more)
+
+
 @pytest.mark.parametrize("answer", [lambda: 4, nothing_yet])
 def test_strict_raises_what_is_not_a_pass(answer, monkeypatch):
     """Fails if the solved notebooks' tests could pass with a wrong or a missing solution."""
