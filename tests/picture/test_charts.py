@@ -70,6 +70,7 @@ def test_a_page_without_scripts_shows_the_same_lines() -> None:
     figure = charts(Run(story(), engine="sim"), "flights-0")
     bundle = figure._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html", "text/plain"}
+    assert bundle["application/vnd.plotly.v1+json"]["config"] == {"responsive": True}
     assert "high watermark" in bundle["text/plain"] and getattr(figure, "_ipython_display_", None) is None
     root = ElementTree.fromstring(b64decode(bundle["text/html"].split("base64,")[1].split('"')[0]))
     assert [g.get("data-axis") for g in root.iter() if g.get("data-part") == "panel"] == [

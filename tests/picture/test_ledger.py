@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.frame import Ledger
 from tests.picture.script import TP, Script
 from tests.picture.stories import recorded
@@ -163,3 +164,13 @@ def test_a_later_epoch_begins_below_and_overtakes_nothing() -> None:
         polled.say("sent", client="p", topic="flights", partition=0, record=record)
         polled.say("acked", client="p", tp=TP, offset=offset, record=record)
     assert polled.frame().ledger.reordered == 1
+
+
+def test_where_one_producer_has_room_it_is_the_one_that_sent_last() -> None:
+    """Fails if, beside the text or on a projector, a producer that is long done hides the one at work."""
+    s = Script(records=1)
+    for client in ("b", "a", "c", "b"):
+        s.after(1.0).say("sent", client=client, topic="flights", partition=0, record=1)
+        s.say("acked", client=client, topic="flights", partition=0, record=1, offset=0)
+        for size in ("dock", "projector"):
+            assert f"Producer {client}<" in to_svg(s.frame(), size=size)

@@ -171,7 +171,8 @@ def _queries(scene: Scene, tp: str) -> tuple[f.Query, ...]:
 
 def _producers(scene: Scene) -> tuple[f.Producer, ...]:
     return tuple(f.Producer(name, p.sent, p.acked, p.failed, p.unknown, len(p.waiting), p.last_latency,
-                            scene.t - min(p.waiting.values()) if p.waiting else None, p.last_error, p.acks)
+                            scene.t - min(p.waiting.values()) if p.waiting else None, p.last_error, p.acks,
+                            scene.t - p.last_sent if p.last_sent is not None else None)
                  for name, p in sorted(scene.state.producers.items()))
 
 

@@ -202,6 +202,7 @@ class Producer:
     oldest_wait: float | None      # seconds that the oldest unanswered record waits
     last_error: str | None
     acks: int | None = None        # -1 is "all"
+    since_sent: float | None = None  # seconds since it sent something
 
 
 @dataclass(frozen=True, slots=True)

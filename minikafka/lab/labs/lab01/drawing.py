@@ -12,13 +12,13 @@ Invariants
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
 from minikafka.lab.labs.lab01.experiment import Flood, Moment
+from minikafka.lab.picture.draw.charts_still import interactive
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
 from minikafka.lab.picture.draw.svg import image
@@ -156,8 +156,7 @@ class Curves:
         return "; ".join(said)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {"application/vnd.plotly.v1+json": json.loads(self.figure.to_json()), "text/html": image(self.svg()),
-                "text/plain": repr(self)}
+        return {**interactive(self.figure), "text/html": image(self.svg()), "text/plain": repr(self)}
 
 
 def _ticks(last: float) -> Iterable[int]:

@@ -7,10 +7,11 @@ Invariants
 from __future__ import annotations
 
 import html
-import json
 from typing import Any
 
 import plotly.graph_objects as go
+
+from minikafka.lab.picture.draw.charts_still import interactive
 
 ORANGE, VERMILLION = "#e69f00", "#d55e00"  # Okabe-Ito; the lost ones are hatched too
 SERIES = (("duplicates", ORANGE, ""), ("lost", VERMILLION, "/"))
@@ -63,8 +64,7 @@ class Bars:
                                         for row in self.rows)])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {"application/vnd.plotly.v1+json": json.loads(self.figure.to_json()), "image/svg+xml": self.svg(),
-                "text/plain": repr(self)}
+        return {**interactive(self.figure), "image/svg+xml": self.svg(), "text/plain": repr(self)}
 
 
 def _fill(name: str, colour: str) -> str:

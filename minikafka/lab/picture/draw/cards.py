@@ -161,7 +161,7 @@ def _draw_progress_line(paper: Paper, x: float, y: float, columns: list[tuple[fl
 def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
     """Draw the cards as one line each, for a projector, where the class looks at the lanes; return where they end."""
     chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
-    latest = sorted(frame.producers, key=lambda producer: -(producer.oldest_wait or 0))
+    latest = sorted(frame.producers, key=lambda producer: (-(producer.oldest_wait or 0), producer.since_sent or 0))
     lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
     for group in frame.groups[:1]:
         for each in [each for each in group.progress if each.partition == chosen][:1]:

@@ -32,8 +32,12 @@ class Charts(graph_objects.Figure):
     _ipython_display_ = None  # plotly's own would choose by the environment, and leave nothing for a page without scripts
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, Any]:
-        return {"application/vnd.plotly.v1+json": json.loads(self.to_json()), "text/html": image(to_svg(self)),
-                "text/plain": describe(self)}
+        return {**interactive(self), "text/html": image(to_svg(self)), "text/plain": describe(self)}
+
+
+def interactive(figure: Any) -> dict[str, Any]:
+    """Return plotly's part of an output: a chart that fits itself anew when the picture opens beside the text."""
+    return {"application/vnd.plotly.v1+json": {**json.loads(figure.to_json()), "config": {"responsive": True}}}
 
 
 def describe(figure: Any) -> str:

@@ -29,6 +29,7 @@ class Producer:
     last_error: str | None = None
     acks: int | None = None                            # -1 is "all"
     last: dict[str, tuple[Any, int, int | None]] = field(default_factory=dict)     # tp -> (number, offset, epoch)
+    last_sent: float | None = None                     # when
     early: tuple[Any, ...] = ()                        # numbers whose answer was told before the question
 
     def copy(self) -> Producer:
@@ -41,7 +42,7 @@ class Producer:
             self.early = tuple(each for each in self.early if each != number)
             return
         self.sent += 1
-        self.waiting[number] = event["t"]
+        self.waiting[number] = self.last_sent = event["t"]
 
     def answered(self, event: Event) -> float:
         """End the send that this answer belongs to, and return when it began."""

@@ -182,8 +182,8 @@ def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
     """Return (label, value, look) of each entry of the controllers' card."""
     active = UNKNOWN if quorum.active is None else f"node {quorum.active}"
     told = quorum.voters is not None or quorum.active is not None or quorum.alive or quorum.fenced
-    return [("active", active, "" if quorum.active is not None else "wait"), ("voters", brokers(quorum.voters), ""),
-            ("alive", brokers(quorum.alive if told else None), ""),
+    return [("active", active, "" if quorum.active is not None else "wait"),
+            ("alive", brokers(quorum.alive if told else None), ""), ("voters", brokers(quorum.voters), ""),
             ("fenced", brokers(quorum.fenced if told else None), "wait" if quorum.fenced else ""),
             ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
 
