@@ -3,10 +3,14 @@ from __future__ import annotations
 
 import random
 import xml.etree.ElementTree as ET
+from contextlib import closing
 
 import pytest
+from kafka import KafkaAdminClient
 
-from minikafka.lab.labs.lab07 import checks
+from minikafka import Cluster
+from minikafka.cluster.errors import NotReady
+from minikafka.lab.labs.lab07 import checks, own
 from minikafka.lab.labs.lab07 import experiment as lab07
 from minikafka.lab.labs.lab07.chart import over_time, shares
 from minikafka.lab.labs.lab07.experiment import ALL, NEEDS, Price, Room, latencies, quantile
@@ -72,6 +76,24 @@ def test_a_node_that_fails_under_load(acks, lost):
         assert lab07.failed_node(room, acks) == lost
 
 
+def test_a_node_that_is_back_too_early_takes_more_along():
+    """Section 6, in brackets: fails if a restarted broker, which leads no more, were no trap for acks=0."""
+    with Room() as room:
+        writer = room.writer(0, rate=1000, count=1000)
+        room.until_sent(writer, 300)
+        room.cluster.kill(1)
+        room.until_sent(writer, 1000)
+        room.cluster.restart(1)
+        writer.finish()
+        assert len(room.lost(writer)) > 600
+
+
+def test_who_waits_for_too_many_records_is_told_how_many_there_are():
+    """Fails if a wait in vain names a lambda."""
+    with Room() as room, pytest.raises(NotReady, match=r"2000 records are sent \(this writer sends 10 in all\)"):
+        room.until_sent(room.writer(1, rate=10, count=10), 2000)
+
+
 def test_an_isolated_leader_lies():
     """Section 6: 702 with acks=1, as with acks=0, and none with all; fails if the old leader stepped down by itself."""
     lost = {acks: lab07.isolated(acks) for acks in (0, 1, ALL)}
@@ -110,6 +132,14 @@ def test_the_charts_show_every_record():
     assert len(ET.fromstring(dots.svg()).findall("{*}circle")) == 3 == len(dots.figure.data[0].x)
 
 
+@pytest.mark.parametrize("values, ticks", [
+    ([0.2, 60], ["0.1", "0.2", "0.5", "1", "2", "5", "10", "20", "50", "100"]), ([102, 600], ["100", "200", "500", "1,000"]),
+    ([4, 14_000], ["1", "10", "100", "1,000", "10,000", "100,000"])])
+def test_every_figure_at_an_axis_is_a_whole_one(values, ticks):
+    """Fails if a "2" stands for 0.2 or 20, as plotly writes it by itself, or a "10k" for 10,000."""
+    assert list(shares({"a": values}, "title").figure.layout.xaxis.ticktext) == ticks
+
+
 @pytest.mark.parametrize("samples", [{"a": [1.0]}, {"a": [0.0, 0.0]}, {"a": [0.01, 100_000.0], "b": [3.0]}])
 def test_a_chart_of_odd_samples_stays_on_its_card(samples):
     """Fails if one record, or only zeros, or six powers of ten broke the scale."""
@@ -117,3 +147,18 @@ def test_a_chart_of_odd_samples_stays_on_its_card(samples):
     for series in chart.series:
         for x, y in map(chart.place, series.points):
             assert 0 <= x <= 900 and 0 <= y <= 420
+
+
+@pytest.mark.slow
+def test_the_deadly_night_of_real_processes():
+    """Section 8: with acks=1 the records are lost that nobody copied, with all none; fails if one night's records were taken
+    for another's.
+    """
+    with Cluster(brokers=3, controllers=1, preset="class") as cluster:
+        with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
+            admin.create_topics({"orders": {"assignments": {0: [1, 2, 3]}}}, wait_for_metadata=True)
+        told = own.deadly(cluster, 1, "orders")
+        assert len(told.acknowledged) == 60 and told.lost == [f"storm {n}" for n in range(20)][-len(told.lost):]
+        assert 18 <= len(told.lost) <= 20 and not told.unpromised
+        told = own.deadly(cluster, "all", "orders")
+        assert told.acknowledged == [f"peace {n}" for n in range(40)] and not told.lost and len(told.unpromised) >= 15

@@ -12,7 +12,6 @@ Invariants
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from minikafka.lab.labs.lab07.experiment import quantile
+from minikafka.lab.picture.draw.charts_still import interactive
 
 STYLES = (("#d55e00", "dash", "9 5"), ("#0072b2", "solid", ""), ("#009e73", "dot", "2 4"), ("#a3527f", "dashdot", "9 4 2 4"))
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 420, 100, 30, 60, 62
@@ -53,15 +53,18 @@ class Chart:
                                line={"color": colour, "dash": dash, "width": 3})
         for number, (name, at) in enumerate(self.marks):
             figure.add_vline(x=at, line={"color": "#808080", "dash": "dot"})
-            figure.add_annotation(x=at, y=1 - 0.07 * (number % 2), yref="paper", xanchor="left", text=name, showarrow=False)
+            figure.add_annotation(x=at, y=1 - 0.14 * (number % 2), yref="paper", xanchor="left", yanchor="top", align="left",
+                                  text=name.replace(" is ", " is<br>"), showarrow=False)  # room beside the picture
         figure.update_layout(title=self.title, font_size=16, height=HEIGHT, paper_bgcolor="white", plot_bgcolor="white",
                              showlegend=len(self.series) > 1, margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM})
         for number, (axis, name) in enumerate(zip("xy", self.axes)):
             low, high = self._scale(number)
             log = axis in self.logs
             reach = [math.log10(low), math.log10(high)] if log else [low, high * 1.02]
+            ticks = self._ticks(number)
             figure.update_layout({f"{axis}axis": {"title": name, "type": "log" if log else "linear", "range": reach,
-                                                  "gridcolor": "#dddddd"}})
+                                                  "gridcolor": "#dddddd", "tickvals": ticks,
+                                                  "ticktext": [f"{tick:,g}" for tick in ticks]}})
         return figure
 
     def _scale(self, axis: int) -> tuple[float, float]:
@@ -124,7 +127,7 @@ class Chart:
         low, high = self._scale(axis)
         if "xy"[axis] in self.logs:
             powers = range(round(math.log10(low)), round(math.log10(high)) + 1)
-            digits = (1, 2, 5) if len(powers) <= 3 else (1,)
+            digits = (1, 2, 5) if len(powers) <= 4 else (1,)
             return [digit * 10.0 ** power for power in powers for digit in digits if digit * 10.0 ** power <= high]
         step = next(step for step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000) if high / step <= 8)
         return [step * number for number in range(int(high // step) + 1)]
@@ -133,8 +136,7 @@ class Chart:
         return f"{self.title}: {self.text}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {"application/vnd.plotly.v1+json": json.loads(self.figure.to_json()), "image/svg+xml": self.svg(),
-                "text/plain": repr(self)}
+        return {**interactive(self.figure), "image/svg+xml": self.svg(), "text/plain": repr(self)}
 
 
 def shares(samples: dict[str, list[float]], title: str) -> Chart:

@@ -62,7 +62,11 @@ class Room:
 
     def until_sent(self, writer: Any, count: int) -> None:
         """Let the time pass until the writer has sent so many records."""
-        self.cluster.wait(lambda: writer.sent >= count, timeout=120)
+        def enough() -> bool:
+            return bool(writer.sent >= count)
+
+        enough.__doc__ = f"{count} records are sent (this writer sends {writer.count or 'some'} in all)"
+        self.cluster.wait(enough, timeout=120)
 
     def readable(self) -> list[str]:
         """Return the values that a new reader finds, once all three replicas are in sync again."""

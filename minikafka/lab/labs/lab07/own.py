@@ -2,7 +2,7 @@
 
     latencies(cluster, acks=1)       milliseconds of records sent one after the other
     throughput(cluster, acks=1)      records a second, when nobody waits for single answers
-    deadly(cluster, acks=1)          both followers stand still, twenty records, kill -9 of the leader: what is left?
+    deadly(cluster, acks=1)          both followers stand still, twenty records, kill -9 of the leader: what is left? (a Night)
 
 Works on any live cluster, ours or Apache Kafka's. Every figure is this machine's, now: none of them is asserted anywhere.
 Owns: nothing; each function makes its own clients and closes them.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -59,6 +60,13 @@ def values(cluster: Any, topic: str) -> list[str]:
         return found
 
 
+def readable(cluster: Any, topic: str) -> int:
+    """Return the offset up to which a reader of partition 0 gets records: its high watermark."""
+    partition = TopicPartition(topic, 0)
+    with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap)) as consumer:
+        return int(consumer.end_offsets([partition])[partition])
+
+
 def answered(promise: Any, at_most: float) -> Any:
     """Return the promise when it is answered, or after so many seconds."""
     until = time.monotonic() + at_most
@@ -67,28 +75,51 @@ def answered(promise: Any, at_most: float) -> Any:
     return promise
 
 
-def deadly(cluster: Any, acks: int | str = 1, topic: str = TOPIC) -> tuple[list[str], list[str]]:
-    """Return (acknowledged, lost): forty records in peace, twenty while both followers are paused, then the leader is killed.
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What the producer had been told when its leader was killed, and what a new reader finds afterwards."""
+
+    acknowledged: list[str]                # at the moment of the kill
+    lost: list[str]                        # acknowledged, and not found
+    unpromised: list[str]                  # found, though nobody had promised it at the moment of the kill
+
+
+def deadly(cluster: Any, acks: int | str = 1, topic: str = TOPIC) -> Night:
+    """Send forty records in peace and twenty while both followers are paused, then kill the leader; return what came of it.
 
     Returns when the leader is back and all three are in sync. The followers are paused for less than a session.
     """
-    leader, told = cluster.leader(topic), []
+    def whole() -> bool:
+        """all three replicas are in sync (have you broken one by hand? Press Mend all in the picture)"""
+        return len(cluster.isr(topic)) == 3
+
+    def copied() -> bool:
+        """the followers have copied the first forty records"""
+        return readable(cluster, topic) == begin + 40
+
+    cluster.wait(whole, timeout=60)
+    begin, leader = readable(cluster, topic), cluster.leader(topic)
     followers = [broker for broker in cluster.ids if broker != leader]
+    mine = f" of the night with acks={acks}, from offset {begin}"  # so that no other night's records are taken for these
+    told = []
     with closing(producer(cluster, acks, retries=0, request_timeout_ms=5000)) as writer:
         cluster.watch(writer, f"acks={acks}")
         for number in range(40):
-            told.append((f"peace {number}", writer.send(topic, b"peace %d" % number, partition=0)))
+            told.append((f"peace {number}", writer.send(topic, f"peace {number}{mine}".encode(), partition=0)))
         writer.flush(timeout=30)
+        cluster.wait(copied, timeout=30)
         for broker in followers:
             cluster.pause(broker)
         for number in range(20):
-            told.append((f"storm {number}", answered(writer.send(topic, b"storm %d" % number, partition=0), 0.05)))
+            promise = writer.send(topic, f"storm {number}{mine}".encode(), partition=0)
+            told.append((f"storm {number}", answered(promise, 0.05)))
         acknowledged = [value for value, promise in told if promise.succeeded()]
         cluster.kill(leader)
         for broker in followers:
             cluster.resume(broker)
     cluster.wait(lambda: cluster.leader(topic) in followers, timeout=60)
     cluster.restart(leader)
-    cluster.wait(lambda: len(cluster.isr(topic)) == 3, timeout=60)
-    found = set(values(cluster, topic))
-    return acknowledged, [value for value in acknowledged if value not in found]
+    cluster.wait(whole, timeout=60)
+    found = [value.removesuffix(mine) for value in values(cluster, topic) if value.endswith(mine)]
+    return Night(acknowledged, [value for value in acknowledged if value not in found],
+                 [value for value in found if value not in acknowledged])
