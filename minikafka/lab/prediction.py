@@ -77,6 +77,9 @@ def score(guess: Any, measured: Any) -> tuple[str, str]:
     """Return the word and the sentence for a guess: numbers by how near, collections by how many, anything else by equality."""
     if isinstance(guess, str) and number(measured):
         guess = _as_number(guess)
+    if isinstance(measured, set) and isinstance(guess, (str, list, tuple)):
+        named = [guess] if isinstance(guess, str) else guess
+        guess = {each for each in named if isinstance(each, str)}
     if same(guess, measured):
         return RIGHT, shown(measured)
     said = f"you said {shown(guess)}, measured {shown(measured)}"
@@ -122,6 +125,8 @@ def plain(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
+    if isinstance(value, set):
+        return f"{{{', '.join(sorted(map(repr, value)))}}}"
     return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
@@ -133,6 +138,8 @@ def _as_number(text: str) -> Any:
 
 
 def _pairs(guess: Any, measured: Any) -> list[tuple[Any, Any]]:
+    if isinstance(guess, set) and isinstance(measured, set):
+        return [(each in guess, each in measured) for each in guess | measured]
     if isinstance(guess, dict) and isinstance(measured, dict):
         return [(guess.get(key), value) for key, value in measured.items()]
     if isinstance(guess, (list, tuple)) and isinstance(measured, (list, tuple)) and len(guess) == len(measured):

@@ -25,7 +25,7 @@ def test_the_session_bounds_the_silence(session: float) -> None:
 def test_two_records_decide(fallen: lab09.Failover) -> None:
     """Fails if the leader moves before its broker is given up, or if more is decided than the text says."""
     assert [entry.text for entry in fallen.decisions()] == ["positions-0: leader 2, ISR [2, 3]", "broker 1 is fenced"]
-    assert [entry.offset for entry in fallen.log] == list(range(1, fallen.log[-1].offset + 1))
+    assert [entry.offset for entry in fallen.log] == list(range(fallen.log[-1].offset + 1))
 
 
 def test_the_history_of_a_partition(fallen: lab09.Failover) -> None:
@@ -41,7 +41,19 @@ def test_the_metadata_log_as_a_lane(fallen: lab09.Failover) -> None:
     svg, text = picture(fallen.log, fallen.killed)
     assert len(re.findall(r'font-size="18"[^>]*>[A-Za-z]<', svg)) == len(fallen.log)
     assert {float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)} == {14.0, 16.0, 18.0} and "var(" not in svg
-    assert len(text.splitlines()) == 8 and text.splitlines()[-1].endswith("broker 1 is fenced") and "epoch 2" in svg
+    assert len(text.splitlines()) == len(fallen.log) and text.splitlines()[-1].endswith("broker 1 is fenced") and "epoch 2" in svg
+
+
+def test_an_epoch_begins_with_an_election(fallen: lab09.Failover) -> None:
+    """Section 3. Fails if the record of the election is left out, or names another node than the one that won."""
+    assert re.fullmatch(r"controller 10[123] is elected: epoch \d+ begins", fallen.log[0].text)
+    assert {entry.epoch for entry in fallen.log} == {int(fallen.log[0].text.split()[-2])}
+
+
+def test_a_short_session_sees_dead_where_a_broker_is_busy() -> None:
+    """Section 2. Fails if a session that is longer than the pause moves a leader, or if a shorter one does not."""
+    table = lab09.sessions((1.5, 3.0))
+    assert list(table.iloc[:, 1]) == [1, 0] and table.iloc[0, 0] < 2.5 < table.iloc[1, 0]
 
 
 def test_a_dead_controller_delays_no_record() -> None:

@@ -77,3 +77,12 @@ def test_a_guess_that_cannot_be_written_down_is_no_trouble(monkeypatch):
     predict("99.2", object())
     monkeypatch.setattr(prediction, "GUESSES", {})
     assert reveal("99.2", 5).word == NONE
+
+
+@pytest.mark.parametrize("guess, word, text", [
+    (["write", "read"], "as you said", "{'read', 'write'}"), (("read", "write"), "as you said", "{'read', 'write'}"),
+    ({"read"}, "surprise", "1 of 2 as you said"), ("write", "surprise", "you said {'write'}"),
+    (["reed", ["write"]], "surprise", "0 of 3 as you said")])
+def test_where_the_order_does_not_matter_a_list_is_a_set(guess, word, text):
+    """Fails if ["write", "read"] is a surprise beside {"read", "write"}, or if a word is taken for its letters."""
+    assert (found := score(guess, {"read", "write"}))[0] == word and text in found[1]

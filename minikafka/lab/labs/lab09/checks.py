@@ -7,13 +7,10 @@ from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
 
-HEARTBEATS, ELECTION, RECORDS, FETCH, OFFSETS = (
-    "heartbeats to the active controller", "the election among the controllers", "records in __cluster_metadata",
-    "each broker fetches the metadata log", "__consumer_offsets")
-PLACES = (HEARTBEATS, ELECTION, RECORDS, FETCH, OFFSETS)
+HEARTBEATS, ELECTION, RECORDS, FETCH, OFFSETS = "ABCDE"  # the places of section 8, and its duties, in the order of its table
 DUTIES = {"which brokers are alive": HEARTBEATS, "which node is the controller": ELECTION, "topics and their replicas": RECORDS,
           "leader and ISR of a partition": RECORDS, "configurations": RECORDS, "telling brokers what has changed": FETCH,
-          "what groups have committed (until 2013)": OFFSETS}
+          "what groups have committed": OFFSETS}
 
 
 # --- 9.5 -------------------------------------------------------------------------------------------------------------
@@ -79,13 +76,11 @@ hints("9.8", "Which of these change many times a second, and which only now and 
 
 
 @checks("9.8", matters="One system to run instead of two, and one log from which every broker can be made again.")
-def duties(answer: Callable[[], dict[str, str]]) -> str:
-    """Check seven duties, each of which belongs to one of five places."""
-    said = answer()
-    assert isinstance(said, dict), "your function returns a dictionary: duty -> place"
-    missing = [duty for duty in DUTIES if duty not in said]
-    assert not missing, f"where did this go: {missing[0]}?"
-    for duty, place in DUTIES.items():
-        assert said[duty] in PLACES, f"{said[duty]!r} is no place of the list"
-        assert said[duty] == place, f"{duty}: not by {said[duty]}"
+def duties(answer: Callable[[], str]) -> str:
+    """Compare seven letters with the table of section 8."""
+    said = "".join(answer().split()).upper()
+    assert len(said) == len(DUTIES), f"seven letters are wanted, one for each duty; you gave {len(said)}"
+    for number, (duty, place, letter) in enumerate(zip(DUTIES, DUTIES.values(), said), start=1):
+        assert letter in DUTIES.values(), f"{letter} is no place of the table: A to E"
+        assert letter == place, f"{number}, {duty}: not at {letter}"
     return "seven duties of ZooKeeper, and where each of them lives now"

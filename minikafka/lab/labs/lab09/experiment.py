@@ -1,6 +1,7 @@
 """The experiments of lab 9, on simulated clusters: who is killed, and what then nobody can decide.
 
     failover(session=3.0)        the leader of a partition is killed: for how long is nothing acknowledged?
+    sessions((1.5, 3.0, 9.0))    what a shorter session saves when a leader dies, and costs when one is only slow
     without_controller()         the active controller is killed
     without_majority()           two of three controllers are killed: what works, and what does not
     zombie()                     the leader is cut off from all other nodes, but not from its writers
@@ -12,8 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from minikafka.lab.labs.lab06.experiment import world
-from minikafka.lab.labs.lab09.metadata import Entry, metadata_log
+from minikafka.lab.labs.lab09.metadata import Entry, history, metadata_log
 from minikafka.lab.labs.steady import Writer, read_all
 from minikafka.lab.picture.draw.metadata import picture
 from minikafka.lab.view.front import Still
@@ -72,6 +75,25 @@ def failover(session: float = 3.0, after: float = 3.0, seed: int = 9) -> Failove
         cluster.sleep(session + 4)
         writer.finish()
         return Failover(silence(writer, begin, cluster.now()), killed, metadata_log(cluster))
+
+
+def elections_after_pause(session: float, pause: float = 1.5, seed: int = 9) -> int:
+    """Let the leader stand still for `pause` seconds; return how often the partition has been given another leader."""
+    with prepared(seed, config={"broker.session.timeout.ms": int(session * 1000)}) as cluster:
+        cluster.sleep(3)
+        begin = wall(cluster)
+        cluster.pause(1)
+        cluster.sleep(pause)
+        cluster.resume(1)
+        cluster.sleep(6)
+        changes = history([entry for entry in metadata_log(cluster) if entry.t > begin or entry.kind == "TopicRecord"], TP)
+        return sum(change.get("leader", -1) >= 0 for change in changes)
+
+
+def sessions(lengths: tuple[float, ...] = (1.5, 3.0, 9.0)) -> pd.DataFrame:
+    """Both sides of `broker.session.timeout.ms`, in seconds: a leader that dies, and one that is busy for 1.5 s."""
+    rows = {f"session {length:g} s": [round(failover(length).silent, 1), elections_after_pause(length)] for length in lengths}
+    return pd.DataFrame(rows, index=["leader dies: seconds of silence", "leader is busy for 1.5 s: elections"]).T.astype(object)
 
 
 # --- controllers die --------------------------------------------------------------------------------------------------

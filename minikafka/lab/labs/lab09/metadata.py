@@ -22,6 +22,7 @@ from minikafka.broker.metadata.records import (
     TopicRecord,
 )
 
+LEADER_CHANGE = "LeaderChangeMessage"
 NO_CHANGE = -2                 # of the field `leader` in a PartitionChangeRecord
 
 
@@ -38,13 +39,26 @@ class Entry:
 
 
 def metadata_log(cluster: Any, node: int | None = None) -> list[Entry]:
-    """Return the committed records of the metadata log as one node has them (the lowest that runs, if none is named)."""
+    """Return the committed records of the metadata log as one node has them (the lowest that runs, if none is named).
+
+    The record of an election is among them; it is the quorum's own and says nothing about brokers or topics (`record` None).
+    """
     quorum = cluster.world.broker(cluster.alive[0] if node is None else node).quorum
     names: dict[Any, str] = {}
-    return [Entry(offset, decision.epoch, decision.timestamp / 1000, type(record).__name__, _words(record, names), record)
-            for decision in quorum.log.decisions(0, quorum.applied)
-            for offset, record in enumerate(decision.records, decision.last_offset - len(decision.records) + 1)
-            if not isinstance(record, NoOpRecord)]
+    found = []
+    for decision in quorum.log.decisions(0, quorum.applied):
+        t, first = decision.timestamp / 1000, decision.last_offset - len(decision.records) + 1
+        if not decision.records:  # a control batch: its only record opens an epoch
+            found.append(Entry(decision.last_offset, decision.epoch, t, LEADER_CHANGE, _election(cluster, decision.epoch), None))
+        found += [Entry(offset, decision.epoch, t, type(record).__name__, _words(record, names), record)
+                  for offset, record in enumerate(decision.records, first) if not isinstance(record, NoOpRecord)]
+    return found
+
+
+def _election(cluster: Any, epoch: int) -> str:
+    """Return who became the active controller in an epoch, as its own trace says."""
+    elected = [e["b"] for e in cluster.trace.events("raft") if e["role"] == "leader" and e["epoch"] == epoch]
+    return f"controller {elected[0] if elected else '?'} is elected: epoch {epoch} begins"
 
 
 def _words(record: Any, names: dict[Any, str]) -> str:

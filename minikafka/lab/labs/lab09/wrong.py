@@ -62,20 +62,28 @@ def passes_over_the_gap(records, at):
 
 # --- 9.8 ---
 
+def _letters(**changed):
+    return "".join({**DUTIES, **{duty.replace("_", " "): place for duty, place in changed.items()}}.values())
+
+
 def heartbeats_written_down():
-    return {**DUTIES, "which brokers are alive": RECORDS}
+    return _letters(which_brokers_are_alive=RECORDS)
 
 
 def elected_by_heartbeats():
-    return {**DUTIES, "which node is the controller": HEARTBEATS}
+    return _letters(which_node_is_the_controller=HEARTBEATS)
 
 
 def leaders_by_vote():
-    return {**DUTIES, "leader and ISR of a partition": ELECTION}
+    return _letters(leader_and_ISR_of_a_partition=ELECTION)
 
 
 def configurations_in_a_topic():
-    return {**DUTIES, "configurations": OFFSETS}
+    return _letters(configurations=OFFSETS)
+
+
+def brokers_are_told_by_heartbeats():
+    return _letters(telling_brokers_what_has_changed=HEARTBEATS)
 
 
 WRONG = {
@@ -96,5 +104,6 @@ WRONG = {
         "lets heartbeats elect the controller": elected_by_heartbeats,
         "elects the leaders of partitions by vote": leaders_by_vote,
         "keeps configurations in a topic of their own": configurations_in_a_topic,
+        "tells brokers the changes in answers to heartbeats": brokers_are_told_by_heartbeats,
     },
 }

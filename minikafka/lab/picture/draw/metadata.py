@@ -17,14 +17,15 @@ from typing import Any
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, SOFT, Sheet
 
 WIDE, LEFT, CELL, TOP, LINES = 1280, 24, 40, 66, 26
-LOOKS = {"RegisterBrokerRecord": ("B", "#56b4e9", "broker"), "BrokerRegistrationChangeRecord": ("b", "#a9d8f4", "fenced or not"),
+COLUMN, TIME, PLACE, TOLD = (WIDE - 2 * LEFT) / 2, 64, 100, 116  # of a line: where time and offset end, where words begin
+LOOKS = {"LeaderChangeMessage": ("E", "#ffffff", "election of a controller"), "RegisterBrokerRecord": ("B", "#56b4e9", "broker"), "BrokerRegistrationChangeRecord": ("b", "#a9d8f4", "fenced or not"),
          "TopicRecord": ("T", "#7fd0b6", "topic"), "PartitionRecord": ("P", "#f0e442", "partition"),
          "PartitionChangeRecord": ("p", "#e69f00", "leader or ISR"), "ConfigRecord": ("C", "#dd9bbd", "configuration"),
          "FeatureLevelRecord": ("F", "#e3e6ea", "feature"), "ProducerIdsRecord": ("I", "#c3c9d2", "producer ids")}
 
 
-def picture(entries: Sequence[Any], since: float | None = None, last: int = 8) -> tuple[str, str]:
-    """Return the end of the log as SVG and in words: the `last` entries. Seconds are counted from `since`."""
+def picture(entries: Sequence[Any], since: float | None = None, last: int = 20) -> tuple[str, str]:
+    """Return the end of the log as SVG and in words: the `last` entries, in two columns. Seconds are counted from `since`."""
     room = int((WIDE - 2 * LEFT) / CELL)
     shown = list(entries[-room:])
     sheet = Sheet(WIDE)
@@ -40,11 +41,20 @@ def picture(entries: Sequence[Any], since: float | None = None, last: int = 8) -
         sheet.text(x + CELL / 2, TOP + 24, letter, INK, size=18, bold=True, anchor="middle")
         sheet.text(x + CELL / 2, TOP + 54, str(entry.offset), SOFT, anchor="middle")
     _draw_epochs(sheet, shown)
-    told = [_line(entry, since) for entry in shown[-last:]]
-    for number, line in enumerate(told):
-        sheet.text(LEFT, TOP + 122 + number * LINES, line, INK, size=16, room=WIDE - 2 * LEFT)
-    said = f"{len(entries)} decisions; the last: {told[-1] if told else 'none'}"
-    return sheet.svg(TOP + 122 + len(told) * LINES, said), "\n".join(told)
+    told = shown[-last:]
+    rows = (len(told) + 1) // 2
+    for number, entry in enumerate(told):
+        _draw_line(sheet, LEFT + COLUMN * (number // rows), TOP + 124 + number % rows * LINES, entry, since)
+    lines = [_line(entry, since) for entry in told]
+    said = f"{len(entries)} decisions; the last: {lines[-1] if told else 'none'}"
+    return sheet.svg(TOP + 124 + rows * LINES, said), "\n".join(lines)
+
+
+def _draw_line(sheet: Sheet, x: float, y: float, entry: Any, since: float | None) -> None:
+    if since is not None:
+        sheet.text(x + TIME, y, f"{entry.t - since:+.2f} s", SOFT, anchor="end")
+    sheet.text(x + PLACE, y, str(entry.offset), INK, size=16, bold=True, anchor="end")
+    sheet.text(x + TOLD, y, entry.text, INK, size=16, room=COLUMN - TOLD - 12)
 
 
 def _draw_epochs(sheet: Sheet, shown: Sequence[Any]) -> None:
