@@ -171,6 +171,6 @@ def test_where_one_producer_has_room_it_is_the_one_that_sent_last() -> None:
     s = Script(records=1)
     for client in ("b", "a", "c", "b"):
         s.after(1.0).say("sent", client=client, topic="flights", partition=0, record=1)
-        s.say("acked", client=client, topic="flights", partition=0, record=1, offset=0)
+        s.say("acked", client=client, tp=TP, record=1, offset=0)
         for size in ("dock", "projector"):
             assert f"Producer {client}<" in to_svg(s.frame(), size=size)
