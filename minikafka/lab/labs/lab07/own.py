@@ -77,7 +77,7 @@ def answered(promise: Any, at_most: float) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What the producer had been told when its leader was killed, and what a new reader finds afterwards."""
+    """One night with a kill: what the producer had been told when it happened, and what a new reader finds afterwards."""
 
     acknowledged: list[str]                # at the moment of the kill
     lost: list[str]                        # acknowledged, and not found
