@@ -32,7 +32,8 @@ def test_a_guess_is_kept_until_the_measurement():
 
 
 @pytest.mark.parametrize("guess, measured, word, told", [
-    (40, 40.0, RIGHT, "40"), ("40", 40, RIGHT, "40"), ("A", "a ", RIGHT, "'a '"), ([1, 2], (1, 2), RIGHT, "(1, 2)"),
+    (40, 40.0, RIGHT, "40"), ("40", 40, RIGHT, "40"), ("3 %", 3, RIGHT, "3"),
+    ("1,000", 1000, RIGHT, "1000"), ("0.5s", 3.4, SURPRISE, "6.8 times too little"), ("5 to 6", 5, SURPRISE, "'5 to 6'"), ("A", "a ", RIGHT, "'a '"), ([1, 2], (1, 2), RIGHT, "(1, 2)"),
     (True, True, RIGHT, "True"), (np.int64(3), 3, RIGHT, "3"),
     (39, 40, NEAR, "1 below, 2%"), (3.3, 3.2, NEAR, "0.1 above, 3%"),
     (40, 10, SURPRISE, "4 times too much"), (1, 10, SURPRISE, "10 times too little"), (12, 10, SURPRISE, "2 above, 20%"),
@@ -40,7 +41,8 @@ def test_a_guess_is_kept_until_the_measurement():
     (5, 0, SURPRISE, "5 above"), (-1, 1, SURPRISE, "2 below"), ("many", 10, SURPRISE, "'many'"),
     (True, False, SURPRISE, "True"), (True, 1.05, SURPRISE, "True"), (0, 5, SURPRISE, "5 below"),
     ([1, 3], (1, 2), SURPRISE, "1 of 2 as you said"), ([1, 2], (1, 2, 3), SURPRISE, "you said [1, 2], measured (1, 2, 3)."),
-    (11, 10, NEAR, "1 above, 10%"), ({0: 40, 1: 40}, {0: 50, 1: 40}, SURPRISE, "1 of 2 as you said"),
+    (100, 110, SURPRISE, "10 below, 9%"), (20, 22, SURPRISE, "2 below, 9%"), (105, 100, NEAR, "5 above, 5%"),
+    ({0: 40, 1: 40}, {0: 50, 1: 40}, SURPRISE, "1 of 2 as you said"),
 ])
 def test_how_near_a_guess_was(guess, measured, word, told):
     """Fails if a number is only right or wrong, if text that is a number is not taken for one, or if 0 divides."""
