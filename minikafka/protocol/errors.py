@@ -150,15 +150,12 @@ class Err(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 132
 
 
-MAX_MESSAGE = 8000  # characters; a text that quotes a client's request must still fit into a string of the response
-
-
 class KafkaError(Exception):
     """A refusal with a Kafka error code; `message` is Kafka's default text unless a more precise one is given."""
 
     def __init__(self, code: Err, message: str | None = None) -> None:
         self.code = Err(code)
-        self.message = TEXTS[self.code] if message is None else message[:MAX_MESSAGE]
+        self.message = TEXTS[self.code] if message is None else message
         super().__init__(f"{self.code.name}: {self.message}")
 
 

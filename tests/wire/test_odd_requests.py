@@ -7,7 +7,9 @@ from uuid import uuid4
 
 import pytest
 from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
     AlterPartitionReassignmentsRequest,
+    CreateTopicsRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
     DescribeQuorumRequest,
@@ -247,6 +249,38 @@ def test_a_name_that_grows_too_long_for_its_answer_spoils_the_request(cluster: A
         request = DescribeGroupsRequest(groups=["a", longest], include_authorized_operations=False)
         cluster.wait(lambda: raw.ask(request, 5).groups[1].error_code == 0, timeout=20)
         assert [(group.error_code, group.error_message) for group in raw.ask(request, 6).groups] == [(UNKNOWN, None)] * 2
+
+
+GENERAL = "The server experienced an unexpected error when processing the request."
+AskedTopic, AskedQuota = CreateTopicsRequest.CreatableTopic, AlterClientQuotasRequest.EntryData
+
+
+def _create(name: str) -> CreateTopicsRequest:
+    topic = AskedTopic(name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[])
+    return CreateTopicsRequest(topics=[topic], timeout_ms=20000, validate_only=True)
+
+
+def _set_quota(kind: str) -> AlterClientQuotasRequest:
+    entity = AskedQuota.EntityData(entity_type=kind, entity_name="x")
+    return AlterClientQuotasRequest(entries=[AskedQuota(entity=[entity], ops=[])], validate_only=True)
+
+
+def test_a_refusal_quotes_a_long_name_whole_or_spoils_the_request(at: Place) -> None:
+    """Fails if a name is cut in the text of an error, if a spoiled request has an empty text where Kafka has null, or if
+    that it is spoiled does not come back from the controller (quotas)."""
+    long, longest = "Q" * 9000, "Q" * MAX_STRING
+    [topic] = at.raw.ask(_create(long), 7).topics
+    assert (topic.error_code, topic.error_message.count("Q")) == (17, 9000)
+    [topic] = at.raw.ask(_create(longest), 7).topics
+    assert (topic.name, topic.error_code, topic.error_message) == (longest, UNKNOWN, None)
+    [entry] = at.raw.ask(_set_quota(long), 1).entries
+    assert (entry.error_code, entry.error_message.count("Q")) == (42, 9000)
+    [entry] = at.raw.ask(_set_quota(longest), 1).entries
+    assert (entry.error_code, entry.error_message) == (UNKNOWN, GENERAL)
+    assert [(part.entity_type, part.entity_name) for part in entry.entity] == [(longest, "x")]
+    resource = DescribeConfigsRequest.DescribeConfigsResource(resource_type=4, resource_name=longest, configuration_keys=None)
+    [result] = at.raw.ask(DescribeConfigsRequest(resources=[resource]), 4).results
+    assert (result.error_code, result.error_message) == (UNKNOWN, GENERAL)
 
 
 def test_filters_of_groups_are_trimmed(cluster: Any, coordinator: Any, at: Place, name: str) -> None:
