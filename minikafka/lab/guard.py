@@ -33,7 +33,7 @@ PRINTED = 4000        # characters of what a function prints
 WORDS: dict[Any, str] = {int: "a number", float: "a number", str: "text", bool: "True or False", dict: "a dictionary",
                          list: "a list", tuple: "a tuple", bytes: "bytes", set: "a set"}
 MANY: dict[Any, str] = {int: "numbers", float: "numbers", str: "texts", list: "lists", tuple: "tuples", bytes: "bytes"}
-NOTHING = "your function returned nothing; is there a `return`?"
+NOTHING = "{} returned nothing; is there a `return`?"
 
 
 class TooLong(BaseException):
@@ -136,23 +136,26 @@ def typed(ask: Callable[..., Any], answer: Any) -> Any:
     """Return the answer; a function in it raises Misfit when it returns something of another kind than the check wants."""
     wanted = _wanted(ask)
     if isinstance(answer, (tuple, list)) and typing.get_origin(wanted) is tuple:
-        return tuple(map(_typed, typing.get_args(wanted), answer))
+        return tuple(_typed(part, each, getattr(each, "__name__", "")) for part, each in zip(typing.get_args(wanted), answer))
     return _typed(wanted, answer)
 
 
-def _typed(wanted: Any, answer: Any) -> Any:
+def _typed(wanted: Any, answer: Any, name: str = "") -> Any:
+    """Return the answer, looked at when it is called; `name` tells which of several functions it is."""
     result = typing.get_args(wanted)[-1] if typing.get_origin(wanted) is Callable and typing.get_args(wanted) else None
     kind = typing.get_origin(result) or result
     if kind not in WORDS or not callable(answer):
         return answer
 
+    who = name if name.isidentifier() else "your function"
+
     @functools.wraps(answer)
     def looked_at(*args: Any, **named: Any) -> Any:
         said = answer(*args, **named)
         if said is None:
-            raise Misfit(NOTHING)
+            raise Misfit(NOTHING.format(who))
         if not _fits(kind, said):
-            raise Misfit(f"your function returned {_kind(said)}; {_words(result)} is wanted")
+            raise Misfit(f"{who} returned {_kind(said)}; {_words(result)} is wanted")
         return said
     return looked_at
 

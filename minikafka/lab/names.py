@@ -1,4 +1,5 @@
-"""What a cell says when a name is missing: which cell makes it, and how to run the cells that have not run yet.
+"""What a cell says when a name is missing: which cell makes it, and how to run the cells that have not run yet. Of a tool of the
+labs that no cell has fetched it says where it is.
 
 After the kernel was restarted, or when cells run out of order, Python says only `name 'cluster' is not defined`. A kernel that
 `make lab` starts imports the labs at its start (startup.py), so that the sentence is there before any cell has run;
@@ -81,10 +82,16 @@ def after_cell(result: Any) -> None:
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError) and error.name:
         try:
             sentence = told(error.name, cells_of(Path(os.environ["JPY_SESSION_NAME"])))
-        except (KeyError, OSError, ValueError):  # no notebook, or one that was renamed: Python's own words must do
-            return
-        if sentence:
+        except (KeyError, OSError, ValueError):  # no notebook, or one that was renamed
+            sentence = ""
+        if sentence := sentence or tool(error.name):
             print(sentence)
+
+
+def tool(name: str) -> str:
+    """Return a sentence that says how to get a tool of the labs, such as `progress`; "" if it is none."""
+    import minikafka.lab
+    return f"`{name}` is a tool of the labs. Fetch it first: from minikafka.lab import {name}" if name in minikafka.lab.__all__ else ""
 
 
 def install() -> None:

@@ -80,6 +80,8 @@ def score(guess: Any, measured: Any) -> tuple[str, str]:
     if isinstance(measured, set) and isinstance(guess, (str, list, tuple)):
         named = [guess] if isinstance(guess, str) else guess
         guess = {each for each in named if isinstance(each, str)}
+    if isinstance(measured, dict) and isinstance(guess, (list, tuple)) and len(guess) == len(measured):
+        guess = dict(zip(measured, guess))
     if same(guess, measured):
         return RIGHT, shown(measured)
     said = f"you said {shown(guess)}, measured {shown(measured)}"

@@ -109,15 +109,25 @@ def test_a_source_that_is_not_understood_is_refused(spoiled, complaint):
 
 
 def test_a_solution_becomes_one_todo_with_its_hint():
-    """I-NB-3: fails if a line of the solution stays, or if the hint's quotes are not escaped."""
+    """I-NB-3: fails if a line of the solution stays, or if quotes in the hint end the text, or need backslashes needlessly."""
     cell = parse(SOURCE, "42-doubles").cells[3].source
-    assert unsolved(cell) == 'def double(x):\n    todo("\\"x\\" plus itself")\n\ncheck("42.1", double)'
+    assert unsolved(cell) == 'def double(x):\n    todo(\'"x" plus itself\')\n\ncheck("42.1", double)'
     compile(unsolved(cell), "cell", "exec")
 
 
 def test_a_guess_is_taken_out():
     """Fails if the solved notebook's guess reaches the students."""
     assert unsolved("guess = 2 + 1  ### GUESS\nshow(guess)") == "guess = ...  # your guess\nshow(guess)"
+
+
+@pytest.mark.parametrize("guess, shape", [
+    ("0.3", ""), ("-1", ""), ("True", ": True or False"), ('"FAIL"', ': "?"'), ("(0, 20)", ": (?, ?)"), ("[1, 2, 3]", ": [?, ?, ?]"),
+    ('{"queue": 100, "topic": 100}', ': {"queue": ?, "topic": ?}'), ('{"write", "read"}', ': {"?", ...}'),
+    ("(True, True)", ": (?, ?)"),
+])
+def test_a_guess_that_is_no_number_shows_what_it_looks_like(guess, shape):
+    """Fails if a student has to find out whether a list, a pair or a dictionary is wanted, or if the guess itself stays."""
+    assert unsolved(f"guess = {guess}  ### GUESS") == f"guess = ...  # your guess{shape}"
 
 
 @pytest.mark.parametrize("code, complaint", [

@@ -232,7 +232,22 @@ def test_a_missing_name_is_told_with_the_cell_that_makes_it(name, line, section)
 @pytest.mark.parametrize("name", ["clutser", "n", "inner", "topic"])
 def test_a_name_that_no_cell_makes_is_left_to_python(name):
     """Fails if a mistyped name, or one that lives inside a function, gets a remedy that does not help."""
-    assert names.told(name, CELLS) == ""
+    assert names.told(name, CELLS) == names.tool(name) == ""
+
+
+def test_of_two_functions_the_one_that_returned_nothing_is_named():
+    """Fails if the student has to guess which of the two lacks its `return`."""
+    def double(n):
+        return 2 * n
+
+    def forgets(n):
+        2 * n
+    assert "forgets returned nothing" in check("99.3", (double, forgets)).text
+
+
+def test_a_tool_of_the_labs_that_no_cell_has_fetched_is_told_with_its_import():
+    """Fails if `progress()`, of which the page of the labs speaks, ends in Python's own words in a lab that does not import it."""
+    assert names.tool("progress").endswith("from minikafka.lab import progress")
 
 
 def test_after_a_restart_a_cell_says_which_cells_come_first(tmp_path, monkeypatch):

@@ -90,6 +90,21 @@ def test_nor_on_any_frame_there_may_be(frame: Frame) -> None:
         assert outside(frame, *paper) == []
 
 
+SHAPE = re.compile(r'class="(?:fgood|flag)" transform="translate\((\S+) (\S+)\)"')
+
+
+@many
+@given(frames)
+def test_no_finger_stands_on_a_label(frame: Frame) -> None:
+    """Fails if the triangle of a reader that has gone stays on the label of another: a finger without room for its label, or
+    with labels between it and the lanes, gets a row all the same."""
+    for paper in PAPERS.values():
+        drawn = draw(frame, *paper)[0]
+        shapes = [Label("a finger", x - 6, y + 2, x + 6, y + 12) for x, y in
+                  ((float(at[1]), float(at[2])) for part in drawn.parts for at in SHAPE.finditer(part))]
+        assert [pair for pair in clashes([*drawn.labels, *shapes]) if pair != ("a finger", "a finger")] == []
+
+
 def test_a_tile_has_room_for_the_name_of_a_topic() -> None:
     """Fails if the chosen partition of lab 0 is called "positio...-0" beside the text."""
     frame = slow_follower()

@@ -2,7 +2,8 @@
 
 What a student's copy does not have:
   * between `### BEGIN SOLUTION <hint>` and `### END SOLUTION`: one line `todo("<hint>")` stands there instead
-  * a line `guess = 2  ### GUESS`: it becomes `guess = ...  # your guess`
+  * a line `guess = 2  ### GUESS`: it becomes `guess = ...  # your guess`, and where a guess is no number, what it looks like:
+    `guess = (0, 20)  ### GUESS` becomes `guess = ...  # your guess: (?, ?)`
   * cells tagged `solution-only`, and lines `# NBVAL_...`
 
 Invariants
@@ -10,8 +11,10 @@ Invariants
 """
 from __future__ import annotations
 
+import ast
 import json
 import re
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -20,7 +23,7 @@ from .source import LabError
 
 BEGIN = re.compile(r"^(\s*)### BEGIN SOLUTION\s+(.+?)\s*$")
 END = re.compile(r"^\s*### END SOLUTION\s*$")
-GUESS = re.compile(r"^(\s*\w+ = ).*?\s*### GUESS\s*$")
+GUESS = re.compile(r"^(\s*\w+ = )(.*?)\s*### GUESS\s*$")
 TEST_MARK = re.compile(r"^\s*# NBVAL_\w+\s*$")
 
 
@@ -39,14 +42,50 @@ def unsolved(source: str) -> str:
             inside = False
         elif begin:
             inside = True
-            lines.append(f"{begin[1]}todo({json.dumps(begin[2], ensure_ascii=False)})")
+            lines.append(f"{begin[1]}todo({quoted(begin[2])})")
         elif not inside and not TEST_MARK.match(line):
-            lines.append(GUESS.sub(r"\1...  # your guess", line))
+            lines.append(GUESS.sub(lambda guess: f"{guess[1]}...  # your guess{shape(guess[2])}", line))
     if inside:
         raise LabError(f"BEGIN SOLUTION without END SOLUTION:\n{source}")
     if "### GUESS" in "\n".join(lines):
         raise LabError(f"a guess is one line such as `guess = 2  ### GUESS`:\n{source}")
     return "\n".join(lines)
+
+
+def quoted(text: str) -> str:
+    """The literal of a text, in double quotes unless that needs a backslash."""
+    return repr(text) if '"' in text and "'" not in text else json.dumps(text, ensure_ascii=False)
+
+
+def shape(guess: str) -> str:
+    """What a guess has to look like, for all that is no number: `: (?, ?)` for "(0, 20)"."""
+    try:
+        value = ast.literal_eval(guess)
+    except ValueError:
+        return ""
+    if isinstance(value, bool):
+        return ": True or False"
+    return "" if isinstance(value, (int, float)) else f": {_shape(value)}"
+
+
+def _shape(value: Any) -> str:
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{_key(key)}: {_shape(each)}" for key, each in value.items()) + "}"
+        case set():
+            return "{" + _shape(next(iter(value))) + ", ...}"
+        case tuple():
+            return "(" + ", ".join(map(_shape, value)) + ")"
+        case list():
+            return "[" + ", ".join(map(_shape, value)) + "]"
+        case str():
+            return '"?"'
+        case _:
+            return "?"
+
+
+def _key(key: Any) -> str:
+    return quoted(key) if isinstance(key, str) else repr(key)
 
 
 def unsolved_cells(cells: list[NotebookNode]) -> list[NotebookNode]:

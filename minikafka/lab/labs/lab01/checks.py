@@ -68,19 +68,28 @@ def place_order(answer: Shop) -> str:
 
 def _facts(event: Event, order: Event) -> None:
     assert isinstance(event, dict), f"an event is a dictionary; yours is {event!r}"
-    missing = [name for name, value in order.items() if value not in event.values()]
+    missing = [name for name, value in order.items() if value not in _told(event)]
     assert not missing, f"the event does not tell the order's {', '.join(missing)}: {event}"
 
 
+def _told(event: Event) -> list[Any]:
+    """Return all values of an event; those of a dictionary in it, too."""
+    return [inner for value in event.values() for inner in (_told(value) if isinstance(value, dict) else [value])]
+
+
 def _id_of(event: Event) -> Any:
-    return event.get("id", next((value for name, value in event.items() if "id" in name.lower()), None))
+    if not isinstance(event, dict):
+        raise Wrong(f"catch_up called work({event!r}); `work` wants the event itself")
+    inner = [value for value in event.values() if isinstance(value, dict)]
+    return event.get("id", next((value for name, value in event.items() if "id" in name.lower()),
+                                _id_of(inner[0]) if inner else None))
 
 
 def _stays_as_it_was(place: Callable[[Event, Log], Any]) -> None:
     log, order = Log(), {"id": 1, "customer": "c1", "amount": 10}
     place(order, log)
     order["amount"] = 99
-    assert 99 not in log[0].values(), "the shop changed its order later, and the event in the log changed too: write a copy"
+    assert 99 not in _told(log[0]), "the shop changed its order later, and the event in the log changed too: write a copy"
 
 
 # --- 1.5 ----------------------------------------------------------------------------------------------------------------
@@ -106,15 +115,17 @@ def facts(answer: Callable[[], dict[str, str]]) -> str:
 
 
 def _fault(name: str, thing: str) -> str | None:
+    if name.startswith(thing.lower()):
+        return f"an event is named like a class: {thing} with a capital letter, and so is each word behind it, with no blank"
     if not name.startswith(thing):
         return f"begin with what it has happened to ({thing}), not with who shall do something"
     words = re.findall("[A-Z][a-z]*", name[len(thing):])
     if "".join(words) != name[len(thing):] or not words:
-        return f"after {thing} comes what has happened, with a capital letter"
+        return f"behind {thing} stands what has happened; each word begins with a capital letter, with no blank between them"
     if "Requested" in words or "Will" in words or "Be" in words:
         return "it says what somebody wants, or what will be; say what has happened"
-    if len(words) > 1 or not (words[0].endswith("ed") or words[0] in IRREGULAR):
-        return "one word for what has happened, in the past: Updated, Sent"
+    if not (words[-1].endswith("ed") or words[-1] in IRREGULAR):
+        return "the last word says what has happened, in the past: Updated, Sent"
     return None
 
 
@@ -141,5 +152,5 @@ def classify(answer: Callable[[Trace], str]) -> str:
         assert said is not None, "your function returned nothing; is there a `return`?"
         if said != expected:
             raise Wrong(f"you said {said!r}, it is {expected!r}: {found['missing']} missing, {found['copies too many']} copies "
-                        "too many", excerpt=[" ".join(f"{what} {n}" for what, n in trace)])
+                        "too many", excerpt=["the trace: " + ", ".join(f"{what} {n}" for what, n in trace)])
     return "24 traces, right for each"

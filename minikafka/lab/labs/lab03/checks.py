@@ -55,16 +55,16 @@ hints("3.6", "A partition may be full because it has one busy key, or because it
 
 @checks("3.6", matters="More partitions never help against a hot key: all its records go to one of them.")
 def hot_key(answer: Callable[[list[Place], int], str | None]) -> str:
-    """Check with forty topics: some with a hot key, some with a full partition of quiet keys, some with many records
-    without a key."""
+    """Check with three topics by hand (an empty text as key, exactly a fair share, no records) and forty others: some with a hot
+    key, some with a full partition of quiet keys, some with many records without a key."""
     found = 0
-    for number in range(40):
-        places, partitions = _topic(number)
+    topics = [([(0, "")] * 5 + [(1, "a"), (2, None)], 3), ([(0, "a")] * 3 + [(1, "b")] * 3 + [(2, "c")] * 3, 3), ([], 3)]
+    for number, (places, partitions) in enumerate([*topics, *map(_topic, range(40))]):
         expected, said = _hottest(places, partitions), answer(list(places), partitions)
         if said != expected:
             raise Wrong(f"topic {number}: you said {said!r}, it is {expected!r}", excerpt=_counts(places, partitions))
         found += expected is not None
-    return f"40 topics, {found} of them with a hot key"
+    return f"43 topics, {found} of them with a hot key"
 
 
 def _hottest(places: Sequence[Place], partitions: int) -> str | None:
@@ -90,6 +90,8 @@ def _topic(number: int) -> tuple[list[Place], int]:
 
 
 def _counts(places: Sequence[Place], partitions: int) -> list[str]:
+    if not places:
+        return ["a topic without records"]
     fullest = Counter(p for p, _ in places).most_common(1)[0]
     return [f"{len(places)} records, {partitions} partitions: a fair share is {len(places) / partitions:.1f}",
             f"the fullest partition is {fullest[0]} with {fullest[1]} records",

@@ -76,6 +76,16 @@ def looks_at_the_fullest_partition_only(places, partitions):
     return key if size * partitions > 1.5 * len(places) else None
 
 
+def takes_the_empty_text_for_no_key(places, partitions):
+    key, count = (Counter(key for _, key in places if key).most_common(1) or [(None, 0)])[0]
+    return key if count * partitions > len(places) else None
+
+
+def calls_a_fair_share_hot(places, partitions):
+    key, count = (Counter(key for _, key in places if key is not None).most_common(1) or [(None, 0)])[0]
+    return key if count * partitions >= len(places) else None
+
+
 # --- 3.12 ---------------------------------------------------------------------------------------------------------------
 
 def forgets_the_peak(per_day, peak, written, read):
@@ -113,6 +123,8 @@ WRONG = {
         "takes records without a key for one key": counts_no_key_as_a_key,
         "compares a key with the other keys": compares_with_the_other_keys,
         "takes a full partition for a hot key": looks_at_the_fullest_partition_only,
+        "takes the empty text for no key": takes_the_empty_text_for_no_key,
+        "calls exactly a fair share hot": calls_a_fair_share_hot,
     },
     "3.12": {
         "forgets the peak": forgets_the_peak,

@@ -109,7 +109,8 @@ hints("4.11", "The group shall see everything of the last ten minutes again. Whi
 
 @checks("4.11", matters="An offset that is one too high leaves out a record; a partition that is forgotten is not rewound.")
 def rewound(answer: Callable[[dict[int, list[tuple[int, int]]], dict[int, int], int], dict[int, int]]) -> str:
-    """Check with forty topics: in order, out of order, with gaps, and with partitions in which no record is young enough."""
+    """Check with forty topics: in order, out of order, with gaps, with records of exactly that moment, and with partitions in
+    which no record is young enough."""
     for number in range(40):
         logs, ends, since = _log(number)
         said = answer({p: list(log) for p, log in logs.items()}, dict(ends), since)
@@ -127,7 +128,8 @@ def _log(number: int) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int],
     for p in range(rng.randint(1, 4)):
         offset, stamp, log = rng.randrange(50), since - rng.randrange(300_000), []
         for _ in range(rng.choice([0, 1, 5, 20])):
-            log.append((offset, stamp + rng.choice([0, 0, rng.randrange(-90_000, 90_000)]) * (number % 2)))
+            moved = stamp + rng.choice([0, 0, rng.randrange(-90_000, 90_000)]) * (number % 2)
+            log.append((offset, since if number % 5 == 0 and moved >= since else moved))
             offset, stamp = offset + (1 if number % 3 else rng.randint(1, 4)), stamp + rng.randrange(40_000)
         logs[p], ends[p] = log, offset
     return logs, ends, since

@@ -78,6 +78,10 @@ def _later_only(logs: Any, ends: dict[int, int], since: int) -> Any:
     return {p: min((o for o, stamp in log if stamp > since + 40_000), default=ends[p]) for p, log in logs.items()}
 
 
+def _not_at_the_moment(logs: Any, ends: dict[int, int], since: int) -> Any:
+    return {p: min((o for o, stamp in log if stamp > since), default=ends[p]) for p, log in logs.items()}
+
+
 WRONG = {
     "4.3": {"takes unknown for 0": _unknown_is_zero, "takes unknown for a commit of 0": _unknown_is_all,
             "leaves unknown out": _unknown_is_left_out, "counts from the last record": _one_less, "goes below 0": _negative},
@@ -86,5 +90,5 @@ WRONG = {
             "gives everything to everybody": _everything_to_everybody},
     "4.11": {"takes the last old record": _last_old_one, "counts places instead of offsets": _places,
              "trusts the order of timestamps": _halving, "begins at 0 where nothing is young": _nothing_is_zero,
-             "begins too late": _later_only},
+             "begins too late": _later_only, "leaves out a record of exactly that moment": _not_at_the_moment},
 }

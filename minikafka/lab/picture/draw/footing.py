@@ -74,13 +74,16 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
         x = axis.x(offset) - GAP / 2
         label = shorten(" · ".join(f"{', '.join(who)} {kind}" for kind, who in names.items()), 300) + f" {offset}"
         wide, icons = width(label), 16 * len(names)
-        sides = [(x - 7, x + icons + wide, x + icons, "start"), (x - 12 - wide, x + icons - 8, x - 11, "end")]
-        for left, end, at, anchor in sides:
-            row = rows.take(left, end, stem=x) if left >= 12 and end <= right + 14 else None
-            if row is not None:
-                paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
+        sides = [(left, end, at, anchor) for left, end, at, anchor in (
+            (x - 7, x + icons + wide, x + icons, "start"), (x - 12 - wide, x + icons - 8, x - 11, "end"))
+            if left >= 12 and end <= right + 14]
+        tries = [*((side, x) for side in sides), *((side, None) for side in sides), ((x - 7, x + icons - 8, 0, ""), None)]
+        for (left, end, at, anchor), stem in tries:  # with a line up to the lanes; without; the shapes alone
+            if (row := rows.take(left, end, stem)) is not None:
+                if anchor:
+                    paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
+                _draw_icons(paper, offset, names, x, y, row, stem is not None)
                 break
-        _draw_icons(paper, offset, names, x, y, row or 0)
     return y + max(least, rows.used) * ROW + 6 if chosen.fingers else y
 
 
@@ -102,10 +105,10 @@ def _draw_query(paper: Paper, query: Query, axis: Axis, y: float) -> None:
     paper.close()
 
 
-def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float, y: float, row: int) -> None:
-    """Draw a stem to the lanes, and beside each other the shapes of what is at this offset."""
+def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float, y: float, row: int, stem: bool) -> None:
+    """Draw a stem to the lanes (where labels are in its way, its beginning), and beside each other the shapes of what is here."""
     top = y + row * ROW
-    paper.path(f"M{x:g} {y - 6:g}V{top:g}", "stem")
+    paper.path(f"M{x:g} {y - 6:g}V{top if stem else y:g}", "stem")
     for place, (kind, who) in enumerate(names.items()):
         paper.open("finger", f"{', '.join(who)} {kind} {offset}", kind=kind, offset=offset)
         shape, look = (POSITION, "fgood") if kind == "position" else (COMMITTED, "flag")
