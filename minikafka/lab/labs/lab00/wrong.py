@@ -45,6 +45,10 @@ def behind_the_last(acknowledged, found):
     return sorted(place for place in acknowledged if place[1] > last.get(place[0], -1))
 
 
+def as_they_come(acknowledged, found):
+    return [place for place in acknowledged if place not in found]
+
+
 WRONG = {
     "0.2": {
         "finds what was never promised": the_wrong_way_round,
@@ -52,11 +56,12 @@ WRONG = {
         "forgets that offsets begin at 0 in every partition": by_offset_only,
         "says how many, not which": only_how_many,
         "looks for a hole only at the end": behind_the_last,
+        "does not sort them": as_they_come,
     },
     "0.4": {
         "begins to count at one": counts_from_one,
         "takes the last offset for the count": last_offsets,
-        "invents partitions that have no record": in_all_three,
+        "knows three partitions only": in_all_three,
         "counts the trucks, not the partitions": by_key,
     },
 }
