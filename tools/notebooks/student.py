@@ -53,12 +53,12 @@ def unsolved(source: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """The literal of a text, in double quotes unless that needs a backslash."""
+    """Return the literal of a text, in double quotes unless that needs a backslash."""
     return repr(text) if '"' in text and "'" not in text else json.dumps(text, ensure_ascii=False)
 
 
 def shape(guess: str) -> str:
-    """What a guess has to look like, for all that is no number: `: (?, ?)` for "(0, 20)"."""
+    """Return what a guess has to look like, for all that is no number: `: (?, ?)` for "(0, 20)"."""
     try:
         value = ast.literal_eval(guess)
     except ValueError:

@@ -12,6 +12,7 @@ from minikafka.lab.labs.lab05.paper import Record, World, every_crash, life
 
 Event = dict[str, Any]
 RATE, BATCH, INTERVAL = 10, 10, 5
+TWO = {"partitions": 2, "size": 13}  # the topic on which the loop of 5.5 runs
 POLICIES = ("auto", "sync per batch", "sync per record", "before the work")
 
 
@@ -56,18 +57,19 @@ hints("5.5", "When may you say that a batch is done?",
 @checks("5.5", matters="Nobody tests the line between the work and the commit. It is where the process dies.")
 def run_at_least_once(loop: Callable[[Any, Callable[[Any], None]], Any]) -> str:
     """Check a run without a crash, then one for every step at which the program can crash, before and after the step."""
-    calm = World()
+    calm = World(**TWO)
     life(loop, calm)
-    everything = list(range(calm.size))
-    if calm.done != everything:
-        raise Wrong(f"without any crash: {calm.size} records are in the log, you worked on {calm.done}", calm.said[:8])
-    assert calm.committed == calm.size, f"without any crash you leave {calm.committed} committed; the log ends at {calm.size}"
+    everything = [(p, n) for p in range(calm.partitions) for n in range(calm.size)]
+    if sorted(calm.done, key=lambda place: place[0]) != everything:  # in the order of each partition
+        raise Wrong(f"without any crash: each of {calm.partitions} partitions has {calm.size} records, you worked on {calm.done} "
+                    "(partition, offset)", calm.said[:12])
+    assert calm.committed == [calm.size] * 2, f"without any crash you leave {calm.committed} committed; the logs end at {calm.size}"
     assert calm.commits <= calm.polls, f"{calm.commits} commits for {calm.polls} polls: once a batch is enough"
     runs = worst = 0
-    for world in every_crash(loop):
+    for world in every_crash(loop, **TWO):
         counts = Counter(world.done)
-        if missing := [offset for offset in everything if not counts[offset]]:
-            raise Wrong(f"records {missing} were lost: committed, but nobody worked on them", _around_crash(world.said))
+        if missing := [place for place in everything if not counts[place]]:
+            raise Wrong(f"records {missing} (partition, offset) were lost: committed, but nobody worked on them", _around_crash(world.said))
         twice = sum(counts.values()) - len(counts)
         if twice > world.batch:
             raise Wrong(f"{twice} records came twice after one crash; with a commit after each batch it is {world.batch} "
@@ -128,6 +130,7 @@ def zombies(answer: Callable[[list[Event]], Any]) -> str:
         said, right = answer([dict(event) for event in events]), stale(events)
         assert said is not None, "your function returned nothing; is there a `return`?"
         said = list(said)
+        assert all(isinstance(each, dict) for each in said), f"return the refused commits themselves, each a dictionary; you have {said[0]!r}"
         if said != right:
             missed = [e for e in right if e not in said]
             one = missed[0] if missed else next((e for e in said if e not in right), None)
@@ -174,6 +177,7 @@ def once(answer: Callable[[list[Record]], Any]) -> str:
         right = list(dict.fromkeys((r.partition, r.offset) for r in records))
         said = answer(list(records))
         assert said is not None, "your function returned nothing; is there a `return`?"
+        assert all(hasattr(r, "offset") for r in said), "return the records themselves, not something of them"
         got = [(r.partition, r.offset) for r in said]
         if got != right:
             extra = [place for place, count in Counter(got).items() if count > 1]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from kafka import TopicPartition
 
 TP = TopicPartition("rides", 0)
+Place = tuple[int, int]  # partition and offset
 PATIENCE = 50  # empty polls in a row
 
 
@@ -36,16 +37,24 @@ class Crash(BaseException):
 
 @dataclass
 class World:
-    """The things that stay when a process dies: the log, the committed offset, the work that was done. `said` lists the
-    steps."""
+    """The things that stay when a process dies: the logs of some partitions, each of `size` records, the committed offset of
+    each, the work that was done. `said` lists the steps."""
 
     size: int = 25
     batch: int = 10
-    committed: int = 0
+    partitions: int = 1
+    committed: list[int] = field(default_factory=list)
     commits: int = 0
     polls: int = 0
-    done: list[int] = field(default_factory=list)
+    done: list[Place] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.committed = self.committed or [0] * self.partitions
+
+    def told(self, partition: int, what: object) -> str:
+        """Return `what` with its partition, if there are several."""
+        return f"rides-{partition} {what}" if self.partitions > 1 else f"{what}"
 
 
 class PaperConsumer:
@@ -53,7 +62,7 @@ class PaperConsumer:
 
     def __init__(self, world: World, dies: int | None = None, after: bool = False) -> None:
         self.world, self.dies, self.after = world, dies, after
-        self.position_, self.steps, self.empty = world.committed, 0, 0
+        self.position_, self.steps, self.empty = list(world.committed), 0, 0
 
     def _step(self, what: str, do: Callable[[], None]) -> None:
         self.steps += 1
@@ -67,34 +76,38 @@ class PaperConsumer:
             raise Crash
 
     def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[Record]]:
-        """Return at most ten records from the position on."""
-        start = self.position_
-        end = min(start + min(max_records or self.world.batch, self.world.batch), self.world.size)
+        """Return at most ten records from the positions on, as many of each partition."""
+        each = min(max_records or self.world.batch, self.world.batch) // self.world.partitions or 1
+        found = {p: range(at, min(at + each, self.world.size)) for p, at in enumerate(self.position_) if at < self.world.size}
 
         def move() -> None:
-            self.position_ = end
+            for p, offsets in found.items():
+                self.position_[p] = offsets.stop
             self.world.polls += 1
 
-        self._step(f"poll: {start}..{end - 1}" if end > start else "poll: nothing", move)
-        self.empty = 0 if end > start else self.empty + 1
+        told = ", ".join(self.world.told(p, f"{offsets.start}..{offsets.stop - 1}") for p, offsets in found.items())
+        self._step(f"poll: {told or 'nothing'}", move)
+        self.empty = 0 if found else self.empty + 1
         if self.empty > PATIENCE:
             raise AssertionError(f"{PATIENCE} polls in a row brought nothing, and your loop polls on: it should return")
-        return {TP: [Record("rides", 0, n, b"ride %d" % n) for n in range(start, end)]} if end > start else {}
+        return {TopicPartition("rides", p): [Record("rides", p, n, b"ride %d" % n) for n in offsets] for p, offsets in found.items()}
 
     def commit(self, offsets: dict[TopicPartition, Any] | None = None, **_: Any) -> None:
-        """Commit the position, or the given offsets (each a number, or an object with a field `offset`)."""
-        told = next(iter(offsets.values())) if offsets else self.position_
-        offset = getattr(told, "offset", told)
+        """Commit the positions, or the given offsets (each a number, or an object with a field `offset`)."""
+        given = {tp.partition: getattr(told, "offset", told) for tp, told in (offsets or {}).items()}
+        given = given or dict(enumerate(self.position_))
 
         def write() -> None:
-            self.world.committed = offset
+            for p, offset in given.items():
+                self.world.committed[p] = offset
             self.world.commits += 1
 
-        self._step(f"commit {offset}", write)
+        self._step("commit " + ", ".join(self.world.told(p, offset) for p, offset in given.items()), write)
 
     def work(self, record: Record) -> None:
         """Note a record as worked on: the loop calls this for each record."""
-        self._step(f"work on {record.offset}", lambda: self.world.done.append(record.offset))
+        place = record.partition, record.offset
+        self._step(f"work on {self.world.told(*place)}", lambda: self.world.done.append(place))
 
 
 Loop = Callable[[Any, Callable[[Any], None]], Any]
@@ -110,12 +123,12 @@ def life(loop: Loop, world: World, dies: int | None = None, after: bool = False)
     return consumer.steps
 
 
-def every_crash(loop: Loop) -> Iterator[World]:
+def every_crash(loop: Loop, **world: int) -> Iterator[World]:
     """Yield the world after each possible crash and a second process that is not disturbed."""
-    steps = life(loop, World())
+    steps = life(loop, World(**world))
     for dies in range(1, steps + 1):
         for after in (False, True):
-            world = World()
-            life(loop, world, dies, after)
-            life(loop, world)
-            yield world
+            struck = World(**world)
+            life(loop, struck, dies, after)
+            life(loop, struck)
+            yield struck

@@ -95,6 +95,21 @@ def one_batch_only(consumer, work):
     consumer.commit()
 
 
+def commits_after_each_list(consumer, work):
+    while batches := consumer.poll(timeout_ms=3000):
+        for records in batches.values():
+            for record in records:
+                work(record)
+            consumer.commit()
+
+
+def works_on_the_first_list_only(consumer, work):
+    while batches := consumer.poll(timeout_ms=3000):
+        for record in next(iter(batches.values())):
+            work(record)
+        consumer.commit()
+
+
 def polls_for_ever(consumer, work):
     while True:
         for records in consumer.poll(timeout_ms=3000).values():
@@ -212,6 +227,8 @@ WRONG = {
         "commits each record": commits_each_record,
         "commits the last offset, not the next": commits_the_last_offset,
         "stops after one batch": one_batch_only,
+        "commits all partitions after the list of one": commits_after_each_list,
+        "works on one partition, commits all": works_on_the_first_list_only,
         "polls for ever": polls_for_ever,
     },
     "5.7": {
