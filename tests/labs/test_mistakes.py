@@ -242,7 +242,7 @@ def test_of_two_functions_the_one_that_returned_nothing_is_named():
 
     def forgets(n):
         2 * n
-    assert "forgets returned nothing" in check("99.3", (double, forgets)).text
+    assert "forgets returned nothing" in check("99.3", (double, forgets)).why
 
 
 def test_a_tool_of_the_labs_that_no_cell_has_fetched_is_told_with_its_import():
