@@ -91,7 +91,8 @@ def after_cell(result: Any) -> None:
 def tool(name: str) -> str:
     """Return a sentence that says how to get a tool of the labs, such as `progress`; "" if it is none."""
     import minikafka.lab
-    return f"`{name}` is a tool of the labs. Fetch it first: from minikafka.lab import {name}" if name in minikafka.lab.__all__ else ""
+    known = name in minikafka.lab.__all__
+    return f"`{name}` is a tool of the labs. Fetch it first: from minikafka.lab import {name}" if known else ""
 
 
 def install() -> None:

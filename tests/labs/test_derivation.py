@@ -121,7 +121,8 @@ def test_a_guess_is_taken_out():
 
 
 @pytest.mark.parametrize("guess, shape", [
-    ("0.3", ""), ("-1", ""), ("True", ": True or False"), ('"FAIL"', ': "?"'), ("(0, 20)", ": (?, ?)"), ("[1, 2, 3]", ": [?, ?, ?]"),
+    ("0.3", ""), ("-1", ""), ("True", ": True or False"), ('"FAIL"', ': "?"'), ("(0, 20)", ": (?, ?)"),
+    ("[1, 2, 3]", ": [?, ?, ?]"), ('["write", "read"]', ': ["?", ...]'),
     ('{"queue": 100, "topic": 100}', ': {"queue": ?, "topic": ?}'), ('{"write", "read"}', ': {"?", ...}'),
     ("(True, True)", ": (?, ?)"),
 ])

@@ -246,7 +246,7 @@ def test_of_two_functions_the_one_that_returned_nothing_is_named():
 
 
 def test_a_tool_of_the_labs_that_no_cell_has_fetched_is_told_with_its_import():
-    """Fails if `progress()`, of which the page of the labs speaks, ends in Python's own words in a lab that does not import it."""
+    """Fails if `progress()`, of which the page of the labs speaks, ends in Python's own words where no cell imports it."""
     assert names.tool("progress").endswith("from minikafka.lab import progress")
 
 

@@ -74,6 +74,8 @@ def _shape(value: Any) -> str:
             return "{" + ", ".join(f"{_key(key)}: {_shape(each)}" for key, each in value.items()) + "}"
         case set():
             return "{" + _shape(next(iter(value))) + ", ...}"
+        case [str(), *_]:  # how many of the names is part of the question
+            return '["?", ...]'
         case tuple():
             return "(" + ", ".join(map(_shape, value)) + ")"
         case list():

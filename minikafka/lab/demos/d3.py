@@ -18,7 +18,8 @@ def story(stage: Stage, each: int = EACH) -> None:
     """Let broker 3 copy only `each` records every half second, for twenty seconds; five records a second are sent."""
     with stage.borrow(Room(rate=5, own={D: records_a_fetch(each)})) as room:
         room.until(SLOW_AT - 1)
-        stage.moment("ask", "Five records a second, acks=1. From now on broker 3 gets only two a second. It never stops fetching.")
+        stage.moment("ask", "Five records a second, acks=1. From now on broker 3 gets only two a second. It never stops "
+                            "fetching.")
         room.until(SLOW_AT)
         pace = Pace(room, D, every=EVERY)
         room.until(SLOW_AT + 4)

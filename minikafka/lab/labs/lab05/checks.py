@@ -61,15 +61,17 @@ def run_at_least_once(loop: Callable[[Any, Callable[[Any], None]], Any]) -> str:
     life(loop, calm)
     everything = [(p, n) for p in range(calm.partitions) for n in range(calm.size)]
     if sorted(calm.done, key=lambda place: place[0]) != everything:  # in the order of each partition
-        raise Wrong(f"without any crash: each of {calm.partitions} partitions has {calm.size} records, you worked on {calm.done} "
-                    "(partition, offset)", calm.said[:12])
-    assert calm.committed == [calm.size] * 2, f"without any crash you leave {calm.committed} committed; the logs end at {calm.size}"
+        raise Wrong(f"without any crash: each of {calm.partitions} partitions has {calm.size} records, you worked on "
+                    f"{calm.done} (partition, offset)", calm.said[:12])
+    assert calm.committed == [calm.size] * 2, (
+        f"without any crash you leave {calm.committed} committed; the logs end at {calm.size}")
     assert calm.commits <= calm.polls, f"{calm.commits} commits for {calm.polls} polls: once a batch is enough"
     runs = worst = 0
     for world in every_crash(loop, **TWO):
         counts = Counter(world.done)
         if missing := [place for place in everything if not counts[place]]:
-            raise Wrong(f"records {missing} (partition, offset) were lost: committed, but nobody worked on them", _around_crash(world.said))
+            raise Wrong(f"records {missing} (partition, offset) were lost: committed, but nobody worked on them",
+                        _around_crash(world.said))
         twice = sum(counts.values()) - len(counts)
         if twice > world.batch:
             raise Wrong(f"{twice} records came twice after one crash; with a commit after each batch it is {world.batch} "
@@ -130,7 +132,8 @@ def zombies(answer: Callable[[list[Event]], Any]) -> str:
         said, right = answer([dict(event) for event in events]), stale(events)
         assert said is not None, "your function returned nothing; is there a `return`?"
         said = list(said)
-        assert all(isinstance(each, dict) for each in said), f"return the refused commits themselves, each a dictionary; you have {said[0]!r}"
+        assert all(isinstance(each, dict) for each in said), (
+            f"return the refused commits themselves, each a dictionary; you have {said[0]!r}")
         if said != right:
             missed = [e for e in right if e not in said]
             one = missed[0] if missed else next((e for e in said if e not in right), None)

@@ -90,7 +90,8 @@ class PaperConsumer:
         self.empty = 0 if found else self.empty + 1
         if self.empty > PATIENCE:
             raise AssertionError(f"{PATIENCE} polls in a row brought nothing, and your loop polls on: it should return")
-        return {TopicPartition("rides", p): [Record("rides", p, n, b"ride %d" % n) for n in offsets] for p, offsets in found.items()}
+        return {TopicPartition("rides", p): [Record("rides", p, n, b"ride %d" % n) for n in offsets]
+                for p, offsets in found.items()}
 
     def commit(self, offsets: dict[TopicPartition, Any] | None = None, **_: Any) -> None:
         """Commit the positions, or the given offsets (each a number, or an object with a field `offset`)."""
