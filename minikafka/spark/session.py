@@ -6,14 +6,19 @@ Invariants
   I-SPARK-13  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
               after a minute, and the message says nothing of the cause.
   I-SPARK-14  Without connector and without network everything still runs, on our Python source.
+  I-SPARK-16  Workers of a local session import PySpark from where the driver has it, compiled once for all.
 """
+import contextlib
 import logging
 import os
 import sys
+import zlib
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
+from ..files import cache_folder
 from ..jars import CONNECTOR, JarsMissing, jars
 from ..java import use_java
 from .source import FORMAT, KafkaSource
@@ -99,7 +104,25 @@ def _local() -> dict[str, str]:
     """Return settings for one machine; the environment is what the JVM and its Python workers inherit."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable       # I-SPARK-13
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if "SPARK_HOME" not in os.environ:
+        os.environ["SPARK_HOME"] = str(spark_home())
     return SMALL
+
+
+def spark_home() -> Path:
+    """Return a folder in the cache with all of the installed Spark but its copy of PySpark in a zip file (I-SPARK-16).
+
+    Python workers look into that file first, if it is there, and compile what they import from it each time they start: 1.1 s
+    of processor time instead of 0.4, for each plan of a query on our Python source.
+    """
+    installed = Path(pyspark.__file__).resolve().parent
+    home = cache_folder() / "spark" / f"{pyspark.__version__}-{zlib.crc32(bytes(installed)):08x}"
+    home.mkdir(parents=True, exist_ok=True)
+    for part in ("bin", "jars"):
+        if not (home / part).is_symlink():
+            with contextlib.suppress(FileExistsError):  # two sessions start at once
+                (home / part).symlink_to(installed / part)
+    return home
 
 
 def _java_options(local: bool) -> dict[str, str]:
