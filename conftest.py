@@ -3,7 +3,8 @@
 Only cells marked `# NBVAL_CHECK_OUTPUT` are compared, and only by their plain text: pictures and HTML may be drawn anew.
 The solved notebooks run strictly (LAB_STRICT=1): an exercise that does not pass is an error there. In the students' an
 unsolved exercise is what one expects, so they must run from top to bottom without it. Nothing goes into a student's progress
-file. On Apache Kafka only the hands-on part is run: the simulated world says the same beside every engine.
+file. On Apache Kafka only the hands-on part is run: the simulated world says the same beside every engine. Of a student's
+notebook only what differs from the solved one is run, and what that needs; MINIKAFKA_NOTEBOOKS=whole (`make long`) runs all.
 """
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parent
+WHOLE = os.environ.get("MINIKAFKA_NOTEBOOKS") == "whole"
 STREAMS = ("12", "13", "14")
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
 
@@ -30,15 +32,15 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """On Apache Kafka (MINIKAFKA_ENGINE=apache, as `make judge` sets it) the notebooks belong to the judge's half.
+    """Mark the cells: on Apache Kafka (MINIKAFKA_ENGINE=apache, as `make judge` sets it) they belong to the judge's half.
 
-    The students' notebooks that start Spark for a stream are in `make long`: the solved ones run the same cells, and more.
+    The students' notebooks that start Spark for a stream are in `make long`, and there all others are run whole.
     """
     if item.path.suffix != ".ipynb":
         return
     if os.environ.get("MINIKAFKA_ENGINE") == "apache":
         item.add_marker(pytest.mark.judge)
-    if item.path.parent == ROOT / "labs" and item.path.name[:2] in STREAMS:
+    if item.path.parent == ROOT / "labs" and (WHOLE or item.path.name[:2] in STREAMS):
         item.add_marker(pytest.mark.soak)
 
 
@@ -56,9 +58,28 @@ def judged(path: Path) -> Judged:
     return Judged(*(frozenset(cell.id for cell in chosen(cells)) for chosen in (hands_on_part, hands_on)))
 
 
+@cache
+def unsolved(path: Path) -> frozenset[str]:
+    """Return the ids of the cells of a student's notebook that say more than the solved one; all where there is none."""
+    student, solved = nbformat.read(path, as_version=4).cells, ROOT / "solutions" / path.name
+    if solved.exists():
+        from tools.notebooks.parts import unsolved_part
+        student = unsolved_part(student, nbformat.read(solved, as_version=4).cells)
+    return frozenset(cell.id for cell in student)
+
+
+def is_told_by_solved(item: pytest.Item) -> bool:
+    """Return whether this is a cell of a student's notebook that does only what it does in the solved one, too."""
+    of_student = item.path.suffix == ".ipynb" and item.path.parent == ROOT / "labs"
+    return of_student and not WHOLE and item.cell.id not in unsolved(item.path)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Notebooks run last, otherwise the order stays; workers have an order of their own (tests/schedule.py)."""
+    """Leave out what need not run, and put notebooks last; workers have an order of their own (tests/schedule.py)."""
+    told = set(filter(is_told_by_solved, items))
+    config.hook.pytest_deselected(items=list(told))
+    items[:] = [item for item in items if item not in told]
     if os.environ.get("MINIKAFKA_ENGINE") == "apache":
         simulated = [item for item in items if item.path.suffix == ".ipynb" and item.cell.id not in judged(item.path).run]
         config.hook.pytest_deselected(items=simulated)

@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from tools.engines import HEAD, PAGE, page, shown, tables
 from tools.notebooks.build import Project, load
 from tools.notebooks.hands_on import difference, hands_on, hands_on_part
+from tools.notebooks.parts import unsolved_part
 from tools.notebooks.source import read
 
 
@@ -84,3 +85,29 @@ def test_the_judge_runs_what_hands_on_cells_need():
         "make(cluster)",
     ])]
     assert [cell.id for cell in hands_on_part(cells)] == ["c0", "c1", "c2", "c5", "c6", "c7", "c8"]
+
+
+def test_of_a_students_notebook_what_the_solved_one_does_not_say_is_run():
+    """Fails if a gap, what goes on from it or what these need is left out, if the live cluster lacks a part of its story, or if
+    what the solved notebook says, too, runs again."""
+    solved = {
+        "tools": "from minikafka import Cluster\nENGINE = 'minikafka'",
+        "seen": "world = Cluster(engine='sim')\nworld.show()",
+        "guess": "guess = 2\npredict('9.1', guess)",
+        "given": "records = [1, 2]",
+        "answer": "def count(it):\n    ### BEGIN SOLUTION size\n    return len(it)\n    ### END SOLUTION\ncheck('9.2', count)",
+        "other": "print(records)",
+        "shown": "total = count(records)",
+        "more": "print(total)",
+        "bound-anew": "total = 3",
+        "no-more": "print(total)",
+        "live": "cluster = Cluster(engine=ENGINE)",
+        "topic": "cluster.create('t')",
+        "asked": "print(cluster.ends('t'), count(records))",
+        "closed": "cluster.close()",
+    }
+    student = solved | {"guess": "guess = ...\npredict('9.1', guess)",
+                        "answer": "def count(it):\n    todo('size')\ncheck('9.2', count)"}
+    labs = [[new_markdown_cell("# Lab"), *(new_code_cell(text, id=id) for id, text in lab.items())] for lab in (student, solved)]
+    wanted = ["tools", "guess", "given", "answer", "shown", "more", "live", "topic", "asked"]
+    assert [cell.id for cell in unsolved_part(*labs)] == wanted

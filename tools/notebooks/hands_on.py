@@ -5,54 +5,21 @@ A lab has cells in the simulated world, which say the same everywhere, and hands
 """
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
-from minikafka.lab.names import bound, statements
+from .parts import hands_on, needed
 
-ENGINE, PREDICT = "ENGINE", "predict("
+__all__ = ["difference", "hands_on", "hands_on_part", "said", "words"]
 FIGURE = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,]\d+)*|\b(?:minikafka|apache)\b")
-
-
-def hands_on(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
-    """Return the code cells that load a name which comes from the live cluster, in order.
-
-    A name comes from it if the statement that bound the name last loads `ENGINE`, or another such name.
-    """
-    live, found = {ENGINE}, []
-    for cell in cells:
-        if cell.cell_type != "code":
-            continue
-        touched = False
-        for statement in statements(cell.source):
-            touches = bool(live & loaded(statement))
-            touched |= touches
-            live = live | bound(statement) if touches else live - bound(statement) | {ENGINE}
-        if touched:
-            found.append(cell)
-    return found
 
 
 def hands_on_part(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
     """Return the hands-on cells, the cells that bind what these load, and so on; and all predictions. In order."""
-    cells = [cell for cell in cells if cell.cell_type == "code"]
-    ids = {cell.id for cell in hands_on(cells)}
-    wanted: set[str] = set()
-    part = []
-    for cell in reversed(cells):
-        made = {name for statement in statements(cell.source) for name in bound(statement)}
-        if cell.id in ids or made & wanted or PREDICT in cell.source:
-            wanted = wanted - made | {name for statement in statements(cell.source) for name in loaded(statement)}
-            part.append(cell)
-    return part[::-1]
-
-
-def loaded(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement loads."""
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    cells = list(cells)
+    return needed(cells, {cell.id for cell in hands_on(cells)})
 
 
 def said(cell: NotebookNode) -> list[str]:
