@@ -1,6 +1,7 @@
 """Engines under test: every test that takes `cluster` runs on our brokers and on Apache Kafka, the judge.
 
-Markers: `apache` for every test on Apache's brokers; those without `judge_fast` also get `judge`, the long half:
+Markers: `apache` for every test on Apache's brokers; those without `judge_fast` also get `judge`, the long half. Of a test that
+is marked `judge_first` the half on our brokers gets `soak`.
 
     pytest -m "not judge and not soak"    our engine, and the fast part on Apache   (make test)
     pytest -m judge                       the rest on Apache                        (make judge)
@@ -23,7 +24,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.jars import KAFKA
-from tests.schedule import LongestFirst, file_of, in_lane, write_durations
+from tests.schedule import APACHE, LongestFirst, file_of, lane_of, write_durations
 
 ENGINES = ("minikafka", "apache")
 NO_JARS = "Apache Kafka's jars are not in the cache (`make apache` fetches them)"
@@ -75,6 +76,7 @@ def rewrite(request: pytest.FixtureRequest) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "judge_fast: the part on Apache Kafka that `make test` runs too")
+    config.addinivalue_line("markers", "judge_first: the half on our brokers is in `make long`; `make judge` has the other")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -98,6 +100,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("apache")
             if item.get_closest_marker("judge_fast") is None:
                 item.add_marker("judge")
+        elif item.get_closest_marker("judge_first"):
+            item.add_marker("soak")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -139,7 +143,7 @@ def clusters() -> Iterator[dict[str, Cluster]]:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """End Apache's brokers, who need a tenth of a processor for doing nothing, when a worker has no more tests on them."""
-    over = nextitem is not None and in_lane(file_of(item.nodeid)) and not in_lane(file_of(nextitem.nodeid))
+    over = nextitem is not None and lane_of(file_of(item.nodeid)) == APACHE != lane_of(file_of(nextitem.nodeid))
     if over and hasattr(item.config, "workerinput") and "apache" in _started:
         _started.pop("apache").close()
 

@@ -3,8 +3,8 @@
 A worker takes whole files: what a file's fixtures start is started once. Three rules on top of that:
 
 - The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end.
-- All tests on Apache Kafka, and all that start Spark, are one *lane*: one worker takes them, beginning at once, so that a run
-  has one Apache cluster and one Spark session. In a run that has nothing else (`make judge`) every file goes by itself.
+- All tests on Apache Kafka are one *lane*, and all that start Spark another: one worker takes a lane, beginning at once, so that
+  a run has one Apache cluster and one Spark session. In a run that has nothing else (`make judge`) every file goes by itself.
 - Each notebook goes by itself: nbval gives it a kernel of its own.
 
 `pytest --durations-to tests/durations.tsv` writes the file anew: a line for each file that took a second or more.
@@ -23,7 +23,7 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 DURATIONS = Path(__file__).with_name("durations.tsv")
-LANE = "one Apache cluster and one Spark session"
+APACHE, SPARK = "one Apache cluster", "one Spark session"
 SHORT = 0.01  # seconds for each test of a file that is not in the list
 
 
@@ -34,8 +34,9 @@ def file_of(nodeid: str) -> str:
     return f"{path}@apache" if notebook or re.search(r"\[(.*-)?apache\b", test) else path
 
 
-def in_lane(file: str) -> bool:
-    return file.endswith("@apache") or file.startswith("tests/spark/")
+def lane_of(file: str) -> str | None:
+    """Return the lane of a file, None where it goes by itself."""
+    return APACHE if file.endswith("@apache") else SPARK if file.startswith("tests/spark/") else None
 
 
 def recorded(path: Path = DURATIONS) -> dict[str, float]:
@@ -50,11 +51,12 @@ def units(nodeids: Iterable[str], seconds: dict[str, float]) -> dict[str, list[s
     for nodeid in nodeids:
         files.setdefault(file_of(nodeid), []).append(nodeid)
     one_by_one = sorted(files, key=lambda file: -seconds.get(file, SHORT * len(files[file])))
-    lane = [file for file in one_by_one if in_lane(file)]
-    if len(lane) == len(files):
+    if all(map(lane_of, files)):
         return {file: files[file] for file in one_by_one}
-    together = {LANE: [nodeid for file in lane for nodeid in files[file]]} if lane else {}
-    return together | {file: files[file] for file in one_by_one if not in_lane(file)}
+    lanes: dict[str, list[str]] = {}
+    for file in filter(lane_of, one_by_one):
+        lanes.setdefault(str(lane_of(file)), []).extend(files[file])
+    return lanes | {file: files[file] for file in one_by_one if not lane_of(file)}
 
 
 class LongestFirst(LoadFileScheduling):

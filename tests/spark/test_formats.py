@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 
+import pyspark
 import pytest
 
 from minikafka.datasets import flights
@@ -25,7 +26,11 @@ def test_the_connector_is_the_jars_of_the_list(spark):
     assert [name for name in ("packages", "repositories", "ivySettings") if spark.conf.get(f"spark.jars.{name}", "")] == []
 
 
-@pytest.mark.judge_fast
+def test_python_workers_import_what_the_driver_does(spark):
+    """I-SPARK-16. Fails if they look into PySpark's zip file, where nothing is compiled."""
+    assert spark.sparkContext.parallelize([1], 1).map(lambda _: __import__("pyspark").__file__).collect() == [pyspark.__file__]
+
+
 def test_equal_rows(spark, both, kafka, name):
     """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, or a limit is off
     by one; or if our broker answers a ListOffsets by time or a Fetch with other records than Kafka."""
@@ -64,6 +69,7 @@ def test_equal_rows(spark, both, kafka, name):
     assert [[(h.key, h.value) for h in r.headers or ()] for r in got] == [list(r.headers) for r in log]
 
 
+@pytest.mark.judge_first
 def test_equal_refusals(spark, both, kafka, name):
     """Fails if an option that the connector refuses were accepted or ignored, or refused in other words."""
     kafka.create(name)
@@ -165,6 +171,7 @@ def _anywhere(text: str) -> str:
     return re.sub(r"-\d+( offset| and timestamp)", r"-N\1", text)
 
 
+@pytest.mark.judge_first
 def test_equal_sinks(spark, both, kafka, name, tmp_path):
     """Fails if our sink dropped a header, sent a null key as empty, ignored the partition column, preferred the topic
     column to the option, or acknowledged before the brokers did; or if it took a column of a wrong type."""
