@@ -16,6 +16,7 @@ import sys
 
 import uvloop
 
+from minikafka.broker import lean  # noqa: F401  # before all others
 from minikafka.broker.broker import Broker
 from minikafka.broker.config.definition import ConfigError, plain
 from minikafka.broker.config.effective import BrokerConfig
@@ -38,6 +39,7 @@ def main(path: str) -> int:
     sys.setswitchinterval(SWITCH_S)
     gc.freeze()  # what was imported is never garbage: to look through it again and again would hold up the event loop
     gc.set_threshold(*GARBAGE)
+    gc.enable()
     loop = uvloop.new_event_loop()
     env = LiveEnv(loop)
     try:
