@@ -554,6 +554,8 @@ def test_listing_transactions(desk: Desk) -> None:
                                       transactional_id_pattern="(")
     assert desk.raw.ask(request, 1).unknown_state_filters == ["Odd"]
     assert Err(desk.raw.ask(request, 2).error_code) is Err.INVALID_REGULAR_EXPRESSION
+    request.transactional_id_pattern = "a{1,2000000000}"
+    assert Err(desk.raw.ask(request, 2).error_code) is Err.INVALID_REGULAR_EXPRESSION
 
 
 def test_describing_what_is_not_there(desk: Desk) -> None:

@@ -57,7 +57,13 @@ REGEXES = [
     ("a{2000}", "invalid repeat count"),
     ("a**", "invalid nested repetition operator"),
     ("[b-a]", "invalid character class range"),
+    ("a{1,2000000000}", "invalid repeat count"),
+    (r"\[{100000000}", "invalid repeat count"),
+    (r"\C", "invalid escape sequence"),
+    ("(?P<n>a)(?P<n>b)", "duplicate capture group name"),
+    ("(?P<é>a)", "invalid named capture"),
 ]
+TEXT_ALONE = ["[{100000000}]", r"\Q{100000000}\C\E", r"\{100000000}", r"a\\{3}", "a{099999999999}", "(?P<n>a)(?P<m>b)"]
 
 
 def ask(group: Group, version: int = 1, **fields: Any) -> Any:
@@ -94,6 +100,12 @@ def test_regular_expressions_that_are_none(group: Group, regex: str, reason: str
     assert ask(group).error_code == NONE
     assert refusal(group.heartbeat("m", 2, subscribed_topic_regex=regex)) == (INVALID_REGEX, text)
     assert group.state() == ("Stable", 2, 2)
+
+
+@pytest.mark.parametrize("regex", TEXT_ALONE)
+def test_regular_expressions_that_look_like_none(group: Group, regex: str) -> None:
+    """Fails if a number, an escape or a name is looked for in quoted text, in a class or behind a backslash."""
+    assert ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex).error_code == NONE
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -5, 2**31 - 1])

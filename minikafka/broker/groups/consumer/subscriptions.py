@@ -1,16 +1,13 @@
 """Subscriptions of a consumer group: regular expressions over topic names, and a hash of the subscribed topics.
 
-An expression is in RE2's language, so that matching takes time linear in the name, whatever a client sends. The hash sums
-up, in eight bytes, the subscribed topics for which the target assignment was made: if the hash changes, a new assignment is
-due.
+An expression is in RE2's language (coordinator/expressions.py). The hash sums up, in eight bytes, the subscribed topics for
+which the target assignment was made: if the hash changes, a new assignment is due.
 
 Owns: check(), match(), how often expressions are resolved again; topics_hash().
-Invariants: I-REGEX-1 an expression that is not RE2 is refused before anything of it is kept.
-            I-THASH-1 equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
+Invariants: I-THASH-1 equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
 
-What Kafka does differently: it uses re2j (TEXTS translates RE2's error texts to re2j's); a thread of its own resolves
-expressions, so that a topic is matched a moment after the heartbeat (as here, without the thread); Kafka's hash is XXH3 over
-the same facts (KIP-1101). Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
+What Kafka does differently: a thread of its own resolves expressions, so that a topic is matched a moment after the heartbeat
+(as here, without the thread); Kafka's hash is XXH3 over the same facts (KIP-1101). Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
 """
 
 from __future__ import annotations
@@ -18,49 +15,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-import re2
-
+from minikafka.broker.coordinator.expressions import compile_expression
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err, KafkaError
 
 REFRESH_MIN_MS, REFRESH_MAX_MS = 10_000, 600_000      # group.consumer.regex.refresh.interval.ms: an internal setting
 
-# RE2's error texts, and re2j's for the same errors.
-TEXTS = {"missing ]": "missing closing ]", "missing )": "missing closing )",
-         "no argument for repetition operator": "missing argument to repetition operator",
-         "bad repetition operator": "invalid nested repetition operator",
-         "invalid repetition size": "invalid repeat count",
-         "trailing \\": "trailing backslash at end of expression",
-         "invalid perl operator": "invalid or unsupported Perl syntax",
-         "unexpected )": "regexp/syntax: internal error",
-         "invalid named capture group": "invalid named capture"}
-
-
-def _options() -> re2.Options:
-    options = re2.Options()
-    options.log_errors = False
-    return options
-
-
-_OPTIONS = _options()
-
 
 def check(expression: str) -> None:
     """Raise KafkaError if the expression is not in RE2's language."""
     try:
-        re2.compile(expression, _OPTIONS)
-    except re2.error as error:
-        reason = error.args[0].decode(errors="replace").partition(": ")[0]
-        reason = TEXTS.get(reason, reason)
-        raise KafkaError(Err.INVALID_REGULAR_EXPRESSION, f"SubscribedTopicRegex `{expression}` is not a valid regular "
-                         f"expression: {reason}.") from error
+        compile_expression(expression)
+    except ValueError as error:
+        raise KafkaError(Err.INVALID_REGULAR_EXPRESSION,
+                         f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {error}.") from None
 
 
 def match(expression: str, topics: Iterable[str]) -> tuple[str, ...]:
     """Return the topics whose whole name the expression matches, sorted."""
     try:
-        compiled = re2.compile(expression, _OPTIONS)
-    except re2.error:
+        compiled = compile_expression(expression)
+    except ValueError:
         return ()                          # written by a broker whose RE2 knows more
     return tuple(sorted(topic for topic in topics if compiled.fullmatch(topic)))
 

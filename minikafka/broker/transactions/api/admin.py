@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import re2
 from kafka.protocol.admin.transactions import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -21,6 +20,7 @@ from kafka.protocol.admin.transactions import (
     ListTransactionsResponse,
 )
 
+from minikafka.broker.coordinator.expressions import compile_expression
 from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.answer_size import ROW, Room
@@ -95,12 +95,10 @@ def list_transactions(ctx: Context, request: ListTransactionsRequest,
 
 
 def _pattern(text: str | None) -> Any:
-    """Compile a filter of transactional ids: an RE2 expression, which matches in time linear in the id."""
-    options = re2.Options()
-    options.log_errors = False
+    """Compile a filter of transactional ids; none if it is empty."""
     try:
-        return re2.compile(text, options) if text else None
-    except re2.error:
+        return compile_expression(text) if text else None
+    except ValueError:
         raise KafkaError(Err.INVALID_REGULAR_EXPRESSION) from None
 
 
