@@ -16,7 +16,8 @@ from minikafka.protocol.failure import failed_response
 
 SERVED = {(key, version) for table in HANDLERS.values() for key, served in table.items()
           for version in range(served.min, served.max + 1)}
-SILENT = {"CreateAclsRequest", "DeleteAclsRequest", "DescribeLogDirsRequest", "AlterReplicaLogDirsRequest"}  # their rows have no name in common with those of the response
+# Their rows have no name in common with those of the response.
+SILENT = {"CreateAclsRequest", "DeleteAclsRequest", "DescribeLogDirsRequest", "AlterReplicaLogDirsRequest"}
 SNAPSHOT = 59                            # FetchSnapshot, between nodes: kafka-python has no default for its struct
 
 

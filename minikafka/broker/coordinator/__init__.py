@@ -1,7 +1,6 @@
 """The common part of group and transaction coordinators: their state is a partition, and its leader is the coordinator.
 
     hashing.py                   which partition keeps a group or a transactional id: Java's hash of its name
-    expressions.py               a client's regular expression over names, in RE2's language
     shell/coordinator_log.py     one partition of a coordinator's topic: replay it, append records, wait until they are committed
     shell/coordinator.py         which partitions are led here, loaded or not; the refusals of all others
     api.py                       FindCoordinator: which broker coordinates this key?

@@ -6,6 +6,7 @@ In reading order:
     registrations.py    the values that they make: Broker, Partition, Topic; and Changes
     image.py            MetadataImage: apply a record, load a snapshot, find out what changed
     topic_names.py      which names a topic may have, and which topics are internal
+    expressions.py      regular expressions of clients over names, in the language of RE2
     features.py         the features of the cluster, and the levels that this code supports
     api/                the requests that are answered from the image: metadata.py (Metadata), describe_topic_partitions.py
                         and describe_cluster.py

@@ -1,13 +1,14 @@
 """Subscriptions of a consumer group: regular expressions over topic names, and a hash of the subscribed topics.
 
-An expression is in RE2's language (coordinator/expressions.py). The hash sums up, in eight bytes, the subscribed topics for
+An expression is in RE2's language (metadata/expressions.py). The hash sums up, in eight bytes, the subscribed topics for
 which the target assignment was made: if the hash changes, a new assignment is due.
 
 Owns: check(), match(), how often expressions are resolved again; topics_hash().
 Invariants: I-THASH-1 equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
 
 What Kafka does differently: a thread of its own resolves expressions, so that a topic is matched a moment after the heartbeat
-(as here, without the thread); Kafka's hash is XXH3 over the same facts (KIP-1101). Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
+(as here, without the thread); Kafka's hash is XXH3 over the same facts (KIP-1101).
+Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from minikafka.broker.coordinator.expressions import compile_expression
+from minikafka.broker.metadata.expressions import compile_expression
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err, KafkaError
 

@@ -20,7 +20,7 @@ from kafka.protocol.admin.transactions import (
     ListTransactionsResponse,
 )
 
-from minikafka.broker.coordinator.expressions import compile_expression
+from minikafka.broker.metadata.expressions import compile_expression
 from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.answer_size import ROW, Room
