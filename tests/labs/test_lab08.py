@@ -195,3 +195,13 @@ def test_d5_refuses_because_of_the_setting(min_insync, strict):
     facts = Facts(events, stage.moments, stage.facts)
     assert facts["strict"] == strict
     assert all(seen.held for seen in d5.must_see(Run(events), facts)) is (min_insync == 2)
+
+
+@pytest.mark.parametrize("wrong, told", [
+    (lambda acknowledged, readable: set(acknowledged) - set(readable), "each entry is"),
+    (lambda acknowledged, readable: [(o, v, None) for o, v in acknowledged if (o, v) not in readable], "it is lost, and what"),
+    (lambda acknowledged, readable: [(o, v, None) for o, v in acknowledged], "it is not lost")])
+def test_an_entry_of_another_shape_is_not_called_unlost(wrong, told):
+    """Fails if a student who names a lost record, but not what stands there now, is told that it is not lost."""
+    with pytest.raises(AssertionError, match=told):
+        checks.losses(wrong)

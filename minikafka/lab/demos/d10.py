@@ -27,8 +27,8 @@ def story(stage: Stage) -> None:
     cluster.wait(lambda: cluster.controller() not in (None, first))
     cluster.sleep(2.0)
     second = cluster.controller()
-    stage.moment("one dead", f"Controller {second} is active now. Was a record late? No controller is asked for a record. "
-                             f"Now {second}.")
+    stage.moment("one dead", f"Controller {second} is active now. Was a record late? No: a record asks no controller. "
+                             f"Now I kill {second}, too.")
     cluster.sleep(0.5)
     cluster.kill(second)
     cluster.sleep(6.0)
@@ -36,7 +36,7 @@ def story(stage: Stage) -> None:
     cluster.sleep(0.5)
     cluster.kill(3)
     cluster.sleep(LIMIT * 1.5 + 2)
-    stage.moment("freeze", "Follower 3 is dead for 17 seconds, and still in sync. Two of three have everything. Nothing is "
+    stage.moment("freeze", "Follower 3 has been dead for 17 s, and is in sync. Two of three have everything. Nothing is "
                            "acknowledged. Why?")
     cluster.sleep(0.5)
     cluster.restart(first)

@@ -28,7 +28,7 @@ LOSS = {
 SAFE = {
     "ask": "Once more, with min.insync.replicas=2.",
     "alone": "Broker 1 is alone, and has acknowledged nothing since. Thirty records were refused. It dies.",
-    "later": "Broker 2 leads. Look at the reason: it was eligible, because nothing was acknowledged without it.",
+    "later": "Broker 2 leads, and the election was clean. Why? Because nothing was acknowledged without it.",
     "explain": "Broker 1 returns and loses the one record that was never acknowledged. There was nothing to lose.",
 }
 
@@ -95,8 +95,8 @@ DEMO = Demo(
     name="D6",
     title="Unclean election",
     purpose="Availability bought with data, and the setting that never has to choose.",
-    question="The leader has 100 acknowledged records, its followers, out of sync, 70. It dies; unclean election is on. "
-             "What is lost?",
+    question="The leader has 100 acknowledged records, its followers, out of sync, 70. It dies. Suppose that unclean "
+             "election were on: what would be lost?",
     answers=(
         Answer("Nothing: acks=all means that the records are on all replicas.",
                "On all replicas in sync. The leader was the only one, and min.insync.replicas=1 asks for no more."),
@@ -118,9 +118,9 @@ DEMO = Demo(
         "before, this cell was dark as in scene 1.",
     ),
     scenes=(
-        Scene("unclean election off: dark, nothing lost", partial(story, captions=DARK, min_insync=1, unclean=False), dark),
-        Scene("unclean election on: open, thirty lost", partial(story, captions=LOSS, min_insync=1, unclean=True), loss),
-        Scene("min.insync.replicas=2: nothing to lose", partial(story, captions=SAFE, min_insync=2, unclean=True), safe),
+        Scene("unclean election off", partial(story, captions=DARK, min_insync=1, unclean=False), dark),
+        Scene("unclean election on", partial(story, captions=LOSS, min_insync=1, unclean=True), loss),
+        Scene("min.insync.replicas=2", partial(story, captions=SAFE, min_insync=2, unclean=True), safe),
     ),
     seeds=("S3.19", "S3.20", "S2.13"),
     counters=("acknowledged", "lost"),

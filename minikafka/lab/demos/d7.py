@@ -36,7 +36,8 @@ def story(stage: Stage, policy: str = "auto", at: float = AT) -> None:
     cluster.sleep(0.6 * at - room.now())
     stage.moment("ask", f"C1 charges rides, ten a second; commits: {policy}. In a few seconds I kill it, with no farewell.")
     cluster.sleep(at - 0.005 - room.now())
-    stage.moment("kill", f"{len(done['C1'])} rides are charged, one is in work. C1's finger and the group's flag are apart.")
+    marks = "The flag stands at C1's finger" if policy == "before the work" else "C1's finger and the group's flag are apart"
+    stage.moment("kill", f"{len(done['C1'])} rides are charged, one is in work. {marks}.")
     cluster.sleep(0.005)
     working.cancel()
     cluster.run(one.kill())
@@ -44,7 +45,8 @@ def story(stage: Stage, policy: str = "auto", at: float = AT) -> None:
     cluster.sleep(3.0)
     stage.moment("freeze", "C1 has been dead for three seconds, C2 has asked to join, and nothing is read. Why not?")
     cluster.wait(lambda: done["C2"], timeout=20)
-    stage.moment("takeover", f"C1's session has run out. C2 begins at offset {done['C2'][0]}, where the flag is.")
+    begins = f"C1's session has run out. C2 begins at offset {done['C2'][0]}, where the flag "
+    stage.moment("takeover", begins + ("was: it moves the flag before its work." if policy == "before the work" else "is."))
     cluster.wait(lambda: done["C2"][-1] == RECORDS - 1, timeout=20)
     going_on.cancel()
     cluster.run(two.kill())

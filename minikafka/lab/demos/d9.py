@@ -80,7 +80,7 @@ def must_see(run: Any, facts: Facts, written: int) -> Iterator[Seen]:
 
 
 def _scene(idempotent: bool, written: int) -> Scene:
-    return Scene(f"enable.idempotence={str(idempotent).lower()}", partial(story, idempotent=idempotent),
+    return Scene("with idempotence" if idempotent else "without idempotence", partial(story, idempotent=idempotent),
                  partial(must_see, written=written))
 
 

@@ -113,8 +113,12 @@ def losses(find: Callable[[list[Entry], list[Entry]], Iterable[Loss]]) -> str:
         assert answer is not None, "your function returned nothing; is there a `return`?"
         said, right = sorted(map(tuple, answer), key=repr), sorted(broken(acknowledged, readable), key=repr)
         if said != right:
+            shapeless = next((entry for entry in said if len(entry) != 3), None)
+            assert shapeless is None, f"each entry is (offset, value, what stands there instead); you gave {shapeless!r}"
             odd = next(entry for entry in [*said, *right] if (entry in said) != (entry in right))
-            kind = "you name it, and it is not lost" if odd in said else "you do not name it"
+            kind = "you do not name it" if odd in right else "you name it, and it is not lost"
+            if (instead := [entry for entry in right if entry[:2] == odd[:2]]) and odd in said:
+                kind = f"it is lost, and what stands there instead is {instead[0][2]!r}"
             raise Wrong(f"history {number}, {name}: you find {len(said)}, there are {len(right)}. For example {odd!r}: {kind}.",
                         around(odd[0], acknowledged, readable), f"python -m minikafka.lab.labs.lab08.checks {number}")
     return f"right for {len(histories())} histories; in the one of this lab you find all 30, 20 of them replaced"
