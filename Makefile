@@ -7,7 +7,7 @@
 VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
-JOBS ?= 3# workers: one of them mostly waits for Apache Kafka and Spark (tests/schedule.py), so three keep two cores busy
+JOBS ?= 4# workers: two of them mostly wait, for Apache Kafka and for Spark (tests/schedule.py), so four keep two cores busy
 JUDGES ?= 2# workers of `make judge`: each has three brokers of Apache Kafka
 SEEDS ?= 1000
 FROM ?= 80000

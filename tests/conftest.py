@@ -23,7 +23,8 @@ import hypothesis
 import pytest
 
 from minikafka import Cluster
-from minikafka.jars import KAFKA
+from minikafka.jars import CONNECTOR, KAFKA
+from minikafka.java import NoJava
 from tests.schedule import APACHE, LongestFirst, file_of, lane_of, write_durations
 
 ENGINES = ("minikafka", "apache")
@@ -161,6 +162,18 @@ def cluster(running: Cluster) -> Iterator[Cluster]:
     """Three healthy brokers. What a test breaks is mended after it; a broker that died unasked fails it."""
     yield running
     running.mend()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark session for all tests of a worker (a JVM takes seconds to start); no test stops it."""
+    from minikafka.spark import spark_session
+    try:
+        session = spark_session(connector=CONNECTOR.present)
+    except NoJava as missing:
+        pytest.skip(str(missing))
+    yield session
+    session.stop()
 
 
 @pytest.fixture

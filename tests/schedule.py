@@ -23,6 +23,7 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 DURATIONS = Path(__file__).with_name("durations.tsv")
+WITH_SPARK = ("tests/spark/", "tests/labs/test_lab12.py", "tests/labs/test_lab13.py")
 APACHE, SPARK = "one Apache cluster", "one Spark session"
 SHORT = 0.01  # seconds for each test of a file that is not in the list
 
@@ -36,7 +37,7 @@ def file_of(nodeid: str) -> str:
 
 def lane_of(file: str) -> str | None:
     """Return the lane of a file, None where it goes by itself."""
-    return APACHE if file.endswith("@apache") else SPARK if file.startswith("tests/spark/") else None
+    return APACHE if file.endswith("@apache") else SPARK if file.startswith(WITH_SPARK) else None
 
 
 def recorded(path: Path = DURATIONS) -> dict[str, float]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from itertools import islice
+from typing import Any
 
 import pytest
 
 from minikafka import Cluster
 from minikafka.datasets import taxi_trips
-from minikafka.java import NoJava
 from minikafka.lab.labs.lab12 import experiment as lab12
 from minikafka.lab.labs.streaming import START, Step, Stream
 from minikafka.lab.picture.draw.flipbook import Flipbook
@@ -62,15 +62,10 @@ def test_a_book_has_a_page_for_each_step() -> None:
     assert "&lt;one&gt;" in Flipbook([picture(STEPS)], ["<one>"]).html()
 
 
-@pytest.mark.slow
-def test_other_delays_other_windows() -> None:
+@pytest.mark.spark
+def test_other_delays_other_windows(spark: Any) -> None:
     """Spark itself: without a delay row 8 is too late; a taxi in a tunnel loses what the delay does not cover.
     Fails if the steps of the lab would come out the same whatever the query says."""
-    from minikafka.spark import spark_session
-    try:
-        spark = spark_session()
-    except NoJava as missing:
-        pytest.skip(str(missing))
     from pyspark.sql import functions as F
 
     def windows(delay):
@@ -84,4 +79,3 @@ def test_other_delays_other_windows() -> None:
         assert [step.dropped for step in steps] == [0, 0, 1, 0]
         drive = lab12.tunnel(spark, cluster, windows(20), "drive")
         assert (drive.acknowledged, drive.counted) == (200, 190) and drive.by_window[20] == 10
-    spark.stop()

@@ -8,7 +8,6 @@ import pytest
 from kafka import KafkaAdminClient
 
 from minikafka import Cluster
-from minikafka.java import NoJava
 from minikafka.lab.labs.lab13 import experiment as lab13
 from minikafka.lab.labs.lab13.books import Batch, batches, moment, said
 from minikafka.lab.labs.lab13.lanes import page, show
@@ -61,15 +60,10 @@ def test_each_source_takes_the_options_of_a_patient_query():
     assert patience("kafka")["kafka.default.api.timeout.ms"] == "3000"
 
 
-@pytest.mark.slow
-def test_a_crash_at_other_moments():
+@pytest.mark.spark
+def test_a_crash_at_other_moments(spark):
     """Spark itself: a crash in the first micro-batch repeats its rows, and a run without a crash repeats none; a table with a
     place for each row shows neither. Fails if the figures of the lab would come out whatever the job does."""
-    from minikafka.spark import spark_session
-    try:
-        spark = spark_session()
-    except NoJava as missing:
-        pytest.skip(str(missing))
     with Cluster(brokers=3, preset="class") as cluster:
         admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
         copies = {}
@@ -85,4 +79,3 @@ def test_a_crash_at_other_moments():
             job.close()
         assert copies == {"at-once": {0: 2, 1: 2, 2: 1}, "never": {0: 1, 1: 1, 2: 1}}
         admin.close()
-    spark.stop()

@@ -1,4 +1,4 @@
-"""One Spark session for all tests (a JVM takes seconds to start); the two formats that must behave alike."""
+"""The two formats that must behave alike, and the clients of a test."""
 from collections.abc import Iterator
 
 import pytest
@@ -6,15 +6,8 @@ from pyspark.sql import SparkSession
 
 from minikafka import Cluster
 from minikafka.jars import CONNECTOR
-from minikafka.spark import kafka_format, python_format, spark_session
+from minikafka.spark import kafka_format, python_format
 from tests.spark import Kafka
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = spark_session(connector=CONNECTOR.present)
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="session")
