@@ -48,8 +48,9 @@ class Env:
     open_files = 1 << 16  # how many files and sockets this process may have open at once
     cluster_secret = b""  # by which nodes prove that they belong to the cluster (membership.py); none if it is empty
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seed: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, seed: str, now: Callable[[], float] | None = None) -> None:
         self.loop = loop
+        self.now = now or loop.time  # monotonic seconds; only differences mean anything
         self.seed = seed
         self.crashed: asyncio.Future[None] = loop.create_future()
         self._tasks: dict[asyncio.Task[Any], None] = {}
@@ -57,10 +58,6 @@ class Env:
         self.turns = Turns(self)
 
     # --- time ---------------------------------------------------------------------------------------------------
-
-    def now(self) -> float:
-        """Return the monotonic time in seconds; only differences mean anything."""
-        return self.loop.time()
 
     def wall_ms(self) -> int:
         """Return the wall clock in milliseconds since 1970: for timestamps of records, never for deadlines."""

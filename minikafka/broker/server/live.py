@@ -323,7 +323,7 @@ class LiveEnv(Env):
     faults: LiveFaults
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop, seed=os.urandom(16).hex())
+        super().__init__(loop, seed=os.urandom(16).hex(), now=time.monotonic)  # uvloop's loop.time() is a cached millisecond
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self.open_files = soft if soft != resource.RLIM_INFINITY else Env.open_files
         self.fs = LiveFs(max(LEAST_OPEN, self.open_files // 2))  # connections have a share, too (server.py)
@@ -331,9 +331,6 @@ class LiveEnv(Env):
         self.faults = LiveFaults(self)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="blocking")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="aside")  # what computes shall hold up no fsync
-
-    def now(self) -> float:
-        return time.monotonic()  # uvloop's loop.time() is a cached millisecond
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000 + self.faults.clock_jump_ms

@@ -111,7 +111,7 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
         if behind:
             raise KafkaError(Err.OFFSET_NOT_AVAILABLE)
         return Found(bound, leader_epoch=partition.leader_epoch)
-    with partition.storage():
+    with partition.storage:
         found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
     if found is not None and found[0] < bound:
         return Found(*found)

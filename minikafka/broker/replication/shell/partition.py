@@ -13,8 +13,7 @@ What Kafka does differently: an ISR lock, a log lock and a purgatory per kind of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -94,6 +93,7 @@ class Partition:
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
         self.failed = False
+        self.storage = Storage(self)
         self._env = manager.env
 
     def __repr__(self) -> str:
@@ -145,7 +145,7 @@ class Partition:
         """
         self.check()
         self.replica.check_append(acks)
-        with self.storage():
+        with self.storage:
             info = self.log.append_leader(records, self.leader_epoch, self._env.wall_ms(), origin=origin,
                                           request_version=request_version, guard=guard, checked=checked)
         if not info.duplicate:
@@ -173,7 +173,7 @@ class Partition:
             return Read(b"", *head)
         if max_bytes < 0:
             raise KafkaError(Err.UNKNOWN_SERVER_ERROR)
-        with self.storage():
+        with self.storage:
             records = self.log.read(offset, max_bytes, end, min_one=min_one)
         aborted = self.log.aborted_transactions(offset, self.log.end_offset) if isolation == LAST_STABLE and records else []
         return Read(records, *head, aborted=aborted)
@@ -230,7 +230,7 @@ class Partition:
             moved = self.run(self.replica.on_fetched(high_watermark))
             self._begin_at(min(log_start, self.log.end_offset))
         if grown:
-            with self.storage():
+            with self.storage:
                 info = self.log.append_follower(records, self._env.wall_ms())
             if info is not None:
                 self._trace_append(info)
@@ -243,7 +243,7 @@ class Partition:
     def retain(self, now_ms: int) -> None:
         """Delete what the topic's retention allows to delete, never beyond the high watermark."""
         before = self.log.start_offset
-        with self.storage():
+        with self.storage:
             self.log.delete_old_segments(now_ms, self.high_watermark)
         if self.log.start_offset != before:
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
@@ -251,14 +251,14 @@ class Partition:
     def _begin_at(self, offset: int) -> None:
         """Take over a higher log start: no record before `offset` is read any more."""
         before = self.log.start_offset
-        with self.storage():
+        with self.storage:
             self.log.advance_start(offset)
         if self.log.start_offset != before:
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     async def flush(self) -> None:
         """Flush what has been appended, on another thread: other requests go on."""
-        with self.storage():
+        with self.storage:
             flush = self.log.start_flush()
             await self._env.blocking(flush.sync)
             if not self.log.offline:                   # closed meanwhile: the topic was deleted
@@ -288,7 +288,7 @@ class Partition:
             observer.moved(self)
 
     def _assign_epoch(self, e: effects.AssignEpoch) -> None:
-        with self.storage():
+        with self.storage:
             self.log.epochs.assign(e.epoch, e.start_offset)
 
     def _lead(self, e: effects.Lead) -> bool:
@@ -333,7 +333,7 @@ class Partition:
 
     def _cut(self, truncate: Callable[[int], None], offset: int) -> None:
         end, start = self.log.end_offset, self.log.start_offset
-        with self.storage():
+        with self.storage:
             safe = self.log.recovery_point
             truncate(offset)
             self.manager.truncated(self, lowered=self.log.recovery_point < safe)
@@ -347,22 +347,6 @@ class Partition:
         effects.ProposeIsr: _propose, effects.IsrCommitted: _isr_committed, effects.Truncate: _truncate,
         effects.StartAt: _start_at}
 
-    # --- storage --------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def storage(self) -> Iterator[None]:
-        """Take the partition offline if a use of the disk inside fails: a failed write or fsync is never tried again
-        (rule 67)."""
-        try:
-            yield
-        except OSError as error:
-            self.manager.storage_failed(self, error)
-            raise KafkaError(Err.KAFKA_STORAGE_ERROR) from error
-        except KafkaError as error:
-            if error.code == Err.KAFKA_STORAGE_ERROR:
-                self.manager.storage_failed(self, error)
-            raise
-
     # --- trace ----------------------------------------------------------------------------------------------------
 
     def _trace_append(self, info: AppendInfo, **more: Any) -> None:
@@ -372,6 +356,25 @@ class Partition:
     def _trace_role(self, role: str, **more: Any) -> None:
         self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.replica.leader,
                         isr=list(self.replica.isr.committed), hw=self.high_watermark, **more)
+
+
+class Storage:
+    """Around every use of a partition's disk: a failed write or fsync is never tried again (rule 67). A class, because a
+    generator would cost more than the reads of short fetches that it stands around."""
+
+    __slots__ = ("_partition",)
+
+    def __init__(self, partition: Partition) -> None:
+        self._partition = partition
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError) or isinstance(error, KafkaError) and error.code == Err.KAFKA_STORAGE_ERROR:
+            self._partition.manager.storage_failed(self._partition, error)
+        if isinstance(error, OSError):
+            raise KafkaError(Err.KAFKA_STORAGE_ERROR) from error
 
 
 def _transaction(info: AppendInfo, batch: bytes | memoryview) -> dict[str, Any]:

@@ -142,7 +142,7 @@ class LogCleaner:
         usable = not partition.failed and not partition.log.offline
         if not usable or again.end > partition.log.recovery_point or not again.dirty_bytes:
             return False
-        with partition.storage():
+        with partition.storage:
             cleaning = Cleaning(partition.log, again, self.env.wall_ms(), self._room)
             try:
                 done = await self._work(partition, cleaning)
