@@ -73,10 +73,13 @@ def _take(buf: bytes, pos: int, size: int) -> tuple[bytes, int]:
 
 def _fixed(code: str) -> Kind:
     packer = struct.Struct(">" + code)
+    unpack, size = packer.unpack_from, packer.size
 
     def read(buf: bytes, pos: int) -> tuple[Any, int]:
-        raw, end = _take(buf, pos, packer.size)
-        return packer.unpack(raw)[0], end
+        end = pos + size
+        if end > len(buf):
+            _take(buf, pos, size)
+        return unpack(buf, pos)[0], end
 
     return Kind(lambda out, value: out.extend(packer.pack(value)), read)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
@@ -178,8 +179,13 @@ def _tags_writer(struct_field: Any, version: int, tags: bool) -> Writer:
     known = [(uvarint(f.tag), f.name, f.default, _field_writer(f, version, True, tags=False)) for f in fields]
     if not known:
         return lambda item, put: put(b"\0")
+    names, defaults = [name for _, name, _, _ in known], [default for _, _, default, _ in known]
+    values_of, usual = attrgetter(*names), tuple(defaults) if len(defaults) > 1 else defaults[0]
 
     def write(item: Any, put: Put) -> None:
+        if values_of(item) == usual:  # as nearly always
+            put(b"\0")
+            return
         told = [(tag, value, writer) for tag, name, default, writer in known if (value := getattr(item, name)) != default]
         put(uvarint(len(told)))
         for tag, value, writer in told:

@@ -42,12 +42,18 @@ from minikafka.protocol.apis import (
     VoteResponse,
 )
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
+from minikafka.protocol.maker import maker
 from minikafka.protocol.record_codec import Uuid
 
 TOPIC = "__cluster_metadata"
 TOPIC_ID = Uuid(int=1)
 MAX_BYTES = 1 << 20  # of records in one response; a larger batch is sent whole
 FETCH_VERSION = 18
+FetchData = FetchResponse.FetchableTopicResponse.PartitionData
+make_fetch, make_topic = maker(FetchRequest), maker(FetchRequest.FetchTopic)
+make_partition, make_replica = maker(FetchRequest.FetchTopic.FetchPartition), maker(FetchRequest.ReplicaState)
+make_answer, make_answered_topic = maker(FetchResponse), maker(FetchResponse.FetchableTopicResponse)
+make_data, make_leader = maker(FetchData), maker(FetchData.LeaderIdAndEpoch)
 QuorumRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest
 QuorumResponse = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 WireResponse = QuorumResponse | FetchResponse | FetchSnapshotResponse
@@ -133,15 +139,15 @@ def _only_snapshot(topics: list[Any]) -> Any:
 
 
 def _fetch_request(fetch: Fetch, cluster_id: str) -> FetchRequest:
-    part = FetchRequest.FetchTopic.FetchPartition(
+    part = make_partition(
         partition=0, current_leader_epoch=fetch.epoch, fetch_offset=fetch.offset,
         last_fetched_epoch=fetch.last_fetched_epoch, log_start_offset=0, partition_max_bytes=MAX_BYTES,
         replica_directory_id=None, high_watermark=fetch.high_watermark)
-    return FetchRequest(
+    return make_fetch(
         cluster_id=cluster_id, max_wait_ms=int(fetch.max_wait * 1000), min_bytes=0, max_bytes=MAX_BYTES,
         isolation_level=0, session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
-        replica_state=FetchRequest.ReplicaState(replica_id=fetch.replica, replica_epoch=-1),
-        topics=[FetchRequest.FetchTopic(topic="", topic_id=TOPIC_ID, partitions=[part])])
+        replica_state=make_replica(replica_id=fetch.replica, replica_epoch=-1),
+        topics=[make_topic(topic="", topic_id=TOPIC_ID, partitions=[part])])
 
 
 def _check_cluster(theirs: str | None, ours: str) -> None:
@@ -179,20 +185,19 @@ def encode_refusal(request: QuorumRequest, error: Err) -> QuorumResponse:
 
 def encode_fetch_response(answer: FetchAnswer, records: bytes) -> FetchResponse:
     """Return the Kafka response to a Fetch of the metadata log."""
-    data = FetchResponse.FetchableTopicResponse.PartitionData
     diverging = None
     if answer.diverging is not None:
-        diverging = data.EpochEndOffset(epoch=answer.diverging[0], end_offset=answer.diverging[1])
+        diverging = FetchData.EpochEndOffset(epoch=answer.diverging[0], end_offset=answer.diverging[1])
     snapshot = None
     if answer.snapshot is not None:
-        snapshot = data.SnapshotId(end_offset=answer.snapshot.end_offset, epoch=answer.snapshot.epoch)
-    part = data(
+        snapshot = FetchData.SnapshotId(end_offset=answer.snapshot.end_offset, epoch=answer.snapshot.epoch)
+    part = make_data(
         partition_index=0, error_code=int(answer.error), high_watermark=answer.high_watermark, last_stable_offset=-1,
         log_start_offset=0, diverging_epoch=diverging, snapshot_id=snapshot, aborted_transactions=[],
         preferred_read_replica=-1, records=records,
-        current_leader=data.LeaderIdAndEpoch(leader_id=answer.leader, leader_epoch=answer.epoch))
-    topic = FetchResponse.FetchableTopicResponse(topic="", topic_id=TOPIC_ID, partitions=[part])
-    return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[topic], node_endpoints=[])
+        current_leader=make_leader(leader_id=answer.leader, leader_epoch=answer.epoch))
+    topic = make_answered_topic(topic="", topic_id=TOPIC_ID, partitions=[part])
+    return make_answer(throttle_time_ms=0, error_code=0, session_id=0, responses=[topic], node_endpoints=[])
 
 
 def encode_fetch_refusal(error: Err) -> FetchResponse:
