@@ -32,6 +32,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
@@ -360,11 +361,11 @@ class Connection(asyncio.Protocol):
             answer = served.handler(context, request, *served.parts)
             if inspect.isgenerator(answer):
                 answer = self.env.turns.begin(answer)
+            if _is_ready(answer):
+                self._answer(header, context, answer)
+                return
             if isinstance(answer, Later):
                 self._owe(Owed(header, context, answer.done, answer.answer))
-                return
-            if not inspect.isawaitable(answer):
-                self._answer(header, context, answer)
                 return
         except Exception as error:
             self._request_failed(header, context, request, error)
@@ -378,7 +379,7 @@ class Connection(asyncio.Protocol):
     async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
         try:
             answer, frame = await pending, None
-            if inspect.isawaitable(answer):  # long work has come to where it waits
+            if not _is_ready(answer):  # long work has come to where it waits
                 answer = await answer
             if answer is not None and is_long(answer, LONG):
                 frame = await self.env.aside(partial(self._encoded, header, answer))
@@ -445,6 +446,11 @@ class Connection(asyncio.Protocol):
     @staticmethod
     def _encoded(header: Header, answer: Any) -> list[bytes]:
         return response_pieces(answer, header.version if answer._version is None else answer._version, header.correlation_id)
+
+
+def _is_ready(answer: Any) -> bool:
+    """Return whether a handler's answer is a message, or none at all (acks=0), and not an awaitable of it."""
+    return answer is None or isinstance(answer, ApiMessage)
 
 
 def _cost(size: int, elements: int) -> int:
