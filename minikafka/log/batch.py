@@ -59,7 +59,7 @@ class Header(NamedTuple):
     @classmethod
     def parse(cls, buf: bytes | bytearray | memoryview, pos: int = 0) -> Header:
         """Read the header at `pos`. Raises struct.error when fewer than 61 bytes are left."""
-        return cls._make(HEADER.unpack_from(buf, pos))
+        return tuple.__new__(cls, HEADER.unpack_from(buf, pos))  # _make() without its check of how many fields there are
 
     @property
     def size(self) -> int:
@@ -116,10 +116,11 @@ def frames(buf: bytes | bytearray | memoryview, pos: int = 0) -> Iterator[tuple[
     end = len(buf)
     while end - pos >= HEADER_SIZE:
         header = Header.parse(buf, pos)
-        if header.length < HEADER_SIZE - LOG_OVERHEAD or pos + header.size > end:
+        size = header.size
+        if size < HEADER_SIZE or pos + size > end:
             return
         yield pos, header
-        pos += header.size
+        pos += size
 
 
 def batches(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memoryview]]:

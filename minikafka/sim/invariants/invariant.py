@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from minikafka.log.batch import Header
 
 if TYPE_CHECKING:
-    from minikafka.sim.invariants.cluster_view import ClusterView
     from minikafka.sim.invariants.known import Known
     from minikafka.sim.invariants.replica import Seen, Truth
 
@@ -30,11 +29,7 @@ class Invariant:
     events: tuple[str, ...] = ()
 
     def __init__(self, watch: Known) -> None:
-        self.watch = watch
-
-    @property
-    def cluster(self) -> ClusterView:
-        return self.watch.cluster
+        self.watch, self.cluster = watch, watch.cluster
 
     def fail(self, text: str, *about: Any) -> None:
         """Report that the invariant does not hold; once for the same `about` (the text, if there is none)."""

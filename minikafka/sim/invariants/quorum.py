@@ -45,6 +45,7 @@ class QuorumIsSafe(Invariant):
         self._dark: dict[int, tuple[Any, int]] = {}  # nodes that lost power: their life, and where its log ends now
         self._leaders: dict[int, int] = {}  # by epoch
         self._election_states: dict[int, tuple[Any, ElectionState]] = {}
+        self._folders: dict[int, str] = {}
 
     def on_event(self, event: dict[str, Any]) -> None:
         if event["role"] != "leader":
@@ -56,7 +57,7 @@ class QuorumIsSafe(Invariant):
     def on_fault(self, event: dict[str, Any]) -> None:
         if event["fault"] == "powerloss":
             node = event["node"]
-            found = log_on_disk(self.cluster.disk(node), f"{self._metadata_dir(node)}/{FOLDER}")
+            found = log_on_disk(self.cluster.disk(node), self._folder(node))
             self._dark[node] = self.cluster.brokers.get(node), 0 if found is None else found[1]
 
     def on_sample(self) -> None:
@@ -115,7 +116,7 @@ class QuorumIsSafe(Invariant):
                       self.end)
 
     def _look_at_election_state(self, node: int) -> None:
-        path = f"{self._metadata_dir(node)}/{FOLDER}/{QUORUM_STATE_FILE}"
+        path = self._folder(node) + QUORUM_STATE_FILE
         file = self.cluster.disk(node).durable.get(path)
         seen, before = self._election_states.get(node, (None, ElectionState()))
         if file is None or file is seen:
@@ -134,8 +135,11 @@ class QuorumIsSafe(Invariant):
                 if old >= 0 and new != old and not forgets:
                     self.fail(f"node {node}: on its disk {name} of epoch {now.epoch} changed from {old} to {new}")
 
-    def _metadata_dir(self, node: int) -> str:
-        return str(self.cluster.world.hosts[node].config.metadata_dir)
+    def _folder(self, node: int) -> str:
+        """Return the folder of the node's metadata log, with the slash behind it."""
+        if node not in self._folders:
+            self._folders[node] = f"{self.cluster.world.hosts[node].config.metadata_dir}/{FOLDER}/"
+        return self._folders[node]
 
     async def at_end(self) -> None:
         self.on_sample()

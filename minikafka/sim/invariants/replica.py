@@ -112,22 +112,17 @@ class Seen:
 
     def __init__(self, node: int, partition: Any, truth: Truth) -> None:
         self.node, self.partition, self.truth = node, partition, truth
+        self.log: Log = partition.log
+        self.core = partition.replica
+        self.name = f"broker {node}'s {partition.name}"
         self.cursor = Cursor(partition.log)
         self.leader_epoch = -1
         self.high_watermark = -1  # as leader of `leader_epoch`; -1 when it followed
         self.epochs: Any = None  # the entries that were found in order
         self.truncations = partition.log.truncations
 
-    @property
-    def log(self) -> Log:
-        return self.partition.log
-
-    @property
-    def core(self) -> Any:
-        return self.partition.replica
-
     def __str__(self) -> str:
-        return f"broker {self.node}'s {self.partition.name}"
+        return self.name
 
 
 def log_on_disk(disk: Any, folder: str) -> tuple[int, int] | None:

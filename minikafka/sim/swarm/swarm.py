@@ -29,6 +29,7 @@ from minikafka.sim.invariants.watch import Watch
 from minikafka.sim.swarm import coverage, faults, workload
 from minikafka.sim.swarm.client_process import ClientProcess
 from minikafka.sim.swarm.operator import Operator
+from minikafka.sim.world.loop import Endless
 from minikafka.sim.world.world import World
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
@@ -50,10 +51,6 @@ class Result:
     events: list[dict[str, Any]]
     plan: list[faults.Fault] = field(default_factory=list)
     losses: list[Any] = field(default_factory=list)
-
-
-class Endless(RuntimeError):
-    """The run does not end."""
 
 
 class Run:
@@ -85,7 +82,7 @@ class Run:
         self.plan = [fault for place, fault in enumerate(self.plan_of(seed))
                      if (kinds is None or fault.kind in kinds) and (keep is None or place in keep)]  # fmt: skip
         self.topics = [topic for work in self.work for topic in work.topics]
-        self.world.after_step.append(self._count)
+        self.world.loop.timeline.most_steps = MAX_STEPS
 
     @staticmethod
     def plan_of(seed: int) -> list[faults.Fault]:
@@ -113,10 +110,6 @@ class Run:
 
     def _violated(self, id: str, text: str) -> None:
         self.watch.violations.append(Violation(id, text, self.world.now()))
-
-    def _count(self) -> None:
-        if self.world.loop.timeline.steps > MAX_STEPS:
-            raise Endless(f"more than {MAX_STEPS:,} steps by {self.world.now():.1f} s")
 
     # --- the story -------------------------------------------------------------------------------------------------
 

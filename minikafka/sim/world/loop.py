@@ -19,6 +19,7 @@ import gc
 import heapq
 import inspect
 import random
+import sys
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
@@ -33,6 +34,10 @@ LINES = 200  # of a process's log are kept
 
 class Killed(BaseException):
     """Unwinds the process that killed itself by something it did."""
+
+
+class Endless(RuntimeError):
+    """The run does not end."""
 
 
 class SimHandle:
@@ -79,6 +84,7 @@ class Timeline:
     def __init__(self, seed: int | str) -> None:
         self.clock = 0.0  # seconds since the world began
         self.steps = 0  # callbacks run so far
+        self.most_steps = sys.maxsize  # a run that takes more of them goes round in circles
         self.after_step: list[Callable[[], None]] = []  # functions called after each callback
         self.ready: list[SimHandle] = []
         self._timers: list[tuple[float, int, SimHandle]] = []
@@ -92,7 +98,7 @@ class Timeline:
         heapq.heappush(self._timers, (when, self._count, handle))
 
     def run_until(self, done: Callable[[], bool]) -> None:
-        """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2).
+        """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2), Endless after `most_steps`.
 
         The garbage collector rests meanwhile: it takes a tenth of the time, and when it runs is not the seed's choice.
         """
@@ -103,6 +109,8 @@ class Timeline:
                 self._current = None
                 while not done():
                     self.step()
+                    if self.steps > self.most_steps:
+                        raise Endless(f"more than {self.most_steps:,} steps by {self.clock:.1f} s")
         finally:
             self._current = None
             if collects:
