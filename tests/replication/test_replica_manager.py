@@ -435,3 +435,39 @@ def test_a_deletion_ends_at_the_watermark_and_every_replica_follows() -> None:
         assert leader.delete_records(-1) == 3
         await w.until(lambda: all(w.partition(n).log.start_offset == 3 for n in IDS))
     tell(story)
+
+
+def test_each_change_of_what_a_read_finds_is_a_move() -> None:
+    """Fails if records, a watermark, the start of the log, or giving the partition up do not count as moves: a fetch that waits
+    would be answered with what it had read before (I-FET-6)."""
+    async def story(w: Replicas) -> None:
+        leader = w.partition(w.leader or 0)
+        follower = w.partition(w.followers[0])
+        counts = {leader: leader.moves, follower: follower.moves}
+
+        def moved(*those: Partition) -> None:
+            for partition in those:
+                assert partition.moves > counts[partition], f"{partition}: no move was counted"
+            counts.update({leader: leader.moves, follower: follower.moves})
+
+        await w.client.sleep(5.0)
+        assert (leader.moves, follower.moves) == (counts[leader], counts[follower]), "an idle partition does not move"
+        assert (await w.send(b"one")).error_code == 0
+        await w.until(lambda: follower.high_watermark == 1)
+        moved(leader, follower)
+        leader.delete_records(1)
+        moved(leader)
+        await w.until(lambda: follower.log.start_offset == 1)
+        moved(follower)
+        assert (await w.send(b"two")).error_code == 0
+        await w.until(lambda: follower.high_watermark == 2)
+        moved(leader, follower)
+        old = replace(leader.log.config, retention_bytes=0, segment_bytes=1)
+        leader.log.config = old
+        leader.retain(w.brokers[w.leader or 0].env.wall_ms())
+        assert leader.log.start_offset == 2
+        moved(leader)
+        follower.retire()
+        moved(follower)
+
+    tell(story)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.sim.world.loop import Killed, ProcessLoop, SimLoop
+from minikafka.sim.world.loop import Endless, Killed, ProcessLoop, SimLoop
 
 
 def worlds() -> tuple[SimLoop, ProcessLoop]:
@@ -193,3 +193,16 @@ def test_equal_seeds_give_equal_orders() -> None:
 
     assert order(7) == order(7) != order(8)
     assert sorted(order(7)) == list(range(50))
+
+
+def test_a_run_that_goes_round_in_circles_ends() -> None:
+    """Fails if a run is not ended after `most_steps`: a campaign would stand still at its seed."""
+    loop = SimLoop(1)
+    loop.timeline.most_steps = 1000
+
+    async def main() -> None:
+        while True:
+            await sleep(loop, 0)
+
+    with pytest.raises(Endless, match="more than 1,000 steps by 0.0 s"):
+        loop.run(main())

@@ -1,7 +1,7 @@
 """Fetch: stored bytes to consumers and followers, long poll included (versions 4 to 18).
 
 The request is placed in its session, every partition is read once; if that is not enough to answer, the request waits
-for one of its partitions to move and everything is read again. Bytes leave as they lie in the log.
+for one of its partitions to move and what has moved is read again. Bytes leave as they lie in the log.
 
 Owns: nothing beyond the request being served.
 Invariants
@@ -12,6 +12,7 @@ Invariants
            that of the request.
   I-FET-5  who has used up a quota gets an empty answer, and nothing of what was read counts, for the quota or the session.
   I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
+  I-FET-6  a partition in which the first read found nothing, and in which nothing has moved since, is not read again.
 What Kafka does differently: a fetch offset beyond the high watermark ends the wait at once, here it waits.
 Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; KIP-74, KIP-227, KIP-320, KIP-392, KIP-951.
 """
@@ -84,6 +85,7 @@ class Fetch:
         self.wanted: dict[Key, Wanted] = {}          # what is to be read
         self.names: dict[Key, str] = {}              # of its topics, as they were when the request came
         self.refused: Answers = {}                   # what cannot even be looked for
+        self.empty: dict[Key, tuple[Partition, int, Read]] = {}     # read without records, at this count of moves
 
     def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
         """Return the answer, or an awaitable of it."""
@@ -94,11 +96,14 @@ class Fetch:
         results, paused = yield from self._read_all(count=self.ctx.listener == INTERNAL)
         if context.error or self._enough(results):
             return (yield from self._answer(context, results))
+        if _size(results):                           # the limits of the request may have left something out
+            self.empty.clear()
         try:
-            waiting = {self._partition(key): wanted for key, wanted in self.wanted.items()}
+            partitions = {key: self._partition(key) for key in self.wanted}
+            waiting = {partitions[key]: wanted for key, wanted in self.wanted.items()}
         except KafkaError:                           # others had a turn, and it is not here any more
             return (yield from self._answer(context, (yield from self._read_all(count=False))[0]))
-        found = {self._partition(key): len(read.records) for key, read in results.items() if isinstance(read, Read)}
+        found = {partitions[key]: len(read.records) for key, read in results.items() if isinstance(read, Read)}
         delayed = DelayedFetch(self.ctx.node.env, waiting, found, self.isolation, self.min_bytes, self.only_leader)
         delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
         if paused:                                   # what moved since it was read was not seen (I-DELAY-2)
@@ -168,7 +173,12 @@ class Fetch:
         return partition
 
     def _read(self, key: Key, wanted: Wanted, max_bytes: int, min_one: bool, count: bool) -> Read:
+        if key in self.empty:
+            partition, moves, read = self.empty[key]
+            if partition.moves == moves and not partition.failed:
+                return read
         partition = self._partition(key)
+        moves = partition.moves
         partition.check(wanted.leader_epoch, self.only_leader)
         if self.from_follower:
             partition.replica.check_follower(self.replica, wanted.leader_epoch)
@@ -179,6 +189,8 @@ class Fetch:
         if self.from_follower and count and read.diverging_epoch is None:
             partition.follower_fetched(self.replica, self.broker_epoch, wanted.leader_epoch, wanted.offset,
                                        wanted.log_start)
+        if not read.records:
+            self.empty[key] = partition, moves, read
         return read
 
     def _enough(self, results: dict[Key, Read | Err]) -> bool:

@@ -93,6 +93,7 @@ class Partition:
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
         self.failed = False
+        self.moves = 0                                 # how often anything moved: at the same count a read finds the same
         self.storage = Storage(self)
         self._env = manager.env
 
@@ -246,6 +247,7 @@ class Partition:
         with self.storage:
             self.log.delete_old_segments(now_ms, self.high_watermark)
         if self.log.start_offset != before:
+            self.moves += 1
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     def _begin_at(self, offset: int) -> None:
@@ -254,6 +256,7 @@ class Partition:
         with self.storage:
             self.log.advance_start(offset)
         if self.log.start_offset != before:
+            self.moves += 1
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     async def flush(self) -> None:
@@ -274,12 +277,14 @@ class Partition:
     def run(self, decided: list[effects.Effect]) -> bool:
         """Carry out the effects that the replica has decided on, in order; True if one of them called `wake`."""
         woken = False
+        self.moves += len(decided)
         for effect in decided:
             woken = self._DO[type(effect)](self, effect) or woken
         return woken
 
     def wake(self) -> None:
         """Tell the observers, then let the delayed answers look: something they may depend on has moved."""
+        self.moves += 1
         self._tell_observers()
         self.waiters.wake(self)
 
