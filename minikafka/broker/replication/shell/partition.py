@@ -364,8 +364,8 @@ class Partition:
 
 
 class Storage:
-    """Around every use of a partition's disk: a failed write or fsync is never tried again (rule 67). A class, because a
-    generator would cost more than the reads of short fetches that it stands around."""
+    """The guard around every use of a partition's disk: a failed write or fsync is never tried again (rule 67). A class,
+    because a generator would cost more than the short reads that it stands around."""
 
     __slots__ = ("_partition",)
 
