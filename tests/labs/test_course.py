@@ -143,6 +143,17 @@ def test_a_lab_has_its_parts(lab):
 
 
 @every_lab
+def test_a_lab_leads_to_the_next_one(lab):
+    """Fails if the first lab that a "Next" names is not the one that follows in the table of labs/README.md: whoever goes on
+    from lab to lab leaves none out.
+    """
+    way_on = re.search(r"^\*\*Next:\*\* (.*?)(?=\n\n|\Z)", "\n".join(cell.source for cell in lab.cells), re.MULTILINE | re.DOTALL)
+    first = re.search(r"\]\((\d\d)-[a-z0-9-]+\.ipynb\)", way_on[1])
+    last = not list((ROOT / "labs").glob(f"{lab.number + 1:02d}-*.ipynb"))
+    assert (first is None) if last else (int(first[1]) == lab.number + 1)
+
+
+@every_lab
 def test_a_lab_has_its_folder(lab):
     """Fails if the checks, the wrong solutions or the page of a lab lie somewhere else than in minikafka/lab/labs/labNN/."""
     folder = ROOT / "minikafka" / "lab" / "labs" / f"lab{lab.number:02d}"
