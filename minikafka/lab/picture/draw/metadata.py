@@ -18,7 +18,8 @@ from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, SOFT, Sheet
 
 WIDE, LEFT, CELL, TOP, LINES = 1280, 24, 40, 66, 26
 COLUMN, TIME, PLACE, TOLD = (WIDE - 2 * LEFT) / 2, 64, 100, 116  # of a line: where time and offset end, where words begin
-LOOKS = {"LeaderChangeMessage": ("E", "#ffffff", "election of a controller"), "RegisterBrokerRecord": ("B", "#56b4e9", "broker"), "BrokerRegistrationChangeRecord": ("b", "#a9d8f4", "fenced or not"),
+LOOKS = {"LeaderChangeMessage": ("E", "#ffffff", "election of a controller"),
+         "RegisterBrokerRecord": ("B", "#56b4e9", "broker"), "BrokerRegistrationChangeRecord": ("b", "#a9d8f4", "fenced or not"),
          "TopicRecord": ("T", "#7fd0b6", "topic"), "PartitionRecord": ("P", "#f0e442", "partition"),
          "PartitionChangeRecord": ("p", "#e69f00", "leader or ISR"), "ConfigRecord": ("C", "#dd9bbd", "configuration"),
          "FeatureLevelRecord": ("F", "#e3e6ea", "feature"), "ProducerIdsRecord": ("I", "#c3c9d2", "producer ids")}
