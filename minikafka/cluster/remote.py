@@ -76,6 +76,9 @@ def _discover(addresses: str, security: Security) -> dict[int, str]:
         try:
             found = wire.live_brokers(Address.of(address.strip(), security))
             return {broker: Address.of(at, security) for broker, at in found.items()}
+        except wire.Unanswered as error:
+            failures.append(f"{address}: {error}. It was asked with security_protocol={security.protocol}; a listener that wants "
+                            "another one (TLS, a password) ends a connection so")
         except OSError as error:
             failures.append(f"{address}: {error}")
     raise NotReady("no broker answered: " + "; ".join(failures))

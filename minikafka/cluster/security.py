@@ -12,6 +12,8 @@ Invariants: I-SECURITY-1 a setting that cannot be said to every client is refuse
 
 from __future__ import annotations
 
+import base64
+import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -43,6 +45,8 @@ NAMES: dict[str, tuple[str, str | None]] = {
 FILES = "ssl_cafile", "ssl_certfile", "ssl_keyfile"  # found from any folder; on a Spark cluster each worker must have them
 USER = "sasl_plain_username", "sasl_plain_password"
 PROTOCOLS = "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"
+KEY = re.compile(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----(.*?)-----END", re.DOTALL)
+PBES2 = bytes.fromhex("06092a864886f70d01050d")  # its object identifier, in DER
 LOGIN = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -89,9 +93,8 @@ class Security:
         if ca := self.settings.get("ssl_cafile"):
             told |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": ca}
         if certificate := self.settings.get("ssl_certfile"):
-            key = Path(self.settings.get("ssl_keyfile", certificate)).read_text()
             told |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": Path(certificate).read_text(),
-                     "ssl.keystore.key": key}
+                     "ssl.keystore.key": _key_for_java(Path(self.settings.get("ssl_keyfile", certificate)))}
         if not self.settings.get("ssl_check_hostname", True):
             told["ssl.endpoint.identification.algorithm"] = ""
         return told
@@ -143,6 +146,20 @@ class Address(str):
         address = cls(text)
         address.security = security
         return address
+
+
+def _key_for_java(file: Path) -> str:
+    """Return the text of a private key. Raises NotSupported if Java's clients cannot open it, with the command that helps."""
+    text = file.read_text()
+    kind, body = found.groups() if (found := KEY.search(text)) else ("", "")
+    if kind == "ENCRYPTED ":
+        why = "its password is of the kind PBES2, OpenSSL's default" if PBES2 in base64.b64decode(body) else ""
+    else:
+        why = "it is not in the form of PKCS #8" if kind else ""
+    if why:
+        raise NotSupported(f"Java's clients, and so Spark's connector, cannot open the key in {file}: {why}. Every client opens "
+                           f"what this makes: openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES -in {file} -out new.key")
+    return text
 
 
 def _quoted(text: str) -> str:
