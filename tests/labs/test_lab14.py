@@ -110,6 +110,14 @@ def test_every_broken_pipeline_is_found_and_no_sound_one_is_accused():
         assert cries(pipeline, range(100)) is None
 
 
+@pytest.mark.soak
+def test_a_hundred_schedules_on_simulated_brokers():
+    """A hundred seeded schedules of faults. Fails if the notary accuses a sound pipeline, or misses one whose sink appends."""
+    for seed in range(100):
+        assert notary(rehearse(EFFECTIVELY_ONCE, schedule(seed))).valid is True, seed
+        assert "duplicate" in notary(rehearse(AT_LEAST_ONCE, schedule(seed))).violated, seed
+
+
 def test_the_paper_can_do_what_it_is_for():
     """Fails if, on paper, Spark never repeats a batch, answers are never lost, or no fate stays unknown."""
     runs = [on_paper(AT_LEAST_ONCE, seed) for seed in range(5)]

@@ -23,7 +23,8 @@ def main(engine: str, folder: str) -> None:
     with Cluster(engine=engine, preset="class") as cluster:
         verdict = notary(perform(EFFECTIVELY_ONCE, cluster, spark, schedule, folder))
     workers = context._jsc.sc().statusTracker().getExecutorInfos()  # type: ignore[union-attr]
-    told = {"cries": verdict.cries, "executors": len(workers) - 1, "master": context.master}  # the driver is counted, too
+    told = {"cries": verdict.cries, "said": str(verdict), "master": context.master,
+            "executors": len(workers) - 1}  # the driver is counted, too
     spark.stop()
     print(json.dumps(told))
 

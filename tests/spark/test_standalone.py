@@ -30,4 +30,4 @@ def test_the_capstone_on_two_workers(engine: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["master"], told["executors"]) == (master, 2)
-    assert set(told["cries"].values()) == {0}
+    assert set(told["cries"].values()) == {0}, told["said"]

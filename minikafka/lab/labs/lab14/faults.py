@@ -10,7 +10,7 @@ from typing import Any
 from minikafka.cluster.errors import NotSupported
 from minikafka.lab.labs.lab14.schedule import Fault, Schedule
 
-WAIT = 30.0                                     # seconds in which Spark must have died, after it was told to
+WAIT = 120.0                                    # seconds in which Spark must have died, after it was told to
 TOPIC = "trips"
 
 
