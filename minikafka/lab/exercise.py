@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 from minikafka.lab import guard, record
 from minikafka.lab.hints import NoExercise, hints, load
 from minikafka.lab.verdict import Event, Outcome, Verdict, lines
+from minikafka.lab.waiting import waiting
 
 __all__ = ["CHECKS", "Check", "NotPassed", "Todo", "Unknown", "Wrong", "check", "checks", "find", "hints", "judge", "strict",
            "todo"]
@@ -103,7 +104,7 @@ def _asked(ask: Check, exercise: str, answer: Any) -> Verdict:
         return Verdict(exercise, Outcome.UNKNOWN, f'your answer goes behind the number: check("{exercise}", ...)')
     limit = limit_of(exercise)
     try:
-        with guard.short_output(), guard.limited(limit):
+        with waiting(f"check {exercise} tries your answer, for {limit:g} s at most"), guard.short_output(), guard.limited(limit):
             return judge(ask, exercise, answer)
     except guard.TooLong as stop:
         return Verdict(exercise, Outcome.FAIL, f"your code was stopped after {limit:g} seconds. Is there a loop that never ends? "
@@ -155,7 +156,15 @@ def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
         return Verdict(exercise, Outcome.FAIL, "your code ends the program (exit); a function ends with `return`",
                        where(error, answer))
     except Exception as error:  # the student's own code may raise anything
-        return Verdict(exercise, Outcome.FAIL, f"your code raised {type(error).__name__}: {error}", where(error, answer))
+        place = where(error, answer)
+        told = f"{type(error).__name__}: {error}"
+        return Verdict(exercise, Outcome.FAIL, f"your code raised {told}" if place else _unreadable(ask, told), place)
+
+
+def _unreadable(ask: Check, told: str) -> str:
+    """Say that the check itself stumbled over what the student's function returned or did."""
+    wanted = guard.result(ask)
+    return f"the check cannot go on with what your function did ({told})" + (f"; {wanted} is wanted" if wanted else "")
 
 
 def where(error: BaseException, answer: Any) -> tuple[str, ...]:

@@ -160,6 +160,13 @@ def _typed(wanted: Any, answer: Any, name: str = "") -> Any:
     return looked_at
 
 
+def result(ask: Callable[..., Any]) -> str:
+    """Return in words what a student's function should return, "" if its check does not say."""
+    wanted = _wanted(ask)
+    returned = typing.get_args(wanted)[-1] if typing.get_origin(wanted) is Callable and typing.get_args(wanted) else None
+    return _words(returned) if (typing.get_origin(returned) or returned) in WORDS else ""
+
+
 def _words(wanted: Any) -> str:
     """Return an annotation in words: "a list of tuples" for list[tuple[int, int]]."""
     kind, inner = typing.get_origin(wanted) or wanted, [MANY.get(typing.get_origin(i) or i) for i in typing.get_args(wanted)]

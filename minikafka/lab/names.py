@@ -1,5 +1,5 @@
-"""What a cell says when a name is missing: which cell makes it, and how to run the cells that have not run yet. Of a tool of the
-labs that no cell has fetched it says where it is.
+"""What a cell says beside Python's error: which cell makes a name that is missing, where a tool of the labs is that no cell has
+fetched, and what helps when Spark was too slow.
 
 After the kernel was restarted, or when cells run out of order, Python says only `name 'cluster' is not defined`. A kernel that
 `make lab` starts imports the labs at its start (startup.py), so that the sentence is there before any cell has run;
@@ -21,6 +21,9 @@ from typing import Any
 MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)
 HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
 SHOWN = 50  # letters of the line that makes the name
+SLOW = "Python worker failed to connect back"  # Spark's words; the ten seconds are written into it, no setting changes them
+TOO_SLOW = ("Spark gives a Python process ten seconds to start, and this machine was busy with other programs. Nothing is "
+            "broken: end some of them, and run this cell again. (After `make apache` streams need no such process.)")
 REMEDY = "Run the cells before this one: in the menu, Run > Run All Above Selected Cell."
 
 
@@ -77,8 +80,10 @@ def cells_of(path: Path) -> list[tuple[str, str]]:
 
 
 def after_cell(result: Any) -> None:
-    """Print the sentence if a cell has ended because a name of the notebook is missing. `result`: IPython's ExecutionResult."""
+    """Print the sentence if a cell has ended by an error that it is for. `result`: IPython's ExecutionResult."""
     error = result.error_in_exec
+    if error is not None and SLOW in str(error):
+        print(TOO_SLOW)
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError) and error.name:
         try:
             sentence = told(error.name, cells_of(Path(os.environ["JPY_SESSION_NAME"])))

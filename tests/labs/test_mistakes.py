@@ -41,6 +41,11 @@ def doubling(monkeypatch):
     def _(functions: tuple[Callable[[int], int], Callable[[int], int]]) -> str:
         return f"{functions[0](1) + functions[1](1)}"
 
+    @checks("99.4")
+    def _(answer: Callable[[int], dict[int, tuple[int, int]]]) -> str:
+        assert {int(key): tuple(pair) for key, pair in answer(1).items()} == {1: (0, 4)}
+        return "right"
+
 
 def endless(n):
     while True:
@@ -129,6 +134,16 @@ def test_what_a_function_may_do_wrong_is_told_in_words(function, told):
 def test_the_shape_of_an_answer_is_told(exercise, answer, told):
     """Fails if it is only said that something differs."""
     assert told in check(exercise, answer).why
+
+
+@pytest.mark.parametrize("said", ["{1: 4}", "{'orders': (0, 4)}"])
+def test_an_error_of_the_check_is_not_called_the_students(said):
+    """Fails if a student looks for an error in a function that has none: what it returned is of another form."""
+    def typed(text):
+        return eval(compile(f"lambda n: {text}", "a cell", "eval"))
+    why = check("99.4", typed(said)).why
+    assert "your code raised" not in why and "a dictionary from numbers to tuples is wanted" in why
+    assert "your code raised KeyError" in check("99.4", typed("{}[n]")).why
 
 
 @pytest.mark.parametrize("answer", [lambda values, how: (1, 2), lambda values, how: {1: 0, 2: 0}.keys(),
@@ -252,17 +267,20 @@ def test_a_tool_of_the_labs_that_no_cell_has_fetched_is_told_with_its_import():
 
 def test_after_a_restart_a_cell_says_which_cells_come_first(tmp_path, monkeypatch):
     """A kernel as `make lab` starts it, in which nothing has run. Fails if the sentence needs an import first, if the cell
-    counts as good, if a name of ours stays in the notebook, or if a mistyped name gets a sentence, too."""
+    counts as good, if a name of ours stays in the notebook, if a mistyped name gets a sentence, too, or if a Spark that was too
+    slow gets none."""
     notebook = tmp_path / "07-lab.ipynb"
     cells = [new_markdown_cell("## 1 · Start"), new_code_cell("cluster = 3"), new_markdown_cell("## 2 · Look"),
-             new_code_cell("print(cluster)"), new_code_cell("print(clutser)"), new_code_cell("print(sorted(vars()))")]
+             new_code_cell("print(cluster)"), new_code_cell("print(clutser)"), new_code_cell("print(sorted(vars()))"),
+             new_code_cell(f"raise RuntimeError('org.apache.spark.SparkException: {names.SLOW}.')")]
     nbformat.write(new_notebook(cells=cells), notebook)
     monkeypatch.setenv("JPY_SESSION_NAME", str(notebook))
     monkeypatch.setenv("PYTHONSTARTUP", str(Path(lab.__file__).parent / "startup.py"))
     ran = new_notebook(cells=cells[3:])
     NotebookClient(ran, kernel_name="python3", allow_errors=True).execute()
-    told, mistyped, variables = (cell.outputs for cell in ran.cells)
+    told, mistyped, variables, slow = (cell.outputs for cell in ran.cells)
     assert [output.output_type for output in told] == ["error", "stream"] and told[0].ename == "NameError"
     assert told[1].text == names.told("cluster", [("1 · Start", "cluster = 3")]) + "\n"
     assert [output.output_type for output in mistyped] == ["error"]
     assert "minikafka" not in variables[0].text and "ImportError" not in variables[0].text
+    assert slow[1].text == names.TOO_SLOW + "\n"

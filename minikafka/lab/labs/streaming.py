@@ -3,6 +3,7 @@
     stream = Stream(spark, cluster.bootstrap, "clicks", lambda rows: rows.groupBy(...).count(), mode="append")
     step = stream.send(1, 4, 9)                 # event seconds; waits until Spark has nothing left to do
     step.watermark, step.emitted, step.state, step.dropped
+    stream.watch()                              # from now on the picture grows below the running cell, a page a step
 
 A record's timestamp is its event time: START and so many seconds. A step may take two micro-batches of Spark: the one with
 the rows, and one without rows, in which the watermark that these rows have moved takes effect.
@@ -26,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import TopicAlreadyExistsError
 
+from minikafka.lab.picture.draw.stream import book
+from minikafka.lab.waiting import in_a_notebook, waiting
 from minikafka.spark import kafka_format
 
 if TYPE_CHECKING:
@@ -75,6 +78,7 @@ class Stream:
         self.topic, self.steps = topic, list[Step]()
         self._rows: dict[int, list[dict[str, Any]]] = {}
         self._told = 0                          # progress reports read so far
+        self._redraw: Callable[[], None] = lambda: None
         create_topic(bootstrap, topic, partitions)
         # A step's records for one partition are one batch, which Spark sees whole or not at all: `flush` sends it.
         self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=1000)
@@ -82,8 +86,9 @@ class Stream:
         rows = (spark.readStream.format(source).option("kafka.bootstrap.servers", bootstrap)
                 .option("subscribe", topic).option("startingOffsets", "earliest").options(**patience(source)).load())
         self.checkpoint = Path(checkpoint or tempfile.mkdtemp(prefix=f"{topic}-"))
-        self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self.checkpoint))
-                      .foreachBatch(self._keep).start())
+        with waiting("the query starts"):
+            self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self.checkpoint))
+                          .foreachBatch(self._keep).start())
 
     def send(self, *events: float, partition: int = 0) -> Step:
         """Send one record for each event second to `partition`, and return the step that Spark makes of them."""
@@ -104,7 +109,8 @@ class Stream:
     def settle(self, events: Sequence[float] = ()) -> Step:
         """Wait until Spark has worked off everything that was sent, and return the step. Raises what stopped the query."""
         self.flush()
-        self.query.processAllAvailable()
+        with waiting("Spark works off what was sent; the first micro-batch of a query takes longest"):
+            self.query.processAllAvailable()
         reports = [json.loads(r.json) for r in self.query.recentProgress][self._told:]
         self._told += len(reports)
         before = self.steps[-1].watermark if self.steps else None
@@ -117,7 +123,15 @@ class Stream:
             operators[-1]["numRowsTotal"] if operators else 0,
             sum(operator["numRowsDroppedByWatermark"] for operator in operators), batches)
         self.steps.append(step)
+        self._redraw()
         return step
+
+    def watch(self, until: float | None = None) -> None:
+        """Show the stream's picture below the running cell; each step adds its page. `until`: the last event second drawn."""
+        if in_a_notebook():
+            from IPython.display import display
+            shown = display(book(self.steps, until=until), display_id=True)
+            self._redraw = lambda: shown.update(book(self.steps, until=until))
 
     def stop(self) -> None:
         self.query.stop()

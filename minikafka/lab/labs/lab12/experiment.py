@@ -1,4 +1,4 @@
-"""Lab 12, what is too long for a cell: Spark that starts while you read, lost rows by delay, a taxi in a tunnel.
+"""Lab 12, what is too long for a cell: lost rows by delay, a taxi in a tunnel.
 
 Owns: nothing that lasts.
 Invariants: I-LAB12-1 `lost` counts by Spark's rule: a row is dropped if its window had ended at or before the watermark that
@@ -7,7 +7,6 @@ Invariants: I-LAB12-1 `lost` counts by Spark's rule: a row is dropped if its win
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,15 +22,6 @@ if TYPE_CHECKING:
     from minikafka import Cluster
 
 STEP, LAST, AFTER_ALL = 20, 100, 300  # event seconds: of a step; of the drive; of one record that closes every window
-
-
-def begin_spark() -> Future[SparkSession]:
-    """Start Spark in the background, which takes about ten seconds; `.result()` waits for the session."""
-    from minikafka.spark import spark_session
-
-    starter = ThreadPoolExecutor(1, thread_name_prefix="spark starts")
-    print("Spark starts in the background; read on.")
-    return starter.submit(spark_session)
 
 
 def batches_of(trips: Iterable[Trip], size: int) -> list[list[int]]:

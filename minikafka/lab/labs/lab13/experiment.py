@@ -29,6 +29,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from minikafka.lab.labs.streaming import patience
+from minikafka.lab.waiting import waiting
 from minikafka.spark import kafka_format
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Job:
         """Run the query over what is in the log, and end. Return "done", or why the query has died. `options` are the
         source's."""
         query = self._writer(crash_in, options).trigger(availableNow=True).start()
-        return ended(query)
+        with waiting("the job runs"):
+            return ended(query)
 
     def start(self, crash_in: int | None = None, **options: str) -> StreamingQuery:
         """Start the query; it goes on until it is stopped, or dies in the micro-batch `crash_in`."""
@@ -211,12 +213,13 @@ def under_fire(cluster: Cluster, job: Job, before: int = 40, after: int = 60) ->
     """
     query, orders = job.start(), Orders(cluster.bootstrap, job.topic)
     clock = Growth(job)
-    clock.until(cluster, before)
-    victim = cluster.leader(job.topic)
-    cluster.kill(victim)
-    clock.until(cluster, len(orders.promises) + after)          # these come to the next leader
-    sent = orders.finish()
-    query.processAllAvailable()
+    with waiting("orders come, and their leader dies"):
+        clock.until(cluster, before)
+        victim = cluster.leader(job.topic)
+        cluster.kill(victim)
+        clock.until(cluster, len(orders.promises) + after)      # these come to the next leader
+        sent = orders.finish()
+        query.processAllAvailable()
     query.stop()
     cluster.restart(victim)
     return sent, round(clock.longest, 1)

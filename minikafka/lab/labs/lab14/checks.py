@@ -131,6 +131,8 @@ def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
     assert table is not None, "your function returned nothing; is there a `return`?"
     missing = sorted(REMOVED.keys() - table.keys())
     assert not missing, f"the table has no line for {', '.join(missing)}"
+    text = [setting for setting in REMOVED if isinstance(table[setting], str)]
+    assert not text, f"a set of counters is wanted, such as {{'lost'}}; for {text[0]} you have {table[text[0]]!r}"
     odd = sorted({name for setting in REMOVED for name in table[setting]} - set(COUNTERS))
     assert not odd, f"{odd[0]!r} is no counter; there are {', '.join(COUNTERS)}"
     for setting in REMOVED:

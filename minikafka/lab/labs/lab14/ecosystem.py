@@ -24,6 +24,7 @@ from minikafka.cluster.plan import free_ports
 from minikafka.cluster.process import Launcher
 from minikafka.jars import ECOSYSTEM, JarsMissing, class_path
 from minikafka.java import NoJava, find_java
+from minikafka.lab.waiting import waiting
 
 PATIENCE = 90.0                                 # seconds
 JAVA_FLAGS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
@@ -56,7 +57,8 @@ def java(main: str, *arguments: str) -> Iterator[Callable[[Callable[[], Any]], A
                 time.sleep(0.2)
             return answer
         try:
-            yield wait
+            with waiting(f"Apache's {main.rpartition('.')[2]} starts and works"):
+                yield wait
         finally:
             child.kill()
             launcher.close()

@@ -28,6 +28,7 @@ from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.lab.waiting import waiting
 from minikafka.spark import kafka_format
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 PARTS = range(3)
 PATIENCE_MS, REQUEST_MS = 60_000, 1500
+WAKES, ENDS = 120, 180                          # seconds that a busy machine may need; waits end when their condition holds
 TRIGGER = "500 milliseconds"
 _numbers = count(1)
 
@@ -54,12 +56,13 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
         query = Query(spark, cluster, topic, pipeline, sink, home / "checkpoint")
         writer = TripWriter(cluster, topic, pipeline, schedule, history)
         try:
-            query.at_rest(30)                   # Spark's first batch takes seconds: the schedule begins when it is awake
-            writer.start()
-            missed = carry_out(cluster, query, schedule, topic)
-            cluster.mend()
-            written = writer.finish()
-            settled = written and query.at_rest(60)
+            with waiting(f"{schedule.trips} trips, {len(schedule.faults)} faults"):
+                query.at_rest(WAKES)            # Spark's first batch takes seconds: the schedule begins when it is awake
+                writer.start()
+                missed = carry_out(cluster, query, schedule, topic)
+                cluster.mend()
+                written = writer.finish()
+                settled = written and query.at_rest(ENDS)
         finally:
             query.stop()
         read_everything(cluster, history, {topic: len(PARTS)})

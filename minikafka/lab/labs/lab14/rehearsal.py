@@ -26,6 +26,7 @@ from minikafka.lab.labs.lab14.microbatch import Checkpoint, Offsets, Plan
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.lab.waiting import waiting
 from minikafka.protocol.errors import KafkaError
 
 TOPIC, PARTS = "trips", range(3)
@@ -37,7 +38,7 @@ REQUEST = 1.5                                   # seconds that a client waits fo
 def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
     """Return the run of a pipeline under a schedule."""
     sink = Sink(pipeline)
-    with contextlib.closing(sink), world(schedule.seed) as cluster:
+    with waiting(f"{schedule.trips} simulated trips"), contextlib.closing(sink), world(schedule.seed) as cluster:
         history = History(cluster.now)
         with cluster.admin() as admin:
             admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})

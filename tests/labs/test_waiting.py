@@ -1,0 +1,62 @@
+"""What a cell shows while it waits (lab/waiting.py), in a kernel; and the picture of a stream that grows (labs/streaming.py)."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+
+from minikafka.lab.waiting import waiting
+
+CELLS = {
+    "import": "import time\nfrom minikafka.lab.waiting import waiting",
+    "long": "with waiting('<Spark>'):\n    time.sleep(3.5)\nprint('there')",
+    "short": "with waiting('Spark'):\n    pass\nprint('there')",
+    "inner": "with waiting('outer'), waiting('inner'):\n    time.sleep(2.5)",
+    "failed": "with waiting('a check'):\n    time.sleep(2.5)\n    raise ValueError('no')",
+    "again": "with waiting('once more'):\n    time.sleep(2.5)",
+}
+
+
+@pytest.fixture(scope="module")
+def ran() -> dict[str, tuple[list[Any], list[str]]]:
+    """By cell: its outputs in the end, and every HTML that was shown on the way."""
+    shown: dict[int, list[str]] = {}
+
+    class Watched(NotebookClient):
+        def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
+            if "text/html" in msg["content"].get("data", {}):
+                shown.setdefault(cell_index, []).append(msg["content"]["data"]["text/html"])
+            return super().process_message(msg, cell, cell_index)
+
+    notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS.values()])
+    Watched(notebook, kernel_name="python3", allow_errors=True).execute()
+    return {name: (cell.outputs, shown.get(n, [])) for n, (name, cell) in enumerate(zip(CELLS, notebook.cells))}
+
+
+def test_a_long_wait_says_for_what_and_how_long_and_leaves_nothing(ran):
+    """I-WAIT-1. Fails if nobody sees that a cell works, if seconds stand still, or if a saved notebook keeps them."""
+    outputs, shown = ran["long"]
+    assert all("&lt;Spark&gt;" in html and "s so far" in html for html in shown[:-1]) and len(set(shown)) >= 3
+    assert [output.get("data") for output in outputs] == [{"text/html": ""}, None] and outputs[1].text == "there\n"
+
+
+def test_what_is_there_at_once_shows_nothing_and_a_wait_within_another_neither(ran):
+    """Fails if every step of a stream leaves an empty line, or two lines count beside each other."""
+    assert ran["short"][1] == [] and len(ran["short"][0]) == 1
+    assert any("outer" in html for html in ran["inner"][1]) and not any("inner" in html for html in ran["inner"][1])
+
+
+def test_a_wait_that_ends_by_an_error_is_over(ran):
+    """Fails if the line stays, hides the error, or keeps the next wait from being shown."""
+    outputs, shown = ran["failed"]
+    assert shown[-1] == "" and outputs[-1].ename == "ValueError"
+    assert any("once more" in html for html in ran["again"][1])
+
+
+def test_without_a_notebook_nothing_is_shown(capsys):
+    """Fails if a test or a program prints what is for a cell."""
+    with waiting("Spark"):
+        pass
+    assert capsys.readouterr() == ("", "")
