@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from minikafka.lab.labs.lab09 import checks
 from minikafka.lab.labs.lab09 import experiment as lab09
 from minikafka.lab.labs.lab09.checks import _leadership
 from minikafka.lab.labs.lab09.metadata import history
@@ -53,7 +54,7 @@ def test_an_epoch_begins_with_an_election(fallen: lab09.Failover) -> None:
 def test_a_short_session_sees_dead_where_a_broker_is_busy() -> None:
     """Section 2. Fails if a session that is longer than the pause moves a leader, or if a shorter one does not."""
     table = lab09.sessions((1.5, 3.0))
-    assert list(table.iloc[:, 1]) == [1, 0] and table.iloc[0, 0] < 2.5 < table.iloc[1, 0]
+    assert list(table.iloc[:, 1]) == [1, 0] and table.dtypes.iloc[1].kind == "i" and table.iloc[0, 0] < 2.5 < table.iloc[1, 0]
 
 
 def test_a_dead_controller_delays_no_record() -> None:
@@ -76,3 +77,9 @@ def test_what_a_zombie_acknowledges_is_lost() -> None:
     short, long = lab09.zombie(seconds=6.0), lab09.zombie(seconds=12.0)
     assert short.lost == short.acknowledged == 60 and long.lost == long.acknowledged == 120
     assert short.crowns == {1: 0, 2: 1} and short.truncated > short.lost and short.strict == "REQUEST_TIMED_OUT"
+
+
+@pytest.mark.parametrize("answer", ["ABCCCDE", "abcccde", "A B C C C D E", list("ABCCCDE"), tuple("abcccde")])
+def test_seven_letters_may_be_written_in_any_way(answer):
+    """Fails if a right answer to 9.8 is refused for its form."""
+    assert checks.duties(lambda: answer)

@@ -76,9 +76,11 @@ hints("9.8", "Which of these change many times a second, and which only now and 
 
 
 @checks("9.8", matters="One system to run instead of two, and one log from which every broker can be made again.")
-def duties(answer: Callable[[], str]) -> str:
+def duties(answer: Callable[[], Any]) -> str:
     """Compare seven letters with the table of section 8."""
-    said = "".join(answer().split()).upper()
+    given = answer()
+    assert isinstance(given, (str, list, tuple)), f"seven letters are wanted, such as ABCDEAB; you gave {given!r}"
+    said = "".join("".join(map(str, given)).split()).upper()
     assert len(said) == len(DUTIES), f"seven letters are wanted, one for each duty; you gave {len(said)}"
     for number, (duty, place, letter) in enumerate(zip(DUTIES, DUTIES.values(), said), start=1):
         assert letter in DUTIES.values(), f"{letter} is no place of the table: A to E"

@@ -93,7 +93,8 @@ def elections_after_pause(session: float, pause: float = 1.5, seed: int = 9) -> 
 def sessions(lengths: tuple[float, ...] = (1.5, 3.0, 9.0)) -> pd.DataFrame:
     """Return both sides of `broker.session.timeout.ms`: what it costs when a leader dies, and when it is busy for 1.5 s."""
     rows = {f"session {length:g} s": [round(failover(length).silent, 1), elections_after_pause(length)] for length in lengths}
-    return pd.DataFrame(rows, index=["leader dies: seconds of silence", "leader is busy for 1.5 s: elections"]).T.astype(object)
+    columns = ["leader dies: seconds of silence", "leader is busy for 1.5 s: elections"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 # --- controllers die --------------------------------------------------------------------------------------------------
