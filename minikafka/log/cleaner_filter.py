@@ -162,7 +162,7 @@ def rebuilt(header: Header, records: list[Record], horizon: int | None) -> bytes
     base = records[0].timestamp if horizon is None else horizon
     body = encode_in_place(records, header.base_offset, base)
     codec, packed = header.codec, compression.compress(header.codec, body)
-    if len(body) > compression.limit(len(packed)):  # what is left is so dull that nobody would unpack it
+    if len(body) > compression.limit(len(packed)):  # it packs so well that readers would refuse it
         codec, packed = compression.NONE, body
     newest = header.max_timestamp if header.is_log_append_time else max(record.timestamp for record in records)
     flags = DELETE_HORIZON if horizon is not None else 0

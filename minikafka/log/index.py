@@ -12,7 +12,7 @@ Invariants: I-INDEX-1 offsets increase strictly (offset index); timestamps stric
             I-INDEX-2 a lookup returns the last entry not above its target, or the segment's start.
             I-INDEX-3 a file that is not a whole number of entries in order loads as None, never as a wrong index.
             I-INDEX-4 an entry that comes from a file is not believed unless the log agrees: a bit of it may have flipped,
-              and who looks too late in the log silently misses records. Segments compare each entry that they use, and at
+              and a lookup that starts too late silently misses records. Segments compare each entry that they use, and at
               their loading the last timestamp; if one does not agree, both indexes are made anew.
 Apache Kafka maps the files into memory (mmap) and preallocates 10 MiB; ours are as long as their entries. It believes
 each entry in a file of the right size.

@@ -99,8 +99,8 @@ class Loader:
         if flushed and base not in self._swapped and segment.load():
             return 0
         self.recovered_from = base if self.recovered_from is None else self.recovered_from
-        if not flushed:  # its batches know better than a checkpoint that may be younger or older than they; below the
-            # recovery point it was fsynced with them, and knows epochs whose first batches compaction has taken
+        if not flushed:  # its batches count, and not the checkpoint, which may be younger or older; below the recovery
+            # point the checkpoint was fsynced with them, and has epochs whose first batches compaction took away
             self.epochs.truncate_from_end(max(base, self._recovery_point))
         cut = segment.recover(self._note_epoch)
         segment.log.fsync()  # what was cut, now or before the crash, must not come back behind what is appended next

@@ -38,7 +38,7 @@ EPOCHS_FILE, METADATA_FILE = "leader-epoch-checkpoint", "partition.metadata"
 
 
 class UnexpectedAppendOffset(Exception):
-    """A follower was handed batches that do not continue its log: a bug or a foreign log, never to be papered over."""
+    """A follower was handed batches that do not continue its log: a bug or a foreign log, which must not be hidden."""
 
 
 class AppendInfo(NamedTuple):
@@ -300,8 +300,8 @@ class Log(SegmentedLog):
     def advance_start(self, offset: int) -> None:
         """Raise the start offset (retention, DeleteRecords); data goes with the next `delete_old_segments`.
 
-        Raises OFFSET_OUT_OF_RANGE beyond the end of the log; that it may not pass the high watermark is for the caller
-        to see to.
+        Raises OFFSET_OUT_OF_RANGE beyond the end of the log; the caller sees to it that it does not pass the high
+        watermark.
         """
         if offset > self.end_offset:
             raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
@@ -325,7 +325,7 @@ class Log(SegmentedLog):
 
     def swap_in(self, originals: list[Segment], cleaned: Segment, truncations: int) -> bool:
         """Replace segments by their compacted form (I-SWAP-1), made when the log had seen so many truncations; False,
-        and nothing done, if it is not that log any more."""
+        and nothing done, if the log was truncated since."""
         if not self._replace(originals, cleaned, truncations):
             return False
         self.producers.drop_snapshots([segment.base_offset for segment in originals[1:]])

@@ -2,7 +2,7 @@
 
 A log has three files a segment and keeps them for as long as the segment lives; the machine gives a process a few
 thousand descriptors, shared with its connections. So a file is opened when it is used, stays open while it is used
-often, and gives its descriptor back when others need one; whoever holds the file does not notice.
+often, and gives its descriptor back when others need one; the code that holds the file does not notice.
 
 Owns: which files have a descriptor now, and in what order they were used.
 Invariants: I-OPEN-1 never more than `limit` descriptors, but those in use at this moment (one a thread).

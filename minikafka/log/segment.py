@@ -276,8 +276,8 @@ class Segment:
     # --- reading ------------------------------------------------------------------------------------------------
 
     def _nearest(self, offset: int) -> tuple[int, int]:
-        """Return a position at or before the batch with `offset`, and how many bytes after it that batch begins at most. Who
-        reads at the end of the log, as followers do, is spared the walk from the last index entry."""
+        """Return a position at or before the batch with `offset`, and how many bytes after it that batch begins at most. A
+        reader at the end of the log, such as a follower, is spared the walk from the last index entry."""
         if offset in self._tail:
             return self._tail[offset], 0
         start, begun = self.index.lookup(offset)

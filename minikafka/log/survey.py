@@ -1,6 +1,6 @@
 """A look at every record of a client's batch: is each whole, and does it read the same to every client?
 
-A leader stores a client's bytes as they are, so whoever reads them later finds what it let in. Java's reader, the measure of
+A leader stores a client's bytes as they are, so every later reader finds what the leader let in. Java's reader, the measure of
 what Kafka takes, is lenient: lost bits of varints, any negative length for null, record attributes, offsets out of order,
 header names that are no text, several streams in a codec. Other clients fail over some of these, or lose records. So there
 are three kinds of batches: broken ones are refused (MalformedRecord), ordinary ones are stored as they are, and odd ones are

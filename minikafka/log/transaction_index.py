@@ -88,7 +88,7 @@ class TransactionIndex:
         self.rows = kept
 
     def agree(self, rows: list[AbortedTransaction]) -> None:
-        """Make the rows these, which a replay has found. What the file has of them stays untouched, and the rest is
+        """Replace the rows by these, which a replay has found. What the file has of them stays untouched, and the rest is
         durable at once: the segment may be one that was flushed, whose index is believed after the next crash."""
         if rows == self.rows:
             return

@@ -274,7 +274,7 @@ def _write_anew(batch: bytearray, header: Header, config: LogConfig, codec: int)
 
 
 def _check_builder(found: list[Record], header: Header, codec: int) -> None:
-    """Refuse what Kafka cannot build anew where it has to."""
+    """Refuse a batch that has to be built anew, if Kafka's builder cannot do that."""
     if codec == header.codec:
         fails = codec and any(record.offset != index for index, record in enumerate(found))
     else:

@@ -190,7 +190,7 @@ class FetchSessions(Generic[Wanted]):
         if oldest is None:
             return False
         if now - oldest.used <= self.evict_after:
-            # Nobody is idle: a follower may take the place of a consumer, a consumer nobody's.
+            # No session is idle: a follower may take the place of a consumer, a consumer takes no place.
             consumers = (s for s in self.sessions.values() if not s.follower)
             oldest = min(consumers, key=lambda s: s.used, default=None) if follower else None
         if oldest is None:

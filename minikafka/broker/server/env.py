@@ -7,7 +7,7 @@ asyncio event loop too; the methods that touch the machine are left to the two s
 Owns: the interfaces Fs, File, Env; the strong references to running tasks.
 Invariants: I-ENV-1 no other module of broker/ reads a clock, opens a file or socket, draws a random number
               or starts a task (tests/test_laws.py).
-            I-ENV-2 a task that dies of an unexpected exception takes the broker down, loudly; work that a client's poison
+            I-ENV-2 a task that dies of an unexpected exception takes the broker down, loudly; work that a client's bad input
               could reach is `contained`: the error is reported, and the rest goes on.
 """
 

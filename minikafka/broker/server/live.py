@@ -330,7 +330,7 @@ class LiveEnv(Env):
         self.trace = _no_trace
         self.faults = LiveFaults(self)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="blocking")
-        self._aside = ThreadPoolExecutor(1, thread_name_prefix="aside")  # what computes shall hold up no fsync
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="aside")  # work that computes must hold up no fsync
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000 + self.faults.clock_jump_ms

@@ -10,7 +10,7 @@ connection and the one that accepted it each draw a challenge and answer the oth
 Owns: the two ends of that exchange, without the sockets.
 Invariants
   I-PROOF-1  where the cluster has a secret, the listener for the nodes serves nothing before the proof, and sends nothing else.
-  I-PROOF-2  a proof is worth nothing elsewhere: whoever takes the port of a dead node can show it to no other node.
+  I-PROOF-2  a proof is worth nothing elsewhere: a program that takes a dead node's port can show it to no other node.
 What Kafka does differently: it has SASL mechanisms and TLS for that, which an operator configures; without them, as in its
 quick start, every program on the machine may pretend to be a broker.
 Source: RFC 5802 (SCRAM), in its idea; org.apache.kafka.common.security.authenticator.SaslServerAuthenticator.

@@ -9,8 +9,8 @@ Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot 
               fewer gets the place of the one of the greediest address that was silent for longest.
 What Kafka does differently: `max.connections`, `max.connections.per.ip` and `queued.max.request.bytes` are unlimited there
 unless configured; here 2000 connections (or what the limit of open files leaves) and 512 MiB are the most. At
-`max.connections` Kafka makes new connections wait, at its memory limit it stops reading. Neither ends by itself while the
-clients that hold connections or memory do nothing, so we refuse and close.
+`max.connections` Kafka makes new connections wait, at its memory limit it stops reading. Neither wait ends by itself while
+the clients that hold connections or memory do nothing, so we refuse and close.
 Source: kafka.network.SocketServer, ConnectionQuotas.
 """
 

@@ -1,6 +1,6 @@
 """DescribeLogDirs: how large the partitions of this broker are, and how much room there is. Every broker for itself.
 
-AlterReplicaLogDirs moves replicas from one folder to another. There is one: they can be moved to where they are.
+AlterReplicaLogDirs moves replicas from one folder to another. There is only one here: a replica can be moved only to where it is.
 
 Owns: nothing.
 What Kafka does differently: several folders, replicas moving between them, folders closed to new replicas (cordoned).
@@ -79,6 +79,6 @@ def _move(replicas: ReplicaManager, path: str, topic: str, index: int) -> Err:
         return Err.LOG_DIR_NOT_FOUND
     try:
         replicas.get(topic, index)
-    except KafkaError as refused:       # this API alone kept the code of old
+    except KafkaError as refused:       # this API alone kept the old code
         return Err.REPLICA_NOT_AVAILABLE if refused.code == Err.NOT_LEADER_OR_FOLLOWER else refused.code
     return Err.NONE

@@ -1,8 +1,8 @@
 """I22: each change of a partition in the metadata is one that the controller's rules allow (rules 27, 28, 29, 33).
 
     ISR and ELR are replicas, no replica is in both, the leader is in the ISR; with min.insync.replicas in the ISR there is no ELR
-    who becomes leader, or joins the ISR, is active
-    who becomes leader was in the ISR, or is in the one that ends a reassignment; or was in the ELR while no member of the
+    a new leader, or a replica that joins the ISR, is active
+    a new leader was in the ISR, or is in the one that ends a reassignment; or was in the ELR while no member of the
     ISR was alive; or was the last leader when there is neither; or unclean elections are allowed
     where a replica is removed the leader epoch rises
     a broker that comes back from an unclean end is in no ISR and no ELR

@@ -88,7 +88,7 @@ class Waiters(Generic[P]):
                 delayed.moved(moved)
 
     def wake_for_log_end(self, moved: P) -> None:
-        """Let look at `moved`, whose log has grown, whoever that concerns: not the producers that wait for its commit."""
+        """Let the waits that a longer log concerns look at `moved`: not those of producers, which wait for its commit."""
         if self._for_log_end:
             for delayed in list(self._for_log_end):
                 delayed.moved(moved)

@@ -1,7 +1,7 @@
 """Every partition this broker is a replica of: opened, given its role by the metadata, closed.
 
 Owns: the hosted partitions by name, the log folder, the timers over all partitions (ISR, retention), who is told of
-changes of role. What is written down of the logs, and when, is checkpoints.py's.
+changes of role. What is written down about the logs, and when, is in checkpoints.py.
 Invariants
   I-REP-1  nothing is made of metadata before this process's own registration has been replayed: what stands before it
            in the log is the past, and acting on it could delete logs that live again later.
@@ -201,7 +201,7 @@ class ReplicaManager:
         if changes.configs:
             yield from self._reconfigure(changes)
         if changes.brokers:
-            self._tick()                               # who is eligible for the ISR has changed
+            self._tick()                               # which brokers are eligible for the ISR has changed
 
     @contextmanager
     def _contained(self, topic: str, index: int) -> Iterator[None]:
@@ -328,7 +328,7 @@ class ReplicaManager:
             self.env.spawn(self._delete_folders(), "delete folders")
 
     async def _delete_folders(self) -> None:
-        """Delete the folders that were set aside, one at a time: whoever waits for the disk shall not wait for all of them.
+        """Delete the folders that were set aside, one at a time: work that waits for the disk need not wait for all of them.
         What cannot be deleted now is deleted at the next start."""
         while self._doomed:
             with self.env.contained(f"deleting {self._doomed[0]}"):
@@ -400,7 +400,7 @@ class ReplicaManager:
         for each in self.hosted():
             each.wake()
             self._tell_role(each)
-        # A moment for the answers on their way; then loudly.
+        # The answers on their way get a moment; then the broker ends with the error.
         self.env.later(0.1, self.env.crash, error)
 
     # --- roles ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The log cleaner: looks for the compacted partition that is worth most to clean, cleans it, and looks again.
 
-What a cleaning is, log/cleaner.py says; here it is run beside everything else, slice by slice in a thread, so that the
+log/cleaner.py says what a cleaning is; here it is run beside everything else, slice by slice in a thread, so that the
 event loop only takes note of its beginning and puts its results in place.
 
 Owns: `cleaner-offset-checkpoint` (up to where each log is clean), the task, which partitions cannot be cleaned.
@@ -98,7 +98,7 @@ class LogCleaner:
             try:
                 progress = chosen is not None and await self._clean(*chosen)
             except KafkaError:
-                progress = False                       # the disk failed, or the partition went: it was told
+                progress = False                       # the disk failed, or the partition is gone
             if not progress:
                 await self._pause(lambda: max(self._config("backoff.ms") / 1000, LEAST_PAUSE_S))
 
@@ -201,7 +201,7 @@ class LogCleaner:
         return True
 
     async def _slices(self, slices: Slices) -> None:
-        """Run them one by one in a thread, no faster than log.cleaner.io.max.bytes.per.second."""
+        """Run the slices one by one in a thread, no faster than log.cleaner.io.max.bytes.per.second."""
         while (size := await self.env.blocking(next, slices, None)) is not None:
             await self._pause(partial(self._seconds, size))
 

@@ -85,7 +85,7 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None
     asked_to_leave = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: asked_to_leave.set())
     consumer = KafkaConsumer(topic, **settings)
-    # kafka-python 3.0.12: who joins before it knows the topic joins once more, and a poll() that ends while the answer
+    # kafka-python 3.0.12: a member that joins before it knows the topic joins once more, and a poll() that ends while the answer
     # to that is under way forgets it: the member stands still for good. So first of all get to know the topic.
     consumer.partitions_for_topic(topic)
     tell_the_picture(consumer, name, trace)

@@ -1,6 +1,6 @@
 """Spark queries as their checkpoints told them: which micro-batch reads up to where, and which are through.
 
-Who writes a query's sink may tell more (minikafka/lab/demos/restart.py does): query{client, running}; written{client, tp,
+The writer of a query's sink may tell more (minikafka/lab/demos/restart.py does): query{client, running}; written{client, tp,
 batch, rows}, where `rows` has a pair (offset, rows of this offset in the sink after the write) for each record;
 verdict{client, counts}.
 
