@@ -1,8 +1,7 @@
 """Whom a download trusts, and the proxy it takes: what this machine, its environment and pip's settings say.
 
 Owns the certificates of a download. Universities and companies often put a proxy with a certificate of its own between
-their machines and the network; whoever got pip to work there has named that certificate already, and it serves here
-too.
+their machines and the network; where pip works, that certificate is named already, and it serves here too.
 
 Invariants
     I-TRUST-1  Certificates that are named are added to the system's, they do not replace them: what is fetched is known

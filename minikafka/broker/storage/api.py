@@ -1,6 +1,7 @@
 """DescribeLogDirs: how large the partitions of this broker are, and how much room there is. Every broker for itself.
 
-AlterReplicaLogDirs moves replicas from one folder to another. There is only one here: a replica can be moved only to where it is.
+AlterReplicaLogDirs moves replicas from one folder to another. There is only one folder here: a replica can be moved only to
+where it is.
 
 Owns: nothing.
 What Kafka does differently: several folders, replicas moving between them, folders closed to new replicas (cordoned).

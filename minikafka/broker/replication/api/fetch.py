@@ -10,7 +10,8 @@ Invariants
            clients' one a replica id lets its sender read to the log end, as in Kafka, but proves nothing about a replica.
   I-FET-3  the first non-empty partition gets one whole batch however small the limits; the order of the partitions is
            that of the request.
-  I-FET-5  a client that has used up a quota gets an empty answer, and nothing of what was read counts, for the quota or the session.
+  I-FET-5  a client that has used up a quota gets an empty answer, and nothing of what was read counts, for the quota or the
+           session.
   I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
   I-FET-6  a partition in which the first read found nothing, and in which nothing has moved since, is not read again.
 What Kafka does differently: a fetch offset beyond the high watermark ends the wait at once, here it waits.

@@ -1,6 +1,7 @@
 """What is written down beside the logs, so that a start need not read them: high watermarks, recovery points, log starts.
 
-A timer writes them now and then; they are written at once where something must not be believed any more. The files and their names are log_dir.py's.
+A timer writes them now and then; they are written at once where something must not be believed any more. The files and
+their names are log_dir.py's.
 
 Owns: when each of these files is written, and the lock around it.
 Invariants
