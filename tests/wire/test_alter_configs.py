@@ -29,6 +29,7 @@ ILLEGAL = ("Topic name is invalid: 'a b' contains one or more characters other t
            "'-'")
 THREADS = ("Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed for "
            "{} the current value {} for configuration Invalid dynamic configuration")
+ONE_BROKERS = "Cannot update these configs at default cluster level, broker id must be specified: [{}]"
 Change = tuple[str, int, str | None]
 
 
@@ -144,6 +145,13 @@ def test_changes_of_a_topic(at: Place, topic: str | None, change: Change, code: 
      "max.connections.per.ip.overrides property is set."),
     ("", ("leader.replication.throttled.rate", SET, "x"), 42,
      "Invalid value x for configuration leader.replication.throttled.rate: Not a number of type LONG"),
+    (None, ("sasl.kerberos.min.time.before.relogin", SET, "58000"), 0, None),       # librdkafka's own test sets it
+    ("", ("sasl.login.refresh.buffer.seconds", SET, "200"), 42, ONE_BROKERS.format("sasl.login.refresh.buffer.seconds")),
+    ("", ("ssl.protocol", SET, "TLSv1.2"), 42, ONE_BROKERS.format("ssl.protocol")),
+    ("", ("listener.name.plaintext.log.retention.ms", SET, "5000"), 42,
+     ONE_BROKERS.format("listener.name.plaintext.log.retention.ms")),
+    (None, ("sasl.login.refresh.window.factor", SET, "0.9"), 0, None),
+    ("", ("remote.fetch.max.wait.ms", SET, "600"), 0, None),
     ("", ("num.io.threads", SET, "4"), 0, None),
     ("", ("num.io.threads", SET, "3"), 42, THREADS.format("num.io.threads=3, value should be at least half", 8)),
     (None, ("num.io.threads", SET, "17"), 42,

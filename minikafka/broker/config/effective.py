@@ -223,7 +223,9 @@ def _spellings(name: str) -> list[str]:
 
 _THREADS = ("background.threads", "num.io.threads", "num.network.threads", "num.recovery.threads.per.data.dir",
             "num.replica.fetchers")
-_ONE_BROKERS = ("listeners", "listener.security.protocol.map", "cordoned.log.dirs")     # and a listener's own encryption
+_ONE_BROKERS = ("listeners", "listener.security.protocol.map", "cordoned.log.dirs", "principal.builder.class")
+_LOGINS = ("ssl.", "sasl.")            # those that are dynamic are one broker's, too; so is what is set for one listener, but for
+_EVERYWHERE = ("max.connections", "max.connection.creation.rate", "num.network.threads")
 _INTERVALS = tuple(f"group.{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams"))
 MEBIBYTE = 1 << 20
 _REQUIRED: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -243,7 +245,8 @@ def validate_broker_configs(configs: Mapping[str, str], everywhere: bool, presen
     """
     known = {name: config for name in configs if (config := BROKER_CONFIGS.get(_without_listener(name))) is not None}
     single = sorted(name for name, config in known.items()
-                    if everywhere and (name in _ONE_BROKERS or name.startswith(LISTENER_PREFIX) and config.only_default))
+                    if everywhere and (name in _ONE_BROKERS or config.dynamic and name.startswith(_LOGINS)
+                                       or name.startswith(LISTENER_PREFIX) and config.name not in _EVERYWHERE))
     fixed = sorted(name for name, config in known.items() if not config.dynamic)
     if single:
         raise plain("Cannot update these configs at default cluster level, broker id must be specified: "

@@ -3,7 +3,8 @@
 They are data: unused.tsv beside this file, one configuration a line. Its columns are the name, the type, whether a broker
 would take a new value while it runs, the default (`-` none), the importance, the allowed values (`-` any; `1..` a range;
 `a|b` a choice), and the fate of other values than the default: `ignored` (the broker logs at its start that they have no
-effect) or `refused` (access, encryption, plug-ins, tiered storage: a user who sets them relies on them).
+effect) or `refused` (access, encryption, plug-ins, tiered storage: a user who sets them relies on them). Their numbers, how
+often a login is renewed for example, are ignored: they matter only behind a switch, a class or a name that is refused.
 
 The file is read once, when this module is imported, like the schemas of protocol/: it is a part of the code, so the module
 stays pure. No function of the room reads a file.
