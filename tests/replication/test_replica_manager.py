@@ -13,8 +13,10 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
-from minikafka.broker.replication.shell.partition import Partition
+from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
 from minikafka.log.batch import batches, build
+from minikafka.log.markers import marker
+from minikafka.log.transaction_index import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 from tests.stage import IDS, Stage, play
 
@@ -469,5 +471,24 @@ def test_each_change_of_what_a_read_finds_is_a_move() -> None:
         moved(leader)
         follower.retire()
         moved(follower)
+    tell(story)
 
+
+def test_each_reader_reads_up_to_its_own_bound() -> None:
+    """Rules 9, 10, 54. Fails if read_committed sees an open transaction, or is not told that it was aborted; or if a consumer
+    sees what is not replicated."""
+    async def story(w: Replicas) -> None:
+        leader, pid = w.partition(w.leader), 7
+        leader.append(build([(None, b"x")], timestamp_ms=1, producer_id=pid, producer_epoch=0, base_sequence=0,
+                            transactional=True), acks=1)
+        assert [len(leader.read(0, 1 << 20, level).records) > 0 for level in (LOG_END, HIGH_WATERMARK)] == [True, False]
+        await w.until(lambda: leader.high_watermark == 1)
+        uncommitted, committed = (leader.read(0, 1 << 20, level) for level in (HIGH_WATERMARK, LAST_STABLE))
+        assert uncommitted.records and not committed.records and committed.last_stable_offset == 0
+        leader.append(marker(pid, 0, 0, commit=False, timestamp_ms=2), acks=1, origin="coordinator")
+        assert not leader.read(0, 1 << 20, LAST_STABLE).records
+        await w.until(lambda: leader.high_watermark == 2)
+        settled = leader.read(0, 1 << 20, LAST_STABLE)
+        assert settled.records and settled.aborted == [AbortedTransaction(pid, 0, 1, 2)]
+        assert leader.read(0, 1 << 20, HIGH_WATERMARK).aborted == []
     tell(story)
