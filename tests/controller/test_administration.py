@@ -54,6 +54,13 @@ def state(w: World) -> tuple[Any, ...]:
     return p.replicas, p.adding, p.removing, p.isr, p.leader, p.leader_epoch
 
 
+def test_a_move_that_adds_or_removes_nobody_leaves_the_one_under_way_as_it_is() -> None:
+    """Fails if replicas that are being copied, or are to go, are no longer marked: the move would be over before its end."""
+    now = Partition("t", UUID(int=1), 0, (4, 1, 2, 3), (1, 2, 3), 1, 0, 0, adding=(4,), removing=(3,))
+    assert towards(now, (1, 2, 3, 4)) == Assignment((1, 2, 3, 4), adding=(4,), removing=(3,))
+    assert towards(now, (1, 5)) == Assignment((1, 5, 2, 3, 4), adding=(5,), removing=(2, 3, 4))
+
+
 # --- configurations --------------------------------------------------------------------------------------------
 
 

@@ -24,8 +24,8 @@ def refused(code, act, *args, **kwargs):
 def test_the_broker_epoch_is_the_offset_of_the_registration():
     """Fails if the epoch is a counter, or the offset of the batch's first record (rule 29)."""
     w = World(brokers=2)
-    w.create("t", [1, 2])
-    w.silence(2)
+    w.create("t", [1, 2], min_insync_replicas="2")
+    w.silence(2)                        # it stays an eligible leader: its return begins with a record that ends that
     epoch = w.register(2, previous=-1)
     assert w.log[epoch].broker_id == 2
     assert w.log[epoch].broker_epoch == epoch == w.image.brokers[2].epoch
@@ -111,8 +111,9 @@ def test_controlled_shutdown_moves_leaders_and_waits_until_everyone_knows():
     assert not w.heartbeat(1, stop=True).should_shut_down
     assert (w.partition().leader, w.partition().isr) == (2, (2, 3)) and w.image.brokers[1].in_controlled_shutdown
     w.heartbeat(2)
-    w.heartbeat(3, offset=behind)
-    assert not w.heartbeat(1, stop=True).should_shut_down
+    for offset in (behind, len(w.log) - 2):
+        w.heartbeat(3, offset=offset)
+        assert not w.heartbeat(1, stop=True).should_shut_down
     w.heartbeat(3)
     assert w.heartbeat(1, stop=True).should_shut_down
     assert w.image.brokers[1].fenced
@@ -191,6 +192,19 @@ def test_proposals_are_checked_in_kafkas_order(proposal, code):
     w.create("t", [1, 2, 3])
     w.silence(1)                        # leader 2, leader epoch 1, partition epoch 1
     assert w.alter(**proposal) == (w.partition() if code is None else code)
+
+
+def test_a_partition_recovers_with_one_member():
+    """Fails if a leader may propose other members before it has recovered from an unclean election."""
+    w = World()
+    w.create("t", [1, 2], unclean_leader_election_enable="true")
+    w.alter([1])
+    w.silence(1)
+    assert (w.partition().leader, w.partition().recovering) == (2, True)
+    w.register(1)
+    w.heartbeat(1)
+    assert w.alter([2, 1], recovering=True) == Err.INVALID_REQUEST
+    assert not w.alter([2]).recovering
 
 
 def test_unknown_topics_and_partitions():

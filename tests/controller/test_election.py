@@ -66,6 +66,18 @@ def test_an_eligible_replica_leads_an_empty_isr():
     assert (p.leader, p.isr, p.elr, p.last_known_elr, p.recovering) == (2, (2,), (1,), (), False)
 
 
+def test_an_eligible_leader_that_is_enough_by_itself_ends_eligibility():
+    """Fails if others stay in the ELR although one member satisfies min.insync.replicas (I-ELR-2)."""
+    p = part([], -1, elr=[2, 1], last=[1])
+    p = after(p, change(p, rules(2, min_isr=1)))
+    assert (p.leader, p.isr, p.elr) == (2, (2,), ())
+
+
+def test_of_several_last_leaders_none_is_the_last():
+    """Fails if any of several last known leaders may lead without a setting: which of them has the most is not known."""
+    assert after(part([], -1, last=[1, 2]), change(part([], -1, last=[1, 2]), rules(1, 2))).leader == -1
+
+
 def test_an_eligible_replica_waits_while_the_isr_has_members():
     """Fails if clean() looks at the ELR of a partition whose ISR is not empty (I-ELECT-1)."""
     assert after(part([1], 1, elr=[2]), change(part([1], 1, elr=[2]), rules(2))).leader == -1

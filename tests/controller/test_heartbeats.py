@@ -35,3 +35,13 @@ def test_who_leads_does_not_stop() -> None:
     heartbeats.start_shutdown(1, 50)
     assert heartbeats.next_state(wish, True, leads=True) is BrokerControlState.CONTROLLED_SHUTDOWN
     assert heartbeats.next_state(wish, True, leads=False) is BrokerControlState.SHUTDOWN_NOW
+
+
+@pytest.mark.parametrize("how", ["told", "silent"])
+def test_who_is_fenced_stops_no_longer(how: str) -> None:
+    """Fails if a broker that was fenced while it stopped is taken for stopping when it comes back to life."""
+    heartbeats = Heartbeats(3.0)
+    heartbeats.register(1, False, 0.0)
+    heartbeats.start_shutdown(1, 50)
+    heartbeats.fence(1) if how == "silent" else heartbeats.touch(1, True, 60, 1.0)
+    assert heartbeats.next_state(Heartbeat(1, 5, 100), True, leads=False) is BrokerControlState.UNFENCED

@@ -17,6 +17,7 @@ from minikafka.broker.raft.effects import (
     Times,
     Truncate,
 )
+from minikafka.broker.raft.election import MOST_AHEAD
 from minikafka.broker.raft.messages import Answer, BeginQuorumEpoch, EndQuorumEpoch, Fetch, FetchAnswer, Vote
 from minikafka.broker.raft.raft import Raft
 from minikafka.broker.raft.roles import Follower, Leader, Prospective, Resigned, Unattached
@@ -85,6 +86,14 @@ def test_rule_34_a_vote_is_on_disk_before_it_leaves() -> None:
     effects = a_node().on_request("v", Vote(epoch=1, candidate=2, last_epoch=0, last_offset=0), 0.0)
     assert effects[0] == Persist(ElectionState(epoch=1, leader=-1, voted=2))
     assert reply(effects).granted and effects.index(only(effects, Reply)[0]) > 0
+
+
+def test_rule_34_a_vote_in_an_epoch_that_is_known_already_is_on_disk_too() -> None:
+    """Fails if only a new epoch is written: after a restart the node would vote in this one again."""
+    core = a_node(log="1^")
+    assert not reply(core.on_request("v", Vote(2, 3, 0, 0), 0.0)).granted
+    effects = core.on_request("v", Vote(2, 2, 1, 1), 0.0)
+    assert effects[0] == Persist(ElectionState(epoch=2, voted=2)) and reply(effects).granted
 
 
 def test_rule_34_a_candidacy_is_on_disk_before_it_is_counted_or_sent() -> None:
@@ -200,6 +209,39 @@ def test_rule_36_a_follower_fetches_only_what_it_has_flushed() -> None:
     core.log.entries.append(Entry(1, "a"))
     (after,) = only(core.on_flushed(2, 0.0), Send)
     assert after.request.offset == 2
+
+
+def test_rule_36_a_follower_commits_only_what_it_has_flushed() -> None:
+    """Fails if the leader's high watermark is taken for records that are not on this disk, or not here at all."""
+    core, fetch = a_follower()
+    effects = core.on_response(fetch.id, FetchAnswer(1, 2, high_watermark=9, records=b"1a1b"), 0.0)
+    assert not only(effects, HighWatermark)
+    core.log.entries += [Entry(1, "a"), Entry(1, "b")]
+    assert only(core.on_flushed(2, 0.0), HighWatermark) == [HighWatermark(2)]
+    assert only(core.on_flushed(3, 0.0), HighWatermark) == [HighWatermark(3)]
+
+
+def test_what_a_former_leader_said_is_over_with_its_epoch() -> None:
+    """Fails if a node commits by the word of the leader before, which may have been deposed for good reason."""
+    core, fetch = a_follower()
+    core.on_response(fetch.id, FetchAnswer(1, 2, high_watermark=2, records=b"1a"), 0.0)
+    core.log.entries.append(Entry(1, "a"))
+    core.on_request("b", BeginQuorumEpoch(2, 3), 0.0)
+    assert not only(core.on_flushed(2, 0.0), HighWatermark) and core.high_watermark == 0
+
+
+def test_an_answer_to_a_former_epoch_is_not_used() -> None:
+    """Fails if records are appended from an answer that names a newer epoch than the one that they were asked in."""
+    core, fetch = a_follower()
+    effects = core.on_response(fetch.id, FetchAnswer(2, 3, high_watermark=2, records=b"1a"), 0.0)
+    assert core.epoch == 2 and [type(effect).__name__ for effect in effects] == ["Persist", "RoleChanged", "Send"]
+
+
+@pytest.mark.parametrize("ahead, error", [(MOST_AHEAD, Err.NONE), (MOST_AHEAD + 1, Err.INVALID_REQUEST)])
+def test_no_request_raises_the_epoch_beyond_what_others_can_follow(ahead: int, error: Err) -> None:
+    """Fails if one request takes the epoch to its end, after which there is no election (I-RAFT-14)."""
+    for request in (Vote(1 + ahead, 2, 0, 0), BeginQuorumEpoch(1 + ahead, 2), EndQuorumEpoch(1 + ahead, 2, ())):
+        assert reply(a_node(election_state=ElectionState(1)).on_request("r", request, 0.0)).error == error
 
 
 def test_rule_36_a_deposed_leader_flushes_its_tail_before_it_fetches() -> None:

@@ -31,7 +31,7 @@ def a_leader_with_a_snapshot() -> Raft:
     return core
 
 
-@pytest.mark.parametrize(("offset", "last_epoch"), [(0, 0), (2, 1), (3, 1), (4, 1)])
+@pytest.mark.parametrize(("offset", "last_epoch"), [(0, 0), (2, 1), (3, 1), (3, 3), (4, 1)])
 def test_who_is_behind_or_beside_the_log_is_sent_to_the_snapshot(offset: int, last_epoch: int) -> None:
     """Fails if a fetch below the log, or of another history before its start, is answered with records, or counts."""
     core = a_leader_with_a_snapshot()
@@ -57,6 +57,24 @@ def test_who_is_behind_within_the_snapshots_own_epoch_is_sent_to_it() -> None:
     core = a_leader("1^ 1a 1b", epoch=2)
     core.log.snapshot(2, keep=1)
     assert reply(core.on_request("f", Fetch(2, 2, 1, 1, -1, 0.5), 0.0)).snapshot == SnapshotId(2, 1)
+
+
+def test_who_needs_a_snapshot_is_sent_to_the_latest() -> None:
+    """Fails if a replica is sent to an older snapshot, which may be deleted while it is fetched."""
+    core = a_leader("1^ 1a 2^ 2b", epoch=3)
+    core.log.snapshot(2, keep=2)
+    core.log.snapshot(4, keep=2)
+    assert core.log.start_offset == 2
+    assert reply(core.on_request("f", Fetch(3, 2, 0, 0, -1, 0.5), 0.0)).snapshot == SnapshotId(4, 2)
+
+
+@pytest.mark.parametrize(("snapshot", "position"), [(SNAPSHOT, 5), (SnapshotId(4, 3), 0)])
+def test_a_piece_that_was_not_asked_for_is_not_stored(snapshot: SnapshotId, position: int) -> None:
+    """Fails if a piece of another snapshot, or from another place, is put where the next one belongs."""
+    core, fetch = a_follower(log="1^", epoch=3)
+    (ask,) = only(core.on_response(fetch.id, FetchAnswer(3, 2, snapshot=SNAPSHOT), 0.0), Send)
+    effects = core.on_response(ask.id, SnapshotAnswer(3, 2, Err.NONE, snapshot, 8, position, SNAPSHOT_BYTES[:3]), 0.1)
+    assert [effect.request for effect in effects if isinstance(effect, Send)] == [ask.request] and len(effects) == 1
 
 
 @pytest.mark.parametrize(("epoch", "snapshot", "position", "error"), [

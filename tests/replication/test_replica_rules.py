@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.replication.effects import EpochEnd, ProposeIsr, StartAt, Truncate
+from minikafka.broker.replication.effects import AssignEpoch, EpochEnd, Lead, ProposeIsr, StartAt, Truncate
+from minikafka.broker.replication.isr import Isr
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err, KafkaError
 from tests.replication.replica_world import State, TinyLog
@@ -56,6 +57,21 @@ def test_rule_4_each_epoch_begins_with_unknown_followers() -> None:
     fetched(replica, 2, 5)
     replica.on_metadata(State((1, 2, 3), (1, 2, 3), 1, EPOCH + 1, 8), 2.0)
     assert replica.followers[2].log_end_offset == -1
+
+
+def test_rule_4_what_is_known_of_a_follower_lasts_for_the_epoch() -> None:
+    """Fails if a change of the ISR within an epoch makes the leader forget how far its followers are."""
+    replica = leader()
+    fetched(replica, 2, 5)
+    replica.on_metadata(State((1, 2, 3), (1, 2), 1, EPOCH, 8), 2.0)
+    assert (replica.followers[2].log_end_offset, replica.followers[2].broker_epoch) == (5, 20)
+
+
+def test_rule_5_the_start_of_an_epoch_is_noted_before_anything_else() -> None:
+    """Fails if a new leader is told to lead, and so to append, before its epoch cache knows where the epoch begins."""
+    replica = leader(records=9)
+    effects = replica.on_metadata(State((1, 2, 3), (1, 2, 3), 1, EPOCH + 1, 8), 2.0)
+    assert effects[:2] == [AssignEpoch(EPOCH + 1, 9), Lead(EPOCH + 1, 9)] and replica.epoch_start == 9
 
 
 def test_rule_6_the_latest_offset_is_not_named_too_early() -> None:
@@ -138,6 +154,22 @@ def test_rule_18_an_overtaken_answer_is_not_taken(epoch: int, partition_epoch: i
     assert (replica.isr.committed == (1, 2, 3)) is taken
 
 
+def test_rule_18_what_the_controller_answers_counts_not_what_was_proposed() -> None:
+    """Fails if the leader takes its proposal for the outcome: a reassignment may have ended with it, several epochs on."""
+    replica = leader(isr=(1, 2))
+    (effect,) = [effect for effect in fetched(replica, 3, 5) if isinstance(effect, ProposeIsr)]
+    replica.on_alter_response(effect.proposal, Err.NONE, 2.0, (3, 1), EPOCH, 10)
+    assert (replica.isr, replica.partition_epoch) == (Isr((3, 1)), 10)
+
+
+def test_rule_17_who_leads_no_more_proposes_nothing() -> None:
+    """Fails if a deposed leader goes on with its proposal, or keeps an ISR of its own."""
+    replica = leader(isr=(1, 2))
+    (effect,) = [effect for effect in fetched(replica, 3, 5) if isinstance(effect, ProposeIsr)]
+    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    assert replica.on_alter_response(effect.proposal, Err.UNKNOWN_SERVER_ERROR, 3.0) == [] and replica.isr == Isr()
+
+
 def test_rule_22_another_epoch_is_refused() -> None:
     """Fails if a request is served that names an older or a newer leader epoch."""
     replica = leader()
@@ -171,6 +203,14 @@ def test_rule_2_the_high_watermark_waits_for_who_may_be_a_member() -> None:
     fetched(replica, 2, 9)
     replica.on_tick(30.0)
     assert replica.isr.maximal == (1, 2, 3) and replica.high_watermark == 5
+
+
+def test_rule_2_a_stranger_that_never_kept_up_holds_nothing_back() -> None:
+    """Fails if a follower outside the ISR counts from the moment when the leader begins, not from when it has caught up."""
+    replica = leader(isr=(1, 2), records=9)
+    fetched(replica, 3, 0)
+    fetched(replica, 2, 9)
+    assert replica.high_watermark == 9
 
 
 def test_rule_12_who_falls_behind_is_proposed_to_leave() -> None:

@@ -73,9 +73,10 @@ def test_who_notices_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_the_choice_is_by_its_seed() -> None:
-    """Fails if the same command breaks other rules, or a file that decides nothing is changed."""
+    """Fails if the same command breaks other rules, a file that decides nothing is changed, or one in the list has gone."""
     assert chosen(5, 7, "") == chosen(5, 7, "") != chosen(5, 8, "") and len({*chosen(5, 7, "")}) == 5
     assert all("/shell/" not in str(path) and "/api/" not in str(path) for path in files())
+    assert all(any((ROOT / "minikafka").glob(pattern)) for pattern in command.FILES)
 
 
 def test_every_weakened_rule_is_where_the_list_says() -> None:

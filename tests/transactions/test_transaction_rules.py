@@ -122,6 +122,7 @@ def test_rule_50_expected_identities_fence_zombies() -> None:
 def test_rule_50_a_transaction_that_takes_too_long_is_aborted() -> None:
     """Fails if the time counts from anything but the first partition, or if the abort keeps the epoch."""
     txn = begun(X)                                              # began at 2 ms, may take 60 s
+    store(txn, txn.add(Identity(ID, 0), [Y], 9_000))
     assert not txn.timed_out(60_002) and txn.timed_out(60_003)
     fenced = store(txn, txn.fence(60_003, V2))
     assert (fenced.state, fenced.epoch) == (State.PREPARE_ABORT, 1)
@@ -142,11 +143,31 @@ def test_rule_50_after_a_timeout_the_producer_may_go_on_with_the_epoch_of_the_ab
             assert store(txn, txn.init(60_000, who, 60_006)).epoch == 1
 
 
+def test_rule_52_who_lost_the_answer_to_its_end_may_go_on_with_the_epoch_of_that_end() -> None:
+    """Fails if the end of a transaction, which raises the epoch, forgets the epoch before: its own producer would be fenced."""
+    txn, who = begun(X), Identity(ID, 0)
+    assert store(txn, txn.end(who, True, V2, 3)).last_epoch == 0
+    store(txn, txn.marked(4))
+    assert store(txn, txn.init(60_000, who, 5)).epoch == 1
+
+
+def test_rule_48_what_another_record_settles_leaves_the_decision_pending() -> None:
+    """Fails if a record that is found in the log, an older one, ends the wait for the decision under way."""
+    txn = begun(X)
+    older, decided = txn.data, txn.end(Identity(ID, 0), True, V2, 3)
+    assert decided is not None
+    txn.append(decided)
+    txn.stored(older)
+    assert txn.pending is decided
+    txn.refused(older)
+    assert txn.pending is decided
+
+
 def test_rule_47_used_up_epochs_make_a_new_producer() -> None:
     """Fails if 32767 is given to a producer, or if the markers do not carry it."""
     txn = begun(X)
     txn.data = replace(txn.data, epoch=LAST_EPOCH)
-    assert txn.needs_id
+    assert txn.needs_id and LAST_EPOCH == 32766
     prepared = store(txn, txn.end(Identity(ID, LAST_EPOCH), True, V2, 3, NEW_ID))
     assert (prepared.producer_id, prepared.epoch, prepared.next_id) == (ID, LAST_EPOCH + 1, NEW_ID)
     done = store(txn, txn.marked(4))

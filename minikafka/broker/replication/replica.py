@@ -99,8 +99,8 @@ class Replica:
         others = [r for r in self.replicas if r != self.node_id]
         self.followers = {r: self.followers.get(r) or Follower(now if r in isr else LONG_AGO) for r in others}
         proposed = self.isr.proposal
-        ours = proposed is not None and {*proposed.members} == {*isr}       # metadata overtook the response (rule 18)
-        effects += self._commit_isr(isr, proposed.why if proposed is not None and ours else "metadata")
+        ours = self.isr.proposal            # it may have been granted: metadata overtook the response (rule 18)
+        effects += self._commit_isr(isr, ours.why if ours is not None and {*ours.members} == {*isr} else "metadata")
         return effects + self._advance(now)
 
     def _become_follower(self, new_epoch: bool) -> list[Effect]:

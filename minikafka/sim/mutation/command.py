@@ -30,7 +30,9 @@ LEDGER = ROOT / "tests" / "seeds" / "mutants.tsv"
 CLUSTER_SEEDS = STRAINED  # from here on a seed has everything that the swarm has learned
 FILES = ("broker/replication/*.py", "broker/controller/*.py", "broker/controller/admin/*.py", "broker/raft/*.py",
          "broker/groups/*.py", "broker/groups/classic/*.py", "broker/groups/consumer/*.py", "broker/transactions/*.py",
-         "log/log.py", "log/segmented_log.py", "log/producers.py", "log/epochs.py", "log/recovery.py", "log/cleaner.py")
+         *(f"log/{name}.py" for name in (
+             "log", "segments", "loader", "flush", "swap", "epochs", "producers", "transaction_index", "markers", "cleaner",
+             "cleaner_filter", "retention", "checkpoint", "validate", "survey", "alike")))
 TESTS = {"broker/replication": "tests/replication", "broker/controller": "tests/controller", "broker/raft": "tests/raft",
          "broker/groups": "tests/groups", "broker/transactions": "tests/transactions", "log": "tests/log"}
 
