@@ -98,7 +98,6 @@ class Replica:
             effects += [AssignEpoch(self.leader_epoch, self.epoch_start), Lead(self.leader_epoch, self.epoch_start)]
         others = [r for r in self.replicas if r != self.node_id]
         self.followers = {r: self.followers.get(r) or Follower(now if r in isr else LONG_AGO) for r in others}
-        proposed = self.isr.proposal
         ours = self.isr.proposal            # it may have been granted: metadata overtook the response (rule 18)
         effects += self._commit_isr(isr, ours.why if ours is not None and {*ours.members} == {*isr} else "metadata")
         return effects + self._advance(now)
