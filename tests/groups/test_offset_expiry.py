@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from uuid import UUID
 
 import pytest
 
@@ -76,3 +77,11 @@ def test_what_a_transaction_may_still_replace_stays():
     assert sweep(group(State.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], False)
     fresh.settle(7, commit=False)
     assert sweep(group(State.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], True)
+
+
+def test_an_offset_of_an_open_transaction_is_of_its_topic_too() -> None:
+    """I-OFFSET-3. Fails if a pending offset of a deleted topic is left to be committed for its namesake."""
+    old, new = UUID(int=1), UUID(int=2)
+    store = OffsetStore()
+    store.stage(7, "g", ("t", 0), CommittedOffset(5, 0, "", 0, topic_id=old))
+    assert store.stale(lambda _: new) == {"g": {("t", 0): None}} and store.stale(lambda _: old) == {}

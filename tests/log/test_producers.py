@@ -9,6 +9,7 @@ import pytest
 from minikafka.log import Log, build
 from minikafka.log.batch import MAX_SEQUENCE
 from minikafka.log.config import DAY_MS
+from minikafka.log.producers import ProducerEntry
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import NOW, idempotent, open_log, producers, some_batch, stored
 from tests.log.memfs import MemFs
@@ -192,3 +193,12 @@ def test_snapshot_is_kafkas_file() -> None:
     data = fs.read(f"{log.path}/{3:020d}.snapshot")
     assert data[:2] == b"\0\1" and data[6:10] == b"\0\0\0\1"
     assert struct.unpack(">qhiqiqiq", data[10:]) == (PID, 2, 8, 2, 2, NOW + 6, -1, -1)
+
+
+def test_only_the_guard_itself_and_only_its_own_epoch_admit_a_batch_to_a_transaction() -> None:
+    """Rule 52. Fails if any guard of the producer serves, or a transaction that is open in another epoch."""
+    log = open_log(MemFs())
+    made = log.producers.guard(PID, 0, 0)
+    assert log.producers.admits(PID, 0, made) and not log.producers.admits(PID, 0, object())
+    log.producers.entries[PID] = ProducerEntry(epoch=3, txn_first_offset=0)
+    assert log.producers.admits(PID, 3, None) and not log.producers.admits(PID, 2, None)
