@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from minikafka.broker.groups.consumer.commit_fencing import check_commit, check_fetch
 from minikafka.broker.groups.consumer.messages import Heartbeat, check
-from minikafka.broker.groups.consumer.records import CURRENT, GROUP, MEMBER, PARTITIONS, REGEX, TARGET, TARGET_MEMBER
+from minikafka.broker.groups.consumer.reconciliation import STABLE, Goal, Member, reconcile, unpack
+from minikafka.broker.groups.consumer.records import (
+    CURRENT,
+    GROUP,
+    MEMBER,
+    PARTITIONS,
+    REGEX,
+    TARGET,
+    TARGET_MEMBER,
+    CurrentMember,
+)
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.broker.groups.group import OffsetCommit, Settings
 from minikafka.protocol.errors import Err, KafkaError
@@ -364,3 +376,11 @@ def test_tombstones_delete_a_group() -> None:
     assert w.group.state.tombstones()[-1][0].kind == GROUP
     assert {key.kind for key, _ in w.group.state.tombstones()} == {
         GROUP, PARTITIONS, MEMBER, TARGET, TARGET_MEMBER, CURRENT}
+
+
+def test_a_partition_is_a_members_from_the_epoch_in_which_it_got_it() -> None:
+    """Fails if a commit of an older epoch would be taken for it (I-COFF-1), or if it is given a topic that it does not want."""
+    wanted, other = (UUID(int=1), 0), (UUID(int=2), 0)
+    member = Member(current=CurrentMember(4, 3, STABLE, (), ()))
+    after = reconcile(member, Goal(7, {wanted, other}, {wanted[0]}, set()), subscription_changed=False, owned=set())
+    assert (unpack(after.assigned), after.epoch) == ({wanted: 7}, 7)

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from minikafka.log import Log, build
+from minikafka.log import Log, build, checkpoint
 from minikafka.log.batch import MAX_SEQUENCE
 from minikafka.log.config import DAY_MS
 from minikafka.log.producers import ProducerEntry
@@ -202,3 +202,17 @@ def test_only_the_guard_itself_and_only_its_own_epoch_admit_a_batch_to_a_transac
     assert log.producers.admits(PID, 0, made) and not log.producers.admits(PID, 0, object())
     log.producers.entries[PID] = ProducerEntry(epoch=3, txn_first_offset=0)
     assert log.producers.admits(PID, 3, None) and not log.producers.admits(PID, 2, None)
+
+
+def test_a_snapshot_knows_the_coordinator_and_a_torn_one_is_not_believed() -> None:
+    """Rules 46, 51. Fails if an old coordinator may mark after a restart, or if a torn snapshot is believed."""
+    known = open_log(MemFs()).producers
+    known.entries[PID], known.end = ProducerEntry(epoch=3, coordinator_epoch=9, txn_first_offset=2), 5
+    known.take_snapshot()
+    known.reload(0, 5)
+    assert (known.entries[PID], known.end) == (ProducerEntry(epoch=3, coordinator_epoch=9, txn_first_offset=2), 5)
+    data = bytearray(known._fs.read(known._path(5)))
+    data[-1] ^= 1
+    checkpoint.replace(known._fs, known._path(5), bytes(data))
+    known.reload(0, 5)
+    assert known.entries == {} and known.end == 0
