@@ -216,3 +216,10 @@ def test_a_snapshot_knows_the_coordinator_and_a_torn_one_is_not_believed() -> No
     checkpoint.replace(known._fs, known._path(5), bytes(data))
     known.reload(0, 5)
     assert known.entries == {} and known.end == 0
+
+
+def test_after_the_last_sequence_comes_zero() -> None:
+    """Rule 44. Fails if a producer that has numbered all there are is refused for ever."""
+    log = open_log(MemFs())
+    append(log, MAX_SEQUENCE - 1, count=2)
+    assert append(log, 0) == 2
