@@ -4,11 +4,14 @@ from __future__ import annotations
 import re
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from minikafka import Cluster
+from minikafka.lab.picture.draw.group import to_text
 from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.record import ROOT
 from minikafka.lab.view import View, living, painter, registry, show
 from minikafka.lab.view import view as view_module
 from minikafka.lab.view.orders import ORDERS
@@ -220,6 +223,17 @@ def test_charts_are_of_the_same_run(recorded):
     view = View(Run.open(recorded), tp="flights-0")
     times = [t for trace in view.charts().data for t in trace.x if t is not None]
     assert times and 0 <= min(times) and max(times) <= view.run.end + 1
+
+
+def test_groups_are_those_of_the_moment_at_which_the_viewer_stands():
+    """Fails if the groups of a view are another moment's, or another group's than the one that was asked for."""
+    view = View(Run.open(ROOT / "labs" / "pictures" / "readme.mk"))
+    told = []
+    for moment in (1.0, view.run.end):
+        view._painter.cursor = replace(view._painter.cursor, t=moment)
+        told.append(view.groups("billing").text)
+        assert told[-1] == to_text(view.run.at(moment)) and told[-1].startswith("group billing: ")
+    assert told[0] != told[1] and view.groups("nobody").text == "no group has joined or committed yet"
 
 
 def test_the_picture_is_drawn_for_the_width_of_its_place(sim):

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from minikafka.lab.picture.draw.group import picture as picture_of_groups
 from minikafka.lab.picture.draw.theme import WIDTHS
 from minikafka.lab.picture.facts.run import Run
 from minikafka.lab.picture.frame import Frame
@@ -86,6 +87,11 @@ class View:
         from minikafka.lab.picture.draw.charts import charts
         self._film.refresh()
         return charts(self.run, tp or self._painter.cursor.tp)
+
+    def groups(self, *names: str) -> front.Still:
+        """Return the consumer groups at one glance where the viewer stands (partitions down, members across), for this cell to
+        display. `names`: only these groups."""
+        return front.Still(*picture_of_groups(self.frame, names))
 
     def save(self, path: str | Path) -> Path:
         """Write the run into one small file; `Run.open(path)` opens it without a cluster."""
