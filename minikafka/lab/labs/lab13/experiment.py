@@ -212,7 +212,7 @@ def under_fire(cluster: Cluster, job: Job, before: int = 40, after: int = 60) ->
     Return the orders acknowledged, and the longest time in seconds for which the sink got nothing new.
     """
     query, orders = job.start(), Orders(cluster.bootstrap, job.topic)
-    clock = Growth(job)
+    clock = Growth(job, query)
     with waiting("orders come, and their leader dies"):
         clock.until(cluster, before)
         victim = cluster.leader(job.topic)
@@ -226,14 +226,16 @@ def under_fire(cluster: Cluster, job: Job, before: int = 40, after: int = 60) ->
 
 
 class Growth:
-    """Watches how long a job's sink stands still between two micro-batches."""
+    """Watches how long the sink of a running query stands still between two micro-batches."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.seen, self.at, self.longest = job, 0, time.monotonic(), 0.0
+    def __init__(self, job: Job, query: StreamingQuery) -> None:
+        self.job, self.query, self.seen, self.at, self.longest = job, query, 0, time.monotonic(), 0.0
 
     def until(self, cluster: Cluster, rows: int) -> None:
-        """Wait until the sink has so many rows."""
-        cluster.wait(lambda: self._look() >= rows, timeout=120)
+        """Wait until the sink has so many rows. Raises RuntimeError, with the reason, if the query dies before."""
+        cluster.wait(lambda: self._look() >= rows or not self.query.isActive, timeout=120)
+        if self._look() < rows:
+            raise RuntimeError(f"the query has died: {ended(self.query)}")
 
     def _look(self) -> int:
         count, now = sum(len(values) for _, values in self.job.batches), time.monotonic()
