@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--bootstrap", help="an existing Kafka instead of brokers started here (no broker is killed then)"
     )
-    parser.add_argument("--master", help="a Spark cluster's address (default: SPARK_MASTER or local[2])")
+    parser.add_argument("--master", help="a Spark cluster's address (default: SPARK_MASTER, else this machine)")
     parser.add_argument("--output", help="folder or URL for Parquet and checkpoints (default: temporary)")
     parser.add_argument(
         "--source",

@@ -25,6 +25,7 @@ from .source import FORMAT, KafkaSource
 
 log = logging.getLogger(__name__)
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+LOCAL = "local[2,4]"  # two tasks at once, and four tries of each, as on a cluster: a leader may die while a task reads from it
 EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -45,14 +46,14 @@ SMALL = {
 def spark_session(master: str | None = None, connector: bool = True, **config: str) -> SparkSession:
     """Return the running session, or a new one.
 
-    master: a Spark cluster's address; default SPARK_MASTER of the environment, else local[2]. On a cluster the workers
+    master: a Spark cluster's address; default SPARK_MASTER of the environment, else LOCAL (this process). On a cluster the workers
     need this package and kafka-python only for the Python source; the connector's jars are sent to them.
     connector: False leaves the official connector out. config: more settings, `spark__sql__x="1"` for spark.sql.x.
     Takes 5-10 s (a JVM starts); the first fetch of the jars some more.
     """
     if (running := SparkSession.getActiveSession()) is not None:
         return running
-    master = master or os.environ.get("SPARK_MASTER") or "local[2]"
+    master = master or os.environ.get("SPARK_MASTER") or LOCAL
     builder = SparkSession.builder.appName("minikafka").master(master)
     local = master.startswith("local")
     settings = EVERYWHERE | _java_options(local) | _connector(connector)

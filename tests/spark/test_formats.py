@@ -31,6 +31,18 @@ def test_python_workers_import_what_the_driver_does(spark):
     assert spark.sparkContext.parallelize([1], 1).map(lambda _: __import__("pyspark").__file__).collect() == [pyspark.__file__]
 
 
+def test_a_task_that_fails_is_tried_again(spark, tmp_path):
+    """Fails if one task ends a job: a partition's leader may die while a task reads from it, and the connector's consumer then
+    gives up before there is a new one."""
+    def fails_once(number):
+        if not (tmp_path / "tried").exists():
+            (tmp_path / "tried").touch()
+            raise RuntimeError("the first try")
+        return number
+
+    assert spark.sparkContext.parallelize([7], 1).map(fails_once).collect() == [7]
+
+
 def test_equal_rows(spark, both, kafka, name):
     """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, or a limit is off
     by one; or if our broker answers a ListOffsets by time or a Fetch with other records than Kafka."""
