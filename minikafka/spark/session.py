@@ -46,7 +46,7 @@ SMALL = {
 def spark_session(master: str | None = None, connector: bool = True, **config: str) -> SparkSession:
     """Return the running session, or a new one.
 
-    master: a Spark cluster's address; default SPARK_MASTER of the environment, else LOCAL (this process). On a cluster the workers
+    master: a Spark cluster's address; default SPARK_MASTER of the environment, else LOCAL. On a cluster the workers
     need this package and kafka-python only for the Python source; the connector's jars are sent to them.
     connector: False leaves the official connector out. config: more settings, `spark__sql__x="1"` for spark.sql.x.
     Takes 5-10 s (a JVM starts); the first fetch of the jars some more.
