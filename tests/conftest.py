@@ -144,7 +144,7 @@ def clusters() -> Iterator[dict[str, Cluster]]:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """End Apache's brokers, who need a tenth of a processor for doing nothing, when a worker has no more tests on them."""
-    over = nextitem is not None and lane_of(file_of(item.nodeid)) == APACHE != lane_of(file_of(nextitem.nodeid))
+    over = nextitem is not None and lane_of(file_of(item.nodeid)) == APACHE and lane_of(file_of(nextitem.nodeid)) is None
     if over and hasattr(item.config, "workerinput") and "apache" in _started:
         _started.pop("apache").close()
 
