@@ -4,8 +4,8 @@
         spark = spark_session(master)         # or: SPARK_MASTER=spark://127.0.0.1:... for a notebook or a command
 
 Nothing of a pipeline changes between a local session and a cluster: its tasks run in processes of the workers, and only the
-driver, the session's own process, has the query, `foreachBatch` and the sink. A task of our Python source imports this package, so a
-worker on another machine needs it installed; the official connector's jars are sent to the workers.
+driver, the session's own process, has the query, `foreachBatch` and the sink. A task of our Python source imports this
+package, so a worker on another machine needs it installed; the official connector's jars are sent to the workers.
 
 Owns: the processes and their folder; both end with the object, or with this process.
 Invariants
