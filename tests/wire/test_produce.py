@@ -240,11 +240,18 @@ def test_acks_of_two_is_refused(at: Place) -> None:
 
 
 def test_acks_all_with_timeout_0_times_out_with_the_real_offset(at: Place) -> None:
-    """The record is there although the answer is an error: indeterminate, not failed."""
-    produce(at, batch())
-    answer = produce(at, batch(), timeout_ms=0)
-    assert (answer.error_code, answer.base_offset) == (TIMED_OUT, 1)
-    assert produce(at, batch()).base_offset == 2
+    """The record is there although the answer is an error: indeterminate, not failed.
+
+    Followers that happen to fetch between the append and the look at the clock make the answer a plain success, on
+    both engines: each answer is one of the two, and the offset is always the record's own.
+    """
+    for offset in range(100):
+        answer = produce(at, batch(), timeout_ms=0)
+        assert answer.base_offset == offset and answer.error_code in (NONE, TIMED_OUT)
+        if answer.error_code == TIMED_OUT:
+            break
+    assert answer.error_code == TIMED_OUT
+    assert produce(at, batch()).base_offset == offset + 1
 
 
 def test_acks_0_is_not_answered_and_an_error_closes(at: Place) -> None:
