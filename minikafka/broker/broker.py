@@ -26,6 +26,7 @@ from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.quotas.throttling import ClientQuotas, Window
 from minikafka.broker.raft.shell.quorum import Quorum
+from minikafka.broker.replication.shell.metadata_publisher import MetadataPublisher
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.listeners import advertised, parse_listeners
@@ -64,8 +65,9 @@ class Broker:
         self.quorum = Quorum(self.node)
         self.channel = Channel(self.node, self.quorum)
         self.controller = ActiveController(self.node, self.quorum)
-        self.lifecycle = Lifecycle(self.node, self.quorum, self.advertised, lambda: self.replicas.dir.clean_epoch)
+        self.lifecycle = Lifecycle(self.node, self.quorum, self.advertised, lambda: self.replicas.log_manager.dir.clean_epoch)
         self.replicas = ReplicaManager(self.node, self.channel, self.lifecycle)
+        self.publisher = MetadataPublisher(self.node, self.replicas, self.lifecycle)
         self.topic_creator = TopicCreator(self.node, self.channel)
         self.groups = GroupCoordinator(self.node, self.replicas, self.topic_creator)
         self.producer_ids = ProducerIds(self.node, self.channel, self.lifecycle)
@@ -101,7 +103,7 @@ class Broker:
                        config={name: self.config[name] for name in shown})
         self._claim_metadata_folder()
         if self.is_broker:
-            self.replicas.open()
+            self.replicas.log_manager.open()
         await self.internal.start()
         await self.quorum.start()
         if self.is_broker:
@@ -154,7 +156,7 @@ class Broker:
                 self.controller.answer_committed(records, offset, epoch)
         if self.is_broker:
             self.lifecycle.on_metadata(self.image)
-            yield from self.replicas.apply_metadata(self.image, changes)
+            yield from self.publisher.publish(self.image, changes)
             with contained("new metadata in the groups"):
                 self.groups.apply_metadata(self.image, changes)
 

@@ -102,7 +102,7 @@ async def timed(world: Replicas, answer: Awaitable[Any]) -> tuple[float, Any]:
 def test_folders_of_new_partitions_become_durable_together() -> None:
     """Fails if each new partition costs a sync of the folder of all, or if a loss of power could take their folders."""
     async def story(w: Replicas) -> None:
-        disk, folder = w.world.hosts[1].disk, w.brokers[1].replicas.dir.path
+        disk, folder = w.world.hosts[1].disk, w.brokers[1].replicas.log_manager.dir.path
         with patch.object(disk, "sync_names", wraps=disk.sync_names) as sync:
             await w.create("many", 40)
             await w.until(lambda: ("many", 39) in w.brokers[1].replicas.partitions)
@@ -143,8 +143,9 @@ def test_an_answer_of_a_former_epoch_is_not_used() -> None:
         replicas = w.brokers[late].replicas
         fetcher = replicas.fetchers._by_leader[w.leader]
         state = replicas.node.image.partition("t", 0)
-        replicas._apply(replace(state, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1))
-        assert replicas.fetchers._by_leader[w.leader] is fetcher and w.partition(late).leader_epoch == state.leader_epoch + 1
+        newer = replace(state, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
+        w.brokers[late].publisher._apply(newer)
+        assert replicas.fetchers._by_leader[w.leader] is fetcher and w.partition(late).leader_epoch == newer.leader_epoch
         release()
         await w.until(lambda: w.partition(late).topic_id in [topic for topic, _ in fetcher._pauses])
         assert w.partition(late).log.end_offset == 0           # the leader does not know that epoch, so nothing has come since
@@ -289,8 +290,8 @@ def test_a_clean_stop_and_start_keeps_log_and_watermark() -> None:
         assert disk.exists("/data/.kafka_cleanshutdown")
         await w.world.restart(node)
         manager = w.brokers[node].replicas
-        assert manager.dir.clean_epoch == epoch and not disk.exists("/data/.kafka_cleanshutdown")
-        assert manager.dir.high_watermarks["t", 0] == 3
+        assert manager.log_manager.dir.clean_epoch == epoch and not disk.exists("/data/.kafka_cleanshutdown")
+        assert manager.log_manager.dir.high_watermarks["t", 0] == 3
         await w.until(lambda: ("t", 0) in manager.partitions)
         assert (w.partition(node).log.end_offset, w.partition(node).high_watermark) == (3, 3)
         await w.until(lambda: sorted(w.partition(w.leader).replica.isr.committed) == list(IDS))
@@ -341,7 +342,7 @@ def test_logs_have_the_configuration_of_their_topic() -> None:
 
 
 def test_a_topic_deleted_while_a_broker_was_away() -> None:
-    """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile (I-REP-1)."""
+    """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile (I-PUB-1)."""
     async def story(w: Replicas) -> None:
         assert (await w.send(b"old")).error_code == 0
         node = 3

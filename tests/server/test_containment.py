@@ -120,7 +120,7 @@ def test_a_request_that_fails_keeps_its_connection(monkeypatch: pytest.MonkeyPat
     play(story)
 
 
-@pytest.mark.parametrize("method", ["_host", "_tell_role"])
+@pytest.mark.parametrize("method", ["host", "tell_role"])
 def test_a_partition_that_cannot_take_its_role_is_set_aside(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Fails if metadata of one partition ends a broker or keeps the partitions behind it from their roles."""
 

@@ -279,14 +279,14 @@ def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written
         await world.until(lambda: len(replicas.partitions) > N)
         for p in replicas.hosted():
             p.append(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms()), 1)
-        replicas.checkpoints.note_watermarks()
+        replicas.log_manager.checkpoints.note_watermarks()
         writes: list[str] = []
-        write = replicas.dir.write
-        replicas.dir.write = lambda name, offsets: (writes.append(name), write(name, offsets))
+        write = replicas.log_manager.dir.write
+        replicas.log_manager.dir.write = lambda name, offsets: (writes.append(name), write(name, offsets))
         before = counted.turns
         await client.ask(*made("DeleteTopics", 6, timeout_ms=9000, topics=[
             part("DeleteTopics", "DeleteTopicState", name="wide", topic_id=None)]))
-        await world.until(lambda: len(replicas.partitions) <= 1 and not replicas._doomed)
+        await world.until(lambda: len(replicas.partitions) <= 1 and not replicas.log_manager._doomed)
         return len(writes), counted.turns - before
 
     monkeypatch.setattr(SimEnv, "blocking", watched)

@@ -70,7 +70,7 @@ def test_a_topic_made_anew_is_not_believed_committed(cut: bool) -> None:
         assert broker is not None
 
         def noted() -> int | None:
-            return checkpoint.read(broker.env.fs, f"{broker.replicas.dir.path}/{HIGH_WATERMARKS}").get(("t", 0))
+            return checkpoint.read(broker.env.fs, f"{broker.replicas.log_manager.dir.path}/{HIGH_WATERMARKS}").get(("t", 0))
 
         await world.until(lambda: noted() == 5)
         if cut:

@@ -64,10 +64,10 @@ def test_every_replica_compacts_and_a_new_one_copies_the_gaps() -> None:
     async def story(w: Replicas) -> None:
         await compacted_topic(w)
         await put(w, 60)
-        await w.until(lambda: all(b.replicas.cleaner.cleaned for b in w.brokers.values()))
+        await w.until(lambda: all(b.replicas.log_manager.cleaner.cleaned for b in w.brokers.values()))
         for node in IDS:
             log = w.partition(node, "c").log
-            clean = w.brokers[node].replicas.cleaner.clean_until["c", 0]
+            clean = w.brokers[node].replicas.log_manager.cleaner.clean_until["c", 0]
             rows = found(w, node)
             assert 0 < clean <= log.active.base_offset and points(w, node, CLEAN_POINTS) == {("c", 0): clean}
             assert len([row for row in rows if row[0] < clean]) == 3 and rows[-1] == (59, b"k2", b"59")
@@ -92,7 +92,7 @@ def test_a_topic_deleted_in_the_middle_of_its_cleaning() -> None:
     async def story(w: Replicas) -> None:
         await compacted_topic(w)
         await put(w, 30)
-        cleaners = [b.replicas.cleaner for b in w.brokers.values()]
+        cleaners = [b.replicas.log_manager.cleaner for b in w.brokers.values()]
         for _ in range(100_000):
             if any(_at_work(cleaner) for cleaner in cleaners):
                 break
@@ -125,9 +125,9 @@ def test_a_lowered_recovery_point_is_on_disk_at_once() -> None:
         partition, manager = w.partition(node), w.brokers[node].replicas
         await w.until(lambda: partition.log.end_offset == 3)
         await w.world.call(node, partition.flush())
-        await w.world.call(node, manager.checkpoints.write_points())
+        await w.world.call(node, manager.log_manager.checkpoints.write_points())
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 3
-        under_way = manager.env.spawn(manager.checkpoints.write_points(), "checkpoint")
+        under_way = manager.env.spawn(manager.log_manager.checkpoints.write_points(), "checkpoint")
         await w.client.sleep(0)
         partition.run([Truncate(1)])
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 1
@@ -143,10 +143,10 @@ def test_a_truncation_lowers_the_clean_point() -> None:
     async def story(w: Replicas) -> None:
         await compacted_topic(w)
         await put(w, 30)
-        await w.until(lambda: all(b.replicas.cleaner.cleaned for b in w.brokers.values()))
+        await w.until(lambda: all(b.replicas.log_manager.cleaner.cleaned for b in w.brokers.values()))
         node = next(n for n in IDS if n != leader_of(w, "c"))
         w.hold(node)
-        partition, cleaner = w.partition(node, "c"), w.brokers[node].replicas.cleaner
+        partition, cleaner = w.partition(node, "c"), w.brokers[node].replicas.log_manager.cleaner
         assert cleaner.clean_until["c", 0] > 5
         partition.run([Truncate(5)])
         assert cleaner.clean_until["c", 0] == partition.log.active.base_offset <= 5

@@ -21,7 +21,8 @@ Then, at a story: `.venv/bin/python -m minikafka sim tell a5 --without counts_co
 The rest: api/produce.py (a batch from a client into the log), api/list_offsets.py and api/delete_records.py (two more requests
 to a leader), api/current_leader.py (what a client is told that asked another broker), fetch_session.py (a fetcher names only the
 partitions that changed), preferred_replica.py (a consumer reads in its own rack), shell/replica_manager.py (all partitions of
-this broker, opened, given their roles by the metadata, closed), shell/follower_lag_trace.py (the trace's stopwatch).
+this broker, by name), shell/metadata_publisher.py (which of them are hosted, and in which role, as the metadata says),
+shell/follower_lag_trace.py (the trace's stopwatch).
 
 Promises: a record below the high watermark is on every replica that may be elected (rules 1 to 3); a replica joins the ISR only
 with everything that is committed (rule 15); logs that differ are cut where their epochs part (rule 21); a client is never

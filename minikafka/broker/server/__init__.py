@@ -16,6 +16,7 @@ In reading order:
                      peer.py           Peers: connections to the other nodes
                      lag.py            how late the event loop is, told above 250 ms
                      turns.py          long work in slices: what grows with what a client names lets others have their turn
+                     scheduler.py      tasks that are repeated
                      trace.py          the events that a broker records about itself; log_lines.py: its log, one line an entry
 
 It promises that responses leave in the order of the requests (I-CONN-1), that no request can take the broker down (I-CONN-3),

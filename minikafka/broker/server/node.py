@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.config.effective import BrokerConfig, broker_value, topic_value
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.quotas.throttling import ClientQuotas
 from minikafka.broker.server.env import Env
@@ -32,3 +32,7 @@ class Node:
     def setting(self, name: str) -> Any:
         """Return a broker configuration as it is now: it may have been altered since the start."""
         return broker_value(self.image, self.config, name)
+
+    def topic_setting(self, topic: str, name: str) -> Any:
+        """Return a topic's configuration as it is now: its own, or the default that brokers have for it."""
+        return topic_value(self.image, self.config, topic, name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
+from uuid import UUID
 
-from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.storage.shell.log_dir import CLEAN, LogDir
-from minikafka.log import segment
+from minikafka.broker.storage.shell.log_manager import LogManager
+from minikafka.log import Log, segment
 from minikafka.log.loader import Loader
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
 from minikafka.sim.ablations.worlds.unrest import unrest
@@ -41,12 +41,12 @@ def keeps_the_clean_marker() -> AbstractContextManager[object]:
 @ablation("68", "a folder of the right name is believed to be of the right topic", falls="I3 I5 I10 misplaced unexpected",
           script="a18_recreated_topic")
 def believes_the_name() -> AbstractContextManager[object]:
-    host = ReplicaManager._host
+    claim = LogManager.claim
 
-    def any_id(self: ReplicaManager, topic: str, topic_id: Any, index: int) -> Any:
-        found = self._opened.get((topic, index))
+    def any_id(self: LogManager, topic: str, topic_id: UUID, index: int) -> Log:
+        found = self.unclaimed.get((topic, index))
         if found is not None:
             found.topic_id = topic_id
-        return host(self, topic, topic_id, index)
+        return claim(self, topic, topic_id, index)
 
-    return replaced(ReplicaManager, "_host", any_id)
+    return replaced(LogManager, "claim", any_id)

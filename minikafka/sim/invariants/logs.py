@@ -26,7 +26,7 @@ class LogsAreWhole(Invariant):
         topic, _, index = event["tp"].rpartition("-")
         node, key = event["b"], (topic, int(index))
         broker = self.cluster.running(node)
-        if broker is not None and broker.replicas.caught_up:  # no log of the last life, but a new one of a partition
+        if broker is not None and broker.publisher.caught_up:  # no log of the last life, but a new one of a partition
             self.watch.ends.pop((node, key), None)  # that comes here, perhaps once more
             return
         end, truth = self.watch.ends.get((node, key), 0), self.watch.truths.get(key)

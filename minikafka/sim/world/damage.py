@@ -75,7 +75,7 @@ def derived_places(disk: SimDisk, broker: Any) -> list[Place]:
     """Return the ranges of indexes and checkpoints in which a bit may flip."""
     logs = [partition.log for partition in broker.replicas.partitions.values() if not partition.failed]
     indexes = [segment.path(suffix) for log in logs for segment in log.segments for suffix in (".index", ".timeindex")]
-    folder = broker.replicas.dir.path
+    folder = broker.replicas.log_manager.dir.path
     checkpoints = [f"{folder}/{name}" for name in (HIGH_WATERMARKS, RECOVERY_POINTS)] + [log.epochs.path for log in logs]
     found = [(path, 0, disk.size(path)) for path in indexes if path in disk.names and disk.size(path)]
     for path in checkpoints:

@@ -15,8 +15,8 @@ Source: ReplicaManager.checkpointHighWatermarks, LogManager.checkpointRecoveryOf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from minikafka.protocol.errors import KafkaError
@@ -27,24 +27,15 @@ if TYPE_CHECKING:
     from minikafka.log import Log
 
 
-class Manager(Protocol):
-    """The source of what is noted: the partitions and logs of one broker (its ReplicaManager)."""
-
-    caught_up: bool  # False until the broker has replayed its own registration: before, partitions are not known yet
-    partitions: dict[tuple[str, int], Partition]
-
-    def hosted(self) -> Iterable[Partition]:
-        """Return the partitions of this broker that are not failed."""
-
-    def logs(self) -> dict[tuple[str, int], Log]:
-        """Return every log in the folder, also of partitions that the metadata has not named yet."""
+Key = tuple[str, int]                          # (topic, partition)
 
 
 class Checkpoints:
     """The checkpoint files of all partitions of one broker."""
 
-    def __init__(self, env: Env, folder: LogDir, manager: Manager) -> None:
-        self.manager, self.env, self.dir = manager, env, folder
+    def __init__(self, env: Env, folder: LogDir, partitions: Mapping[Key, Partition], unclaimed: Mapping[Key, Log]) -> None:
+        """`unclaimed`: logs in the folder that are no partitions yet."""
+        self.env, self.dir, self.partitions, self.unclaimed = env, folder, partitions, unclaimed
         self.lock = self.env.lock()  # around writing any of them, and the cleaner's
         self._busy = False
 
@@ -58,7 +49,7 @@ class Checkpoints:
 
     def _in_background(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a job, one at a time: they write the same files."""
-        if self.manager.caught_up and not self._busy:
+        if not self._busy:
             self._busy = True
             self.env.spawn(self._finish(job), "checkpoint")
 
@@ -77,7 +68,7 @@ class Checkpoints:
 
     async def _flush_and_write_points(self) -> None:
         """Make finished segments durable, so that a crash need not read them again, and note how far that is."""
-        for partition in self.manager.hosted():
+        for partition in list(self.partitions.values()):
             if not partition.failed and partition.log.recovery_point < partition.log.active.base_offset:
                 await partition.flush()
         await self.write_points()
@@ -90,19 +81,19 @@ class Checkpoints:
 
     def note_watermarks(self) -> None:
         with self.lock:
-            hosted = {key: each.high_watermark for key, each in list(self.manager.partitions.items())}
+            hosted = {key: each.high_watermark for key, each in list(self.partitions.items())}
             self.dir.high_watermarks |= hosted  # those of logs that are not partitions yet stay
             self.dir.write(HIGH_WATERMARKS, self.dir.high_watermarks)
 
     def note_points(self) -> None:
         with self.lock:
-            logs = self.manager.logs()
+            logs = [*self.unclaimed.items(), *((key, each.log) for key, each in list(self.partitions.items()))]
             self.dir.recovery_points = {key: each.recovery_point for key, each in logs}
             self.dir.log_starts = {key: each.start_offset for key, each in logs if each.start_offset > 0}
             self.dir.write(RECOVERY_POINTS, self.dir.recovery_points)
             self.dir.write(LOG_STARTS, self.dir.log_starts)
 
-    def removed(self, keys: Iterable[tuple[str, int]]) -> None:
+    def removed(self, keys: Iterable[Key]) -> None:
         """Write the files again without these partitions, if a file names one (I-POINTS-3). What the files say counts,
         and not the log that is gone: it may have been cut since."""
         with self.lock:

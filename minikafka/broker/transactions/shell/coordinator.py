@@ -21,6 +21,7 @@ from minikafka.broker.metadata.topic_names import TRANSACTION_TOPIC
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.node import Node
+from minikafka.broker.server.scheduler import Scheduler
 from minikafka.broker.transactions.shell.marker_sender import MarkerSender
 from minikafka.broker.transactions.shell.producer_ids import ProducerIds
 from minikafka.broker.transactions.shell.shard import TransactionPartition
@@ -38,13 +39,13 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
 
     def __init__(self, node: Node, replicas: ReplicaManager, topic_creator: TopicCreator, producer_ids: ProducerIds) -> None:
         super().__init__(node, replicas, topic_creator)
-        self.producer_ids, self.markers = producer_ids, MarkerSender(node)
+        self.producer_ids, self.markers, self._scheduler = producer_ids, MarkerSender(node), Scheduler(node.env)
         self.max_timeout_ms: int = node.config["transaction.max.timeout.ms"]
         self.check_interval_s = node.config["transaction.abort.timed.out.transaction.cleanup.interval.ms"] / 1000
 
     def start(self) -> None:
         """Begin to look for transactions that have timed out."""
-        self.env.later(self.check_interval_s, self._tick)
+        self._scheduler.schedule("transaction timeouts", self.check_interval_s, self._tick)
 
     def new_shard(self, partition: Partition, leader_epoch: int) -> TransactionPartition:
         return TransactionPartition(self.node, self.markers, partition, leader_epoch)
@@ -122,4 +123,3 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
             if not home.loading:
                 with self.env.contained(f"the time of transactions in {home.partition.name}"):
                     home.look_at_time(now_ms, self.version)
-        self.env.later(self.check_interval_s, self._tick)
