@@ -14,6 +14,8 @@ from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
+from minikafka.broker.storage.shell.log_dir import RECOVERY_POINTS
+from minikafka.log import checkpoint
 from minikafka.log.batch import batches, build
 from minikafka.log.markers import marker
 from minikafka.log.transaction_index import AbortedTransaction
@@ -342,7 +344,8 @@ def test_logs_have_the_configuration_of_their_topic() -> None:
 
 
 def test_a_topic_deleted_while_a_broker_was_away() -> None:
-    """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile (I-PUB-1)."""
+    """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile, or its recovery point (I-PUB-1,
+    I-POINTS-3)."""
     async def story(w: Replicas) -> None:
         assert (await w.send(b"old")).error_code == 0
         node = 3
@@ -350,10 +353,11 @@ def test_a_topic_deleted_while_a_broker_was_away() -> None:
         topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
         await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
         disk = w.disk(node)
-        assert disk.exists("/data/t-0")
+        assert disk.exists("/data/t-0") and ("t", 0) in checkpoint.read(disk, f"/data/{RECOVERY_POINTS}")
         await w.world.restart(node)
         await w.until(lambda: not any("t-0" in name for name in disk.listdir("/data")))
         assert ("t", 0) not in w.brokers[node].replicas.partitions
+        assert ("t", 0) not in checkpoint.read(disk, f"/data/{RECOVERY_POINTS}")
     tell(story)
 
 

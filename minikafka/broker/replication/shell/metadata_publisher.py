@@ -120,7 +120,6 @@ class MetadataPublisher:
             with self.replicas.contained(*key):
                 logs.discard(*key)
             yield None
-        logs.unclaimed.clear()
 
     # --- configuration --------------------------------------------------------------------------------------------
 

@@ -107,7 +107,7 @@ class LogManager:
         """Delete a log that no partition claims: its topic was deleted while this broker was away."""
         log.warning("%s-%d is no partition of this broker any more: discarded", topic, index)
         self.env.trace("removed", tp=f"{topic}-{index}")
-        self.unclaimed[topic, index].abandon()
+        self.unclaimed.pop((topic, index)).abandon()
         self.delete(topic, index)
 
     def _open(self, topic: str, index: int, topic_id: UUID | None) -> Log:
@@ -129,7 +129,6 @@ class LogManager:
 
     def set_aside(self, topic: str, index: int) -> None:
         """Rename the folder of a log that the checkpoints have forgotten, and begin to delete it."""
-        self.unclaimed.pop((topic, index), None)
         self._doomed.append(self.dir.set_aside(topic, index, self.env.uuid()))
         if len(self._doomed) == 1:
             self.env.spawn(self._delete_folders(), "delete folders")
