@@ -344,8 +344,8 @@ def test_logs_have_the_configuration_of_their_topic() -> None:
 
 
 def test_a_topic_deleted_while_a_broker_was_away() -> None:
-    """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile, or its recovery point (I-PUB-1,
-    I-POINTS-3)."""
+    """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile (I-PUB-1), or its recovery
+    point (I-POINTS-3)."""
     async def story(w: Replicas) -> None:
         assert (await w.send(b"old")).error_code == 0
         node = 3
