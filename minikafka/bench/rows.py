@@ -1,28 +1,29 @@
-"""The rows of the bench: each does one piece of work on a cluster, and gives figures.
+"""The rows of the bench: each is one piece of work (work.py) and the figures that it gives. Some grow: each size is a row.
 
-A row is measured several times on each engine, in turns, in a topic of its own that was written to before: the first time
-warms both (Java compiles, Python caches), and does not count.
+A row is measured several times on each engine, in turns, in a topic of its own, which is deleted afterwards. The first time
+warms both (Java compiles, Python caches), and does not count; where processes start, nothing is warmed.
 
-Owns: what is measured, and in which direction each figure is better.
+Owns: what is measured, at which sizes, and in which direction each figure is better.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
-from minikafka.bench.machine import cpu_seconds
-from minikafka.cluster.cluster import Cluster
-
-Figures = dict[str, float]
-PATIENCE = 300.0  # seconds until a client that has not ended is a failure
+from minikafka.bench.work import (
+    Work,
+    a_log,
+    consumed,
+    create_many,
+    fail_over,
+    idle,
+    many_connections,
+    many_partitions,
+    paced,
+    produced,
+    start,
+)
 
 
 @dataclass(frozen=True)
@@ -31,86 +32,47 @@ class Row:
 
     name: str
     figures: dict[str, bool]
-    run: Callable[[Cluster, str, float], Figures]  # (cluster, topic, seconds)
-    partitions: int = 1
-
-
-def client(role: str, **options: Any) -> subprocess.Popen[str]:
-    """Start a client as a process of its own."""
-    command = [sys.executable, "-m", "minikafka.bench.clients", role, json.dumps(options)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def result(process: subprocess.Popen[str]) -> Figures:
-    """Wait for a client to end and return its figures."""
-    printed, _ = process.communicate(timeout=PATIENCE)
-    if process.returncode:
-        raise RuntimeError(f"a client ended with status {process.returncode}")
-    figures: Figures = json.loads(printed)
-    return figures
-
-
-def create(cluster: Cluster, topic: str, partitions: int) -> None:
-    """Create a topic with three replicas, and wait until all its partitions are led."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    for done in admin.create_topics([NewTopic(topic, partitions, 3)], operation_timeout=30).values():
-        done.result()
-    cluster.wait(lambda: (found := cluster.partitions(topic)) and len(found) == partitions
-                 and all(p.leader is not None and p.leader >= 0 for p in found.values()), 60)
-
-
-def _paced(rate: float, acks: str = "all", consumer: bool = False) -> Callable[[Cluster, str, float], Figures]:
-    def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
-        follower = client("follow", bootstrap=cluster.bootstrap, topic=topic, partitions=1) if consumer else None
-        try:
-            before = cpu_seconds(cluster)
-            figures = result(client("pace", bootstrap=cluster.bootstrap, topic=topic, rate=rate, seconds=seconds, size=100,
-                                    acks=acks))
-            used = cpu_seconds(cluster) - before
-        finally:
-            if follower is not None:
-                follower.kill()
-                follower.communicate()
-        return {"p50 ms": figures["p50"], "p99 ms": figures["p99"], "records/s": figures["rate"],
-                "CPU ms/record": 1000 * used / figures["sent"]}
-    return run
-
-
-def _produce(size: int) -> Callable[[Cluster, str, float], Figures]:
-    def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
-        before = cpu_seconds(cluster)
-        figures = result(client("produce", bootstrap=cluster.bootstrap, topic=topic, seconds=seconds, size=size))
-        used = cpu_seconds(cluster) - before
-        return {"records/s": figures["rate"], "CPU us/record": 1e6 * used / figures["sent"]}
-    return run
-
-
-def _consume(size: int) -> Callable[[Cluster, str, float], Figures]:
-    def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
-        written = result(client("produce", bootstrap=cluster.bootstrap, topic=topic, seconds=seconds, size=size, acks="1"))
-        before = cpu_seconds(cluster)
-        figures = result(client("consume", bootstrap=cluster.bootstrap, topic=topic, partitions=1,
-                                records=int(written["sent"]), size=size, seconds=seconds))
-        used = cpu_seconds(cluster) - before
-        return {"MiB/s": figures["mib"], "CPU s/GiB": 1024 * used / (figures["sent"] * size / (1 << 20))}
-    return run
-
-
-def _create_many(cluster: Cluster, topic: str, seconds: float) -> Figures:
-    begun = time.perf_counter()
-    create(cluster, f"{topic}-many", 1000 if seconds > 3 else 200)
-    return {"seconds": time.perf_counter() - begun}
+    work: Work
+    replicas: int = 3  # of the topic, which has one partition
+    starts: bool = False  # processes start: nothing is warmed, and `--quick` has no time for it
+    series: str = ""  # growth: the line of the plot on which this row is a point, at `size`
+    size: int = 0
 
 
 PACED = {"p50 ms": False, "p99 ms": False, "records/s": True, "CPU ms/record": False}
+PRODUCED, CONSUMED = {"records/s": True, "CPU us/record": False}, {"MiB/s": True, "CPU s/GiB": False}
+LOG = {"seek ms": False, "look-up by time ms": False, "start after a stop s": False, "start after kill -9 s": False}
+PARTITIONS = {"created and led s": False, "CPU us/record": False, "MiB": False, "CPU %": False, "led elsewhere s": False,
+              "in every ISR again s": False, "deleted s": False}
+CONNECTIONS = {"connected s": False, "answers/s": True, "p50 ms": False, "CPU ms/record": False, "MiB": False}
+
 ROWS = [
-    Row("one record a request, acks=all, 300/s", PACED, _paced(300)),
-    Row("the same, 1,000/s with a consumer", PACED, _paced(1000, consumer=True)),
-    Row("the same, acks=1", PACED, _paced(1000, acks="1", consumer=True)),
-    Row("the knee: acks=all, 4,500/s offered", PACED, _paced(4500)),
-    Row("produce 100 B, acks=all", {"records/s": True, "CPU us/record": False}, _produce(100)),
-    Row("produce 1 KiB, acks=all", {"records/s": True, "CPU us/record": False}, _produce(1024)),
-    Row("consume 100 B", {"MiB/s": True, "CPU s/GiB": False}, _consume(100)),
-    Row("consume 1 KiB", {"MiB/s": True, "CPU s/GiB": False}, _consume(1024)),
-    Row("create partitions: 1,000 x 3, 200 x 3 with --quick", {"seconds": False}, _create_many),
+    Row("one record a request, acks=all, 300/s", PACED, paced(300)),
+    Row("the same, 1,000/s with a consumer", PACED, paced(1000, consumer=True)),
+    Row("the same, acks=1", PACED, paced(1000, acks="1", consumer=True)),
+    Row("the knee: acks=all, 4,500/s offered", PACED, paced(4500)),
+    Row("produce 100 B, acks=all", PRODUCED, produced(100)),
+    Row("produce 1 KiB, acks=all", PRODUCED, produced(1024)),
+    Row("produce 1 KiB, acks=1", PRODUCED, produced(1024, acks="1")),
+    Row("produce 1 KiB, idempotent", PRODUCED, produced(1024, idempotent=True)),
+    Row("consume 100 B", CONSUMED, consumed(100)),
+    Row("consume 1 KiB", CONSUMED, consumed(1024)),
+    Row("create partitions: 1,000 x 3, 200 x 3 with --quick", {"seconds": False}, create_many),
+    Row("three brokers that do nothing", {"MiB": False, "CPU %": False}, idle),
+    Row("three brokers start", {"ready s": False}, start, starts=True),
+    Row("the leader is killed", {"written again s": False, "in the ISR again s": False}, fail_over, starts=True),
+    Row("a log of 100 MiB", LOG, a_log(100), replicas=1, starts=True),
+]
+
+
+def _series(name: str, sizes: tuple[int, ...], figures: dict[str, bool], work: Callable[[int], Work],
+            replicas: int = 3) -> list[Row]:
+    return [Row(name.format(f"{size:,}"), figures, work(size), replicas, starts=True, series=name.format("so many"), size=size)
+            for size in sizes]
+
+
+GROWTH = [
+    *_series("growth: a log of {} MiB", (10, 100, 1000, 5000), LOG, a_log, replicas=1),
+    *_series("growth: {} partitions x 3", (10, 100, 1000, 2000), PARTITIONS, many_partitions),
+    *_series("growth: {} connections", (1, 100, 1000, 5000), CONNECTIONS, many_connections),
 ]

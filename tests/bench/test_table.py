@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from minikafka.bench.command import main
-from minikafka.bench.rows import ROWS
-from minikafka.bench.table import APACHE, OURS, Rounds, as_text, lines, plot
+from minikafka.bench.rows import GROWTH, ROWS
+from minikafka.bench.table import APACHE, OURS, Rounds, as_text, lines, plot, plots
 
 PACED, MACHINE = ROWS[0], {"date": "today", "cores": "2"}
 SLOW = {"p50 ms": 4.0, "p99 ms": 9.0, "records/s": 100.0, "CPU ms/record": 2.0}
@@ -42,3 +42,29 @@ def test_a_row_of_one_engine_has_no_ratio() -> None:
 def test_a_row_that_does_not_exist_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "no such row"]) == 2
     assert PACED.name in capsys.readouterr().out
+
+
+def test_what_grows_is_a_line_of_both_engines_over_the_size() -> None:
+    """Fails if a size is left out, if a series is drawn as bars, or if there is a plot of nothing."""
+    series = [row for row in GROWTH if row.series == GROWTH[0].series]
+    grown: Rounds = {row.name: {OURS: [dict.fromkeys(row.figures, 1.0 * row.size)],
+                                APACHE: [dict.fromkeys(row.figures, 2.0 * row.size)]} for row in series}
+    (curves,) = plots(grown, MACHINE)
+    sizes = tuple(row.size for row in series)
+    assert {(line.name, line.x, line.y) for line in curves.data} == {
+        (OURS, sizes, sizes), (APACHE, sizes, tuple(2 * size for size in sizes))}
+    assert len(curves.data) == 2 * len(series[0].figures)
+    assert [line.type for each in plots(ROUNDS, MACHINE) for line in each.data] == ["bar"]
+
+
+def test_every_row_has_a_name_of_its_own() -> None:
+    """Fails if the figures of two rows would be taken for rounds of one."""
+    assert len({row.name for row in [*ROWS, *GROWTH]}) == len([*ROWS, *GROWTH])
+
+
+def test_a_full_disk_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str],
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if the bench begins what the disk has no room for: the brokers of both engines die of it, minutes later."""
+    monkeypatch.setattr("minikafka.bench.command.ROOM_GIB", 1 << 30)
+    assert main(["--only", PACED.name]) == 2
+    assert "TMPDIR" in capsys.readouterr().out
