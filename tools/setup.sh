@@ -77,5 +77,6 @@ else
     say "setup: installing into $venv with pip (once; about 1.3 GB with Spark, a few minutes) ..."
     make_with_pip "$base"
 fi
+"$python" -m minikafka.spark.classes
 printf '%s\n' "$now" > "$stamp"
 say "setup: ready ($("$python" --version))"

@@ -6,26 +6,25 @@ Invariants
   I-SPARK-13  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
               after a minute, and the message says nothing of the cause.
   I-SPARK-14  Without connector and without network everything still runs, on our Python source.
-  I-SPARK-16  Workers of a local session import PySpark from where the driver has it, compiled once for all.
 """
 import contextlib
 import logging
 import os
 import sys
-import zlib
 from pathlib import Path
 
-import pyspark
 from pyspark.sql import SparkSession
 
-from ..files import cache_folder
 from ..jars import CONNECTOR, JarsMissing, jars
 from ..java import use_java
+from .home import spark_home, with_archive
 from .source import FORMAT, KafkaSource
 
 log = logging.getLogger(__name__)
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 LOCAL = "local[2,4]"  # two tasks at once, and four tries of each, as on a cluster: a leader may die while a task reads from it
+DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -56,7 +55,7 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
     master = master or os.environ.get("SPARK_MASTER") or LOCAL
     builder = SparkSession.builder.appName("minikafka").master(master)
     local = master.startswith("local")
-    settings = EVERYWHERE | _java_options(local) | _connector(connector)
+    settings = EVERYWHERE | {DRIVER_OPTIONS: java_options(local)} | _connector(connector)
     if local:
         settings |= _local()
     if local or master.startswith("spark://127."):
@@ -110,25 +109,11 @@ def _local() -> dict[str, str]:
     return SMALL
 
 
-def spark_home() -> Path:
-    """Return a folder in the cache with all of the installed Spark but its copy of PySpark in a zip file (I-SPARK-16).
+def java_options(local: bool) -> str:
+    """Return options for a quiet log, and for a short life on one machine: the first compiler alone, and the archive of classes.
 
-    Python workers look into that file first, if it is there, and compile what they import from it each time they start: 1.1 s
-    of processor time instead of 0.4, for each plan of a query on our Python source.
+    The first compiler takes 27 s of processor time for a start and twelve micro-batches, both take 43; from the archive a start
+    and a micro-batch take 7 s, without it 11 (measured). On a cluster, where queries run for days, the second compiler pays.
     """
-    installed = Path(pyspark.__file__).resolve().parent
-    home = cache_folder() / "spark" / f"{pyspark.__version__}-{zlib.crc32(bytes(installed)):08x}"
-    home.mkdir(parents=True, exist_ok=True)
-    for part in ("bin", "jars"):
-        if not (home / part).is_symlink():
-            with contextlib.suppress(FileExistsError):  # two sessions start at once
-                (home / part).symlink_to(installed / part)
-    return home
-
-
-def _java_options(local: bool) -> dict[str, str]:
-    """Return options for a quiet log; and for minutes on two cores the first compiler alone: 27 s of processor time
-    instead of 43 for a start and twelve micro-batches (measured). On a cluster, where queries run for days, the second
-    compiler pays."""
     quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
-    return {"spark.driver.extraJavaOptions": quiet + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC" * local}
+    return f"{quiet} {QUICK} {with_archive()}" if local else quiet
