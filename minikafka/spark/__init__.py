@@ -6,6 +6,8 @@
                .option("subscribe", "flights").load())
 
     session.py  starts Spark
+    home.py     the folder that Spark starts from, and the archive of its Java classes
+    classes.py  makes the archive, once for a machine
     standalone.py  a Spark cluster on this machine: a master and workers as processes
     source.py   the source as Spark calls it: schema, partitions, offsets of each micro-batch
     options.py  the connector's options: which are served, which are refused; the settings of the Kafka client
