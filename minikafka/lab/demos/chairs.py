@@ -1,11 +1,13 @@
-"""A consumer group as chairs: each member on one, each partition before whoever reads it; an empty place is idle.
+"""A consumer group as chairs: each member on one, with the partitions that it reads beside it; a member without one is idle.
 
 Owns: the drawing of demo D8. Everything in it comes from the frame.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from minikafka.lab.picture.draw.paper import Paper, width
-from minikafka.lab.picture.frame import Frame, Group
+from minikafka.lab.picture.frame import Frame, Progress
 from minikafka.lab.picture.sentences import words
 
 SIDE, HIGH, GAP = 14, 62, 12
@@ -16,18 +18,17 @@ def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
     """Draw a row for each member with the partitions that it reads, then the partitions that no member reads; return
     where the rows end."""
     for group in frame.groups[:1]:
-        held = {member: [p for p in group.progress if p.member == member] for member in sorted(group.members)}
         paper.open("group", name=group.name, state=group.state)
-        for member, progress in held.items():
+        for member, progress in group.assignment.items():
             _draw_member(paper, member, y, idle=not progress)
             if not progress:
                 paper.text(SIDE + MEMBER + 40, y + 38, "idle: there is no partition left", "wait", 18, True)
-            _draw_partitions(paper, group, [p.partition for p in progress], y)
+            _draw_partitions(paper, progress, y)
             y += HIGH + GAP
-        free = [p.partition for p in group.progress if not any(p in each for each in held.values())]
+        free = [p for p in group.progress if p.member not in group.members]
         if free:
             paper.text(SIDE, y + 38, "read by nobody", "soft", 16)
-            _draw_partitions(paper, group, free, y)
+            _draw_partitions(paper, free, y)
             y += HIGH + GAP
         paper.close()
     return y
@@ -43,15 +44,15 @@ def _draw_member(paper: Paper, member: str, y: float, idle: bool) -> None:
     paper.close()
 
 
-def _draw_partitions(paper: Paper, group: Group, names: list[str], y: float) -> None:
-    """Draw the partitions beside each other, each with what is left to do."""
+def _draw_partitions(paper: Paper, progress: Sequence[Progress], y: float) -> None:
+    """Draw the partitions beside each other, each with its position."""
     left, room = SIDE + MEMBER + 40.0, paper.width - SIDE - MEMBER - 40 - SIDE
-    wide = (room - GAP * max(0, len(names) - 1)) / max(1, len(names))
-    for place, name in enumerate(names):
-        each, x = next(p for p in group.progress if p.partition == name), left + place * (wide + GAP)
-        paper.open("row", partition=name)
+    wide = (room - GAP * max(0, len(progress) - 1)) / max(1, len(progress))
+    for place, each in enumerate(progress):
+        x = left + place * (wide + GAP)
+        paper.open("row", partition=each.partition)
         paper.rect(x, y, wide, HIGH, "sel", 8)
-        taken = paper.text(x + 14, y + 40, name, "", 20, True, room=wide - 28)
+        taken = paper.text(x + 14, y + 40, each.partition, "", 20, True, room=wide - 28)
         label = f"read to {words.offset(each.position)}"
         if taken + width(label, 16) + 40 < wide:
             paper.text(x + wide - 14, y + 40, label, "soft", 16, anchor="end")

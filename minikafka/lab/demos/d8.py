@@ -149,7 +149,7 @@ def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
 def seats(frame: Any) -> dict[str, list[str]]:
     """Return the partitions that each member of the group holds, by member, as the picture knows them."""
     group = next(group for group in frame.groups if group.name == GROUP)
-    return {member: [p.partition for p in group.progress if p.member == member] for member in sorted(group.members)}
+    return {member: [p.partition for p in held] for member, held in group.assignment.items()}
 
 
 DEMO = Demo(

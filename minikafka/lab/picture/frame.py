@@ -224,6 +224,11 @@ class Group:
     members: tuple[str, ...]
     progress: tuple[Progress, ...]
 
+    @property
+    def assignment(self) -> dict[str, list[Progress]]:
+        """Return the partitions that each member reads, by member; an idle member has none."""
+        return {member: [p for p in self.progress if p.member == member] for member in sorted(self.members)}
+
 
 @dataclass(frozen=True, slots=True)
 class Quorum:

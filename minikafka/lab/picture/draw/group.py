@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, GREEN, INK, LINE, SOFT, VERMILLION, Sheet
 from minikafka.lab.picture.frame import Frame, Group, Progress, Row
+from minikafka.lab.picture.sentences.words import offset
 
 WIDE, LEFT, GAP = 1000, 150, 8
 BAR, NUMBERS = 240, 210        # widths of the bar, and of the numbers beside it
@@ -45,9 +46,9 @@ def to_text(frame: Frame, names: Collection[str] = ()) -> str:
             continue
         lines.append(_title(group))
         for one in group.progress:
-            owner = f"{one.member} reads, next {_said(one.position)}" if one.member else "read by nobody"
-            lines.append(f"{one.partition}: {owner}; committed {_said(one.committed)} of {_said(ends.get(one.partition))}, "
-                         f"lag {_said(one.lag)}")
+            owner = f"{one.member} reads, next {offset(one.position)}" if one.member else "read by nobody"
+            lines.append(f"{one.partition}: {owner}; committed {offset(one.committed)} of {offset(ends.get(one.partition))}, "
+                         f"lag {offset(one.lag)}")
         if idle := _idle(group):
             lines.append(f"idle: {', '.join(idle)}")
     return "\n".join(lines) or "no group has joined or committed yet"
@@ -59,13 +60,8 @@ def _title(group: Group) -> str:
     return f"group {group.name}: {group.state or 'state unknown'}{generation}, {count} member{'s' * (count != 1)}"
 
 
-def _said(offset: int | None) -> str:
-    return "?" if offset is None else str(offset)
-
-
 def _idle(group: Group) -> list[str]:
-    busy = {one.member for one in group.progress}
-    return [member for member in sorted(group.members) if member not in busy]
+    return [member for member, held in group.assignment.items() if not held]
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------------
@@ -101,11 +97,11 @@ def _draw_row(sheet: Sheet, one: Progress, row: Row | None, members: Sequence[st
         sheet.rect(x, y + 3, column - 6, ROW - 8, HELD if mine else "#ffffff", BLUE if mine else LINE, wide=2 if mine else 1,
                    radius=5, dash="" if mine else "2 4")
         if mine:
-            told = f"next {_said(one.position)}" if column > 76 else _said(one.position)
+            told = f"next {offset(one.position)}" if column > 76 else offset(one.position)
             sheet.text(x + column / 2 - 3, y + 28, told, bold=True, anchor="middle", room=column - 8)
     _draw_bar(sheet, one, row.log_end if row is not None else None, y, BAR / longest)
-    sheet.text(WIDE - NUMBERS + 2, y + 28, f"{_said(one.committed)} of {_said(row.log_end if row else None)}", room=120)
-    sheet.text(WIDE - 24, y + 28, _said(one.lag), VERMILLION if one.lag is None else GREEN if one.lag == 0 else INK, bold=True,
+    sheet.text(WIDE - NUMBERS + 2, y + 28, f"{offset(one.committed)} of {offset(row.log_end if row else None)}", room=120)
+    sheet.text(WIDE - 24, y + 28, offset(one.lag), VERMILLION if one.lag is None else GREEN if one.lag == 0 else INK, bold=True,
                anchor="end")
 
 
