@@ -1,13 +1,13 @@
 """Kafka clients in plain code, to learn from how a Kafka client works; the simulator's workloads and tests use them too.
 
-They send real frames to real brokers and need nothing but an Env (broker/server/env.py), which brings the clock, the
-network and chance: the same code runs in a simulated world and on asyncio. No other file of the broker is imported, and
-none of the simulator. A client tells a history (history/) what it did and what it was told, if it is given one.
+They send real frames to real brokers. All that they need is an Env (broker/server/env.py), which has the clock, the network
+and random numbers, so the same code runs in a simulated world and on asyncio. They import no other file of the broker, and
+none of the simulator. A client that is given a history (history/) writes into it what it did and what the brokers answered.
 
 Read first what all clients are built on:
     connection.py  frames over one connection, several requests in flight
-    metadata.py    brokers, topics and leaders, as far as the client knows; leader epochs keep it from going back
-    retry.py       which errors are retried, which leave open what happened (`Unsure`), and the backoff
+    metadata.py    brokers, topics and leaders, as far as the client knows; leader epochs keep old answers out
+    retry.py       which errors are retried, after which it is unknown what happened (`Unsure`), and the backoff
     client.py      the three together: a request to a node, to any broker, to a coordinator
     recorder.py    each operation in the words of a history: invoke, then ok, fail or info
 then one of
@@ -16,8 +16,8 @@ then one of
     admin/         topics, configs, partitions, groups, transactions, the quorum
     blocking.py    any of them for callers that do not write `async`
 
-What the reader should look for: an answer that is lost leaves three outcomes, not two. Each client says `fail` only
-where no attempt can have been carried out (I-SENDER-2, I-COMMITS-1, I-ADMIN-1).
+Look for this: if an answer is lost, an operation has three outcomes, not two: done, not done, unknown. Each client says
+`fail` only where no attempt can have been carried out (I-SENDER-2, I-COMMITS-1, I-ADMIN-1).
 """
 
 from minikafka.client.admin.admin import Admin

@@ -3,7 +3,7 @@
     producer = Blocking(world.run, Producer(world.client_env(), world.bootstrap))
     partition, offset = producer.send("flights", "a value")
 
-Time passes in the world only while a call waits.
+A simulated world's time passes only while a call waits.
 
 Owns: nothing but the client.
 """

@@ -1,4 +1,4 @@
-"""What every client is built on: connections, metadata kept fresh, the search for coordinators, requests with retries.
+"""The base of every client: connections, fresh metadata, the search for coordinators, requests with retries.
 
     client = Client(env, [("host", 201)], "me")
     answer = await client.request(1, HeartbeatRequest(...), 4)
@@ -6,9 +6,9 @@
 Owns: the connections (opened on demand, one for each node and purpose) and the metadata.
 Invariants: I-CLIENT-1 at most one metadata request is in flight; callers that need fresh metadata meanwhile wait for it.
             I-CLIENT-2 a node whose connection failed is left alone for a while that grows (reconnect backoff).
-What Kafka does differently: it agrees on versions with ApiVersions first; ours are fixed, the newest that both our
-brokers and Apache's serve, because all brokers of a simulated cluster run the same code. Timeouts are
-shorter than Kafka's (30 s for a request), because faults of a simulated world are over by then.
+What Kafka does differently: it first agrees with the broker on versions (ApiVersions). Ours are fixed: the newest that our
+brokers and Apache's serve, since all brokers of a simulated cluster run the same code. Kafka's timeouts are longer (30 s for
+a request); the faults of a simulated world are over sooner.
 Source: org.apache.kafka.clients.NetworkClient, ClusterConnectionStates; KIP-601.
 """
 
@@ -80,7 +80,7 @@ class Client:
             return opened
 
     def prepare(self, node: int, purpose: str, then: Callable[[bool], None]) -> None:
-        """Have a connection opened, unless one is being opened already; call `then` with whether it worked."""
+        """Open a connection, unless one is being opened already; then call `then` with True if it worked, else False."""
         if (node, purpose) not in self._preparing:
             self._preparing[node, purpose] = None
             self.env.spawn(self._prepare(node, purpose, then), f"{self.client_id}: connect to {node}")
@@ -202,7 +202,7 @@ class Client:
         return self._coordinators[kind, key]
 
     def known_coordinator(self, kind: int, key: str) -> int | None:
-        """Return the coordinator found last, None if it was found wrong or did not answer since."""
+        """Return the coordinator found last; None if it has since proved wrong or not answered."""
         return self._coordinators.get((kind, key))
 
     def forget_coordinator(self, kind: int, key: str) -> None:

@@ -1,12 +1,12 @@
 """One connection of a client to one broker: frames out, frames in, several requests under way at once.
 
-A broker serves the requests of a connection one after another and answers in that order; a client may send the next
-ones before the first is answered. This makes a producer fast and its errors interesting: of five batches in flight the
-second may be refused while the third is already on the wire.
+A broker serves the requests of a connection one after another and answers in that order. A client may send more requests
+before the first is answered. This makes a producer fast, and its errors interesting: of five batches in flight the second
+may be refused while the third is already on its way.
 
-Owns: the socket, the answers that are owed on it, and a deadline for each of them.
+Owns: the socket, the requests that wait for an answer, and the deadline of each.
 Invariants: I-CONNECTION-1 every request ends once: with its answer, with TimeoutError, or with ConnectionError.
-            I-CONNECTION-2 after a timeout the connection is closed, for the request may have been carried out or not.
+            I-CONNECTION-2 after a timeout the connection is closed; the request may have been carried out or not.
             I-CONNECTION-3 callbacks run in the order of the requests.
 What Kafka does differently: one thread polls the sockets of all connections; here the event loop does.
 Source: org.apache.kafka.clients.NetworkClient, InFlightRequests.
@@ -30,7 +30,7 @@ Then = Callable[[Any], None]  # called with the answer, or with the ConnectionEr
 
 
 class Owed(NamedTuple):
-    """An answer that the broker owes us, with its deadline."""
+    """A request that waits for its answer, and its deadline."""
 
     then: Then
     response: type[ApiMessage]

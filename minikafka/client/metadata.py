@@ -1,8 +1,8 @@
 """What a client knows of the cluster: brokers, topics, and the leader of each partition with its epoch.
 
-Metadata is always a little old. No broker announces a new leader to clients: a client learns of it from an error or a
-lost connection, asks any broker, and may get an even older answer from one that is behind. Leader epochs keep the
-metadata from going back (KIP-320).
+Metadata is always a little old. No broker announces a new leader to clients: a client learns of it from an error or a lost
+connection. It then asks any broker, and a broker that is behind may give an even older answer. By the leader epochs the
+client sees that, and keeps the newer leader (KIP-320).
 
 Owns: the cache.
 Invariants: I-METADATA-1 of one topic (by id) the leader epoch known for a partition never falls.
@@ -54,7 +54,7 @@ class Metadata:
         self.controller = -1
 
     def question(self, create: bool = False) -> MetadataRequest:
-        """Return the request for the wanted topics; about brokers an answer always tells all."""
+        """Return the request for the wanted topics; the answer always has all brokers."""
         topics = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in self.wanted]
         return MetadataRequest(topics=topics, allow_auto_topic_creation=create,
                                include_topic_authorized_operations=False)
@@ -69,7 +69,7 @@ class Metadata:
     def _merged(self, told: Any) -> Topic:
         known = self.topics.get(told.name)
         if known is not None and known.id != told.topic_id:
-            known = None  # deleted and made anew: its epochs begin again
+            known = None  # deleted and created again: its epochs begin again
         topic = Topic(told.topic_id, {}, Err(told.error_code))
         for p in told.partitions:
             new = Leader(p.leader_id, p.leader_epoch)

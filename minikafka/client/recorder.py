@@ -1,7 +1,7 @@
-"""What a client tells the history of its run: each operation is an `invoke`, later one of `ok`, `fail` or `info`.
+"""The lines that a client writes into the history of its run: for each operation `invoke`, later `ok`, `fail` or `info`.
 
-`fail` says that the operation certainly did not happen, `info` that this is unknown. A client that says `fail` wrongly
-makes the checker report losses and copies that are none; a client that says `info` too often hides real ones.
+`fail` says that the operation certainly did not happen, `info` that this is unknown. If a client says `fail` wrongly, the
+checker reports losses and duplicates that are none; if it says `info` too often, the checker misses real ones.
 
 Owns: the name under which a client appears (its process).
 Invariants: I-RECORDER-1 every invoke is followed by at most one end.

@@ -1,7 +1,7 @@
-"""Which errors a client tries again, which say that its metadata is old, and how long it waits in between.
+"""Which errors a client retries, which of them say that its metadata is old, and how long it waits between two tries.
 
 Owns: the tables of errors and the backoff.
-Invariants: I-RETRY-1 no two tries without a pause, and pauses of many clients do not fall together: each is drawn.
+Invariants: I-RETRY-1 no two tries without a pause. A part of each pause is random, so many clients do not retry together.
 Source: org.apache.kafka.common.errors (RetriableException, InvalidMetadataException), ExponentialBackoff; KIP-580.
 """
 
@@ -29,8 +29,8 @@ RETRIABLE = STALE_METADATA | WRONG_COORDINATOR | {
     Err.OFFSET_NOT_AVAILABLE, Err.UNSTABLE_OFFSET_COMMIT, Err.THROTTLING_QUOTA_EXCEEDED, Err.CONCURRENT_TRANSACTIONS,
 }  # fmt: skip
 
-# Answers to a write that leave open whether it was, or will still be, carried out. A leader that is deposed while
-# acks=all waits answers NOT_LEADER_OR_FOLLOWER, and the record may still survive.
+# Errors of a write after which it is unknown whether the write was or will be carried out. A leader that loses the leadership
+# while an acks=all append waits answers NOT_LEADER_OR_FOLLOWER, and the record may still survive.
 OPEN_OUTCOME = frozenset({
     Err.NETWORK_EXCEPTION, Err.REQUEST_TIMED_OUT, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Err.NOT_LEADER_OR_FOLLOWER,
     Err.UNKNOWN_SERVER_ERROR, Err.KAFKA_STORAGE_ERROR, Err.UNKNOWN_TOPIC_OR_PARTITION,
@@ -38,11 +38,11 @@ OPEN_OUTCOME = frozenset({
 
 
 class Unsure(KafkaError):
-    """Given up, and unknown whether it happened: the `info` of a history."""
+    """The operation was given up, and it is unknown whether it happened: the `info` of a history."""
 
 
 class Backoff:
-    """Pauses that double from `first` to `longest` seconds, each changed by up to a fifth by chance."""
+    """Pauses that double from `first` to `longest` seconds; each is made longer or shorter by a random fifth at most."""
 
     def __init__(self, rng: random.Random, first: float = 0.1, longest: float = 1.0) -> None:
         self.rng, self.first, self.longest = rng, first, longest

@@ -7,8 +7,8 @@ Every batch carries the epoch of the leader that appended it; the cache is the l
 Owns: the entries and their file.
 Invariants: I-EPOCH-1 epochs and start offsets both increase strictly (rule 19).
             I-EPOCH-2 no entry starts at or beyond the log end after a truncation, none before the log start (rule 23).
-            I-EPOCH-3 what recovery finds reaches the file all at once: of what lies below the recovery point no epoch
-              is looked for a second time.
+            I-EPOCH-3 recovery writes all epochs that it finds to the file at once: it looks only above the recovery point (up
+              to which the log was known to be on disk), so what it left out would never be looked for again.
 The file is replaced at each change and fsynced by the log's flush; entries for batches beyond the recovery point are
 found again by recovery, so no election has to wait for a disk. Apache Kafka fsyncs at each new entry.
 Source: org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache.
@@ -47,7 +47,7 @@ class LeaderEpochCache:
             self._replace(self.entries)
 
     def load(self) -> bool:
-        """Read the checkpoint; False when it is missing or makes no sense, with the cache left empty."""
+        """Read the checkpoint. If it is missing or makes no sense, leave the cache empty and return False."""
         try:
             rows = [(int(epoch), int(offset)) for epoch, offset in checkpoint.read_lines(self._fs, self.path) or ()]
         except ValueError:
@@ -72,7 +72,7 @@ class LeaderEpochCache:
         self._replace([*kept, (epoch, offset)])
 
     def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:
-        """Return the largest known epoch not above `epoch` and where it ended; (-1, -1) if that cannot be said (rule 20)."""
+        """Return the largest known epoch not above `epoch`, and its end; (-1, -1) if `epoch` is newer than all (rule 20)."""
         if epoch == -1 or not self.entries or epoch > self.latest:
             return UNDEFINED
         if epoch == self.latest:

@@ -1,9 +1,9 @@
 """IncrementalAlterConfigs and AlterConfigs: from the operations requested to ConfigRecords, with Kafka's checks and words.
 
-Two nodes decide. The broker that received the request checks everything that concerns itself (refused_by_broker: malformed
-requests, its own configurations, which the controller need not know); the controller checks topics and makes records.
-AlterConfigs replaces the whole configuration of a resource and so deletes the configurations that it does not name; it is
-expressed as operations too, so that both requests take one path.
+Two nodes decide. The broker that received the request refuses malformed requests, and checks its own configurations, which
+the controller need not know (refused_by_broker). The controller checks topics and makes records. AlterConfigs replaces the
+whole configuration of a resource, so it deletes what it does not name; it becomes operations too, and both requests take
+one path.
 
 Owns: the operations set, delete, append, subtract; the checks of both nodes.
 Invariants
@@ -238,7 +238,7 @@ def _operate(op: Op, present: str | None) -> str:
 
 
 def _without(words: list[str], fewer: Counter[str]) -> Iterator[str]:
-    """Yield the words, but of each as many less, from the left, as `fewer` says."""
+    """Yield the words; of each word, leave out the first so many as `fewer` says."""
     for word in words:
         if fewer[word] > 0:
             fewer[word] -= 1

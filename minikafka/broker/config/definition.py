@@ -87,7 +87,7 @@ class Throttled:
 
 @dataclass(frozen=True)
 class ResetStrategy:
-    """A place where a group without an offset begins to read: earliest, latest, or by_duration with a length of time
+    """The place where a group without an offset begins to read: earliest, latest, or by_duration with a length of time
     (KIP-1106)."""
 
     def check(self, name: str, value: Value) -> None:
@@ -113,9 +113,9 @@ Validator = Range | OneOf | Throttled | ResetStrategy
 
 @dataclass(frozen=True)
 class Config:
-    """One configuration. `synonyms`: broker configurations that give a topic configuration its default, the first that is
-    set wins, each with the factor that turns its unit into this one's. `honoured` False: it has no effect here;
-    `only_default`: another value than the default is refused."""
+    """One configuration. `synonyms`: the broker configurations that give a topic configuration its default, each with the
+    factor from its unit to this one's; the first that is set counts. `honoured` False: it has no effect here.
+    `only_default`: a value other than the default is refused."""
 
     name: str
     type: Type
@@ -174,7 +174,7 @@ def parsed(name: str, kind: Type, text: str) -> Value:
 
 
 def integer(text: str, bits: int = 32) -> int | None:
-    """Return the whole number that a client wrote, as Java reads it; None if it is none, or needs more than `bits` bits."""
+    """Return the whole number in `text`, as Java reads it; None if there is none, or if it needs more than `bits` bits."""
     found = _INTEGER.match(text)                      # Python refuses to read thousands of digits with an error of its own
     if found is None:
         return None
@@ -183,7 +183,7 @@ def integer(text: str, bits: int = 32) -> int | None:
 
 
 def double(text: str) -> float | None:
-    """Return the number that a client wrote, as Java reads it: also NaN, and hexadecimal with an exponent; None if it is none."""
+    """Return the number in `text`, as Java reads it, NaN and hexadecimal with an exponent included; None if there is none."""
     if _FLOAT.match(text):
         return float(text.rstrip("dDfF"))
     found = _HEX_FLOAT.match(text)

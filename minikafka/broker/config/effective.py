@@ -7,8 +7,8 @@ Owns: BrokerConfig (the broker's own file), the resolution above, the presets.
 Invariants
   I-CFG-3  every refusal is in Kafka's words; an unknown broker name is refused with the nearest known one.
   I-CFG-4  topic_config() and describe() resolve by the same function, so what is shown is what is used.
-  I-CFG-8  a value that is set but means nothing here (written by another version, under another name) counts as not set:
-           no setting of a client keeps a topic or a broker from having a configuration.
+  I-CFG-8  a value that is set but has no meaning here (another version wrote it) counts as not set: no setting of a client
+           leaves a topic or a broker without a configuration.
 
 Source: KafkaConfigSchema.resolveEffectiveTopicConfig, LogConfig.validate, DynamicBrokerConfig; KIP-226.
 """
@@ -185,7 +185,7 @@ def effective(config: Config, entries: list[Entry]) -> Value:
 
 
 def unlimited(name: str, text: str) -> str:
-    """Return the text of a value, -1 for any negative log.retention.ms: so it is read by a broker, not by a topic."""
+    """Return the text of a value; for any negative log.retention.ms -1, as a broker (and no topic) reads it."""
     return "-1" if name == "log.retention.ms" and trim(text).startswith("-") else text
 
 
@@ -194,7 +194,7 @@ def unlimited(name: str, text: str) -> str:
 def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -> list[Entry]:
     """Return an entry for every place that gives a value for a broker's own `config`, the effective one first.
 
-    Its spellings in other units are listed too, except those before its own first value, as in Kafka.
+    As in Kafka, its other names, in other units, are listed too, except those before its own first value.
     """
     names = _spellings(config.name)
     entries = _set_on_brokers(image, broker, names) + _defaults_of(names)
@@ -204,7 +204,7 @@ def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -
 def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:
     """Return the present typed value of a broker's own configuration: from its file, or as altered since."""
     config = BROKER_CONFIGS[name]
-    for entry in _set_on_brokers(image, broker, [name]):        # spellings in other units are configurations of their own
+    for entry in _set_on_brokers(image, broker, [name]):        # its names in other units are other configurations
         try:
             return config.parse(entry.value)
         except ConfigError:                                      # I-CFG-8
@@ -277,7 +277,7 @@ def _without_listener(name: str) -> str:
 
 
 def _check_cleaners(value: int, present: int) -> None:
-    """Raise ConfigError if the number of cleaners, of which there is always one here, would leap; 0 divides Kafka's memory."""
+    """Raise ConfigError if the number of cleaners would more than double, or is 0, by which Kafka divides (here it is always 1)."""
     if value == 0:
         raise plain("/ by zero")
     if value > 2 * present:

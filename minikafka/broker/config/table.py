@@ -2,8 +2,8 @@
 
 Owns: TOPIC_CONFIGS (every public topic configuration of Kafka 4.3, in Kafka's order of validation) and BROKER_CONFIGS
 (those that this broker honours, its own, prefixed `minikafka.`, and Kafka's others from unused.py).
-Invariants: I-CFG-2 a configuration that has no effect here is marked honoured=False; a broker whose file holds one says
-so at its start, or does not start if a user relies on values other than the default (only_default).
+Invariants: I-CFG-2 a configuration that has no effect here is marked honoured=False, and a broker whose file sets one says so
+at its start. Where users would rely on the effect (only_default) the broker does not start with any but the default value.
 Source: TopicConfig, LogConfig, AbstractKafkaConfig, ServerTopicConfigSynonyms of Kafka 4.3.0, asked through ConfigDef.
 """
 

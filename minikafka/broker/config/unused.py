@@ -1,13 +1,13 @@
 """Kafka's other broker configurations: names that a file written for Kafka may hold, and that have no effect here.
 
 They are data: unused.tsv beside this file, one configuration a line. Its columns are the name, the type, whether a broker
-would take a new value while it runs, the default (`-` none), the importance, the allowed values (`-` any; `1..` a range;
-`a|b` a choice), and the fate of other values than the default: `ignored` (the broker logs at its start that they have no
-effect) or `refused` (access, encryption, plug-ins, tiered storage: a user who sets them relies on them). Their numbers, how
-often a login is renewed for example, are ignored: they matter only behind a switch, a class or a name that is refused.
+would take a new value while it runs, the default (`-` none), the importance, and the allowed values (`-` any; `1..` a range;
+`a|b` a choice). The last column says what becomes of a value other than the default. `ignored`: the broker logs at its start
+that it has no effect. `refused`: users who set it rely on it (access, encryption, plug-ins, tiered storage). The numbers that
+belong to those, how often a login is renewed for example, are ignored: without the refused switch they do nothing.
 
-The file is read once, when this module is imported, like the schemas of protocol/: it is a part of the code, so the module
-stays pure. No function of the room reads a file.
+Like the schemas of protocol/ the file is a part of the code: it is read once, when this module is imported, so the module is
+still pure. No function of the room reads a file.
 
 Owns: UNUSED. What Kafka does differently: these configurations work there.
 Source: AbstractKafkaConfig of Kafka 4.3.0, asked through ConfigDef.

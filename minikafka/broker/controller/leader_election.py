@@ -4,7 +4,7 @@ Owns: change(), the only place where a PartitionChangeRecord is made.
 
 Invariants
   I-ELECT-1  a clean election chooses from the ISR, or, only while the ISR is empty, from the ELR (rule 27).
-  I-ELECT-2  the leader of a partition stays while it may: an election never moves leadership without a reason.
+  I-ELECT-2  the present leader stays the leader if it may lead: an election never moves leadership without a reason.
   I-ELECT-3  an unclean election makes the new leader the whole ISR and marks the partition RECOVERING.
   I-ELECT-4  a replica that leaves the list of replicas leaves ISR and ELR too, and the leader epoch grows (rule 28).
   I-ELR-1    a replica enters the ELR only by leaving an ISR that is then smaller than min.insync.replicas. From then on

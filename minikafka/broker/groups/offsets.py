@@ -7,9 +7,9 @@ Invariants: I-OFFSET-1 an offset is that of the committed record with the highes
             I-OFFSET-2 an open transaction shows nothing; an aborted one leaves nothing.
             I-OFFSET-3 an offset belongs to the topic for which it was committed, not to a later topic of the same name.
 
-What Kafka does differently: timeline hash maps, because Kafka applies records before they are replicated and must be able
-to read, and to return to, an older state; we apply records once they are committed. Kafka writes the topic's id too, but
-compares it only for clients that name topics by id; a coordinator that missed a topic's deletion keeps its offsets (K7).
+What Kafka does differently: it applies records before they are replicated, so its timeline hash maps can return to an older
+state; we apply records once they are committed. Kafka writes the topic's id too, but compares it only for clients that
+name topics by id; a coordinator that missed a topic's deletion keeps the topic's offsets (K7).
 Source: OffsetMetadataManager, KIP-447.
 """
 

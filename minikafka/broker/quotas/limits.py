@@ -4,11 +4,11 @@ A quota belongs to an entity: a user, a client id, both, or an IP address; a nam
 counts for every entity of this type that has no quota of its own. broker/quotas/throttling.py finds the one that counts for
 a client.
 
-Owns: alter_quotas(), describe_quotas(). They read the image; the first makes records, neither changes anything.
+Owns: alter_quotas(), which makes records, and describe_quotas(). Both read the image and change nothing.
 Invariants: I-QUOTA-1 each entity is answered once; a refusal of one entity does not touch the others.
-What Kafka does differently: an ip may be any name that its resolver knows, where here it is an address or `localhost`;
-answers come in the order of a hash table. As in Kafka, an entity that is named twice is refused only from the second time
-on: its first alteration is done.
+What Kafka does differently: an ip may be any name that Kafka's resolver knows; here it is an address or `localhost`. Kafka
+answers in the order of a hash table. As in Kafka, of an entity that is named twice the first alteration is done, and the
+second is refused.
 Source: ClientQuotaControlManager, ClientQuotasImage, QuotaConfig; KIP-546, KIP-599, KIP-612.
 """
 

@@ -1,14 +1,14 @@
 """Quotas at work: how much each client used in the last seconds, which limit counts for it, and how long it must wait.
 
-Bytes are counted in a window that slides in pieces (11 of a second each, unless configured). While the rate over the window
-is above the limit, the client gets its answer at once, but the broker reads nothing more from it for a time: as long as the
-window would have to grow for the rate to fall to the limit. Changes of topics take tokens from a bucket that fills at the
-rate of the limit; if it is empty, the request is refused, or its client waits, according to the version of the request.
+Bytes are counted in a window that slides in pieces (11 of a second each, unless configured). A client whose rate over the
+window is above the limit gets its answer at once, but then the broker reads nothing from it for a while: for as long as the
+window must grow until the rate has fallen to the limit. Changes of topics take tokens from a bucket that fills at the rate of
+the limit. If the bucket is empty, the version of the request decides: the request is refused, or its client waits.
 Times are seconds, waits milliseconds.
 
 Owns: the limits, and the usage of each client that has one. Altering the limits: broker/quotas/limits.py.
-Invariants: I-QUOTA-2 the limit that counts is the most specific: user with client id before user before client id, in
-              each a name before the default; clients for which the quota of the same user (or client id) counts share it.
+Invariants: I-QUOTA-2 the limit that counts is the most specific: user with client id before user before client id, and in each
+              of these a name before the default. Clients for which the limit of one user (or client id) counts share it.
             I-QUOTA-3 usage before the last window is forgotten, so memory follows the clients of the last seconds.
 What Kafka does differently: `request_percentage` and `connection_creation_rate`, which are kept and described here, are
 enforced there; a metric exists for each rate. Every client is the user ANONYMOUS here, as on a PLAINTEXT listener there.

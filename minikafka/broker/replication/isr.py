@@ -2,14 +2,14 @@
 
 Owns: the lag clock of every follower, the committed ISR and at most one proposal under way.
 Invariants
-  I-ISR-1  one clock covers the stuck and the slow follower: last_caught_up_time (rules 12, 13).
+  I-ISR-1  one clock, last_caught_up_time, finds both a follower that is stuck and one that is too slow (rules 12, 13).
   I-ISR-2  the maximal ISR is the committed ISR plus a member proposed to join; a proposed shrink removes no member from
            it until the controller has agreed (rule 2, KIP-497).
   I-ISR-3  at most one proposal is under way (rule 14).
 
-What Kafka does differently: nothing in meaning; there a replica's state survives the re-election of the same leader,
-here every new leader epoch starts from nothing, so that an offset recorded in an epoch that this broker slept through
-can never count (rule 4). Source: kafka.cluster.Replica, PartitionState in kafka.cluster.Partition.
+What Kafka does differently: when the same leader is elected again, Kafka keeps what it knows of its followers. Here every
+leader epoch starts from nothing: an offset from an epoch that this broker missed never counts (rule 4).
+Source: kafka.cluster.Replica, PartitionState in kafka.cluster.Partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Follower:
     def fetched(self, offset: int, log_start: int, broker_epoch: int, leader_end: int, now: float) -> None:
         """Record a fetch from `offset`, the follower's log end.
 
-        The follower was caught up now, at its last fetch, or when it was before (rule 13).
+        A fetch from the leader's end: the follower is caught up now. From where the leader's end was at the follower's last
+        fetch: it was caught up then. Any other fetch leaves the time as it was (rule 13).
         """
         if offset >= leader_end:
             self.last_caught_up_time = now

@@ -6,7 +6,7 @@ log is read through `LogView` and changed only by effects.
 
 Owns: the high watermark, the ISR and its proposal, the leader epoch and partition epoch this broker acts on.
 Invariants
-  I-HW-1    high watermark <= log end offset; both are exclusive (rule 1).
+  I-HW-1    high watermark <= log end offset; each is the offset after the last record that it covers (rule 1).
   I-HW-2    the leader's high watermark never goes back, and passes no member of the maximal ISR (rule 2).
   I-HW-3    the high watermark stands still while the ISR is smaller than min(min.insync.replicas, replication factor) (rule 3).
   I-HW-4    only a fetch in the leader's own epoch moves a follower's log end offset (rule 4).
@@ -65,7 +65,7 @@ class Replica:
     leader: int = NO_BROKER
     leader_epoch: int = NO_EPOCH
     partition_epoch: int = -1
-    epoch_start: int | None = None                     # LESO: the leader's end offset when its epoch began
+    epoch_start: int | None = None                     # the leader's log end offset when its epoch began
     replicas: tuple[int, ...] = ()
     adding: tuple[int, ...] = ()
     isr: Isr = field(default_factory=Isr)
@@ -98,7 +98,7 @@ class Replica:
             effects += [AssignEpoch(self.leader_epoch, self.epoch_start), Lead(self.leader_epoch, self.epoch_start)]
         others = [r for r in self.replicas if r != self.node_id]
         self.followers = {r: self.followers.get(r) or Follower(now if r in isr else LONG_AGO) for r in others}
-        ours = self.isr.proposal            # it may have been granted: metadata overtook the response (rule 18)
+        ours = self.isr.proposal            # may have been granted: this metadata came before the response (rule 18)
         effects += self._commit_isr(isr, ours.why if ours is not None and {*ours.members} == {*isr} else "metadata")
         return effects + self._advance(now)
 
@@ -269,10 +269,11 @@ class Replica:
                           leader_epoch: int = NO_EPOCH, partition_epoch: int = -1) -> list[Effect]:
         """Take the response to `proposal`.
 
-        A refused proposal may have been granted before (rule 17); metadata may have overtaken the response (rule 18).
+        A proposal that is refused now may have been granted at an earlier try (rule 17). Metadata that brings its outcome
+        may have come before the response (rule 18).
         """
         if self.isr.proposal is not proposal:
-            return []                                   # metadata has overtaken it
+            return []                                   # its outcome has come with the metadata
         if error == Err.NONE:
             if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
                 return []

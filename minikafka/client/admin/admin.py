@@ -1,10 +1,10 @@
 """The administrator: topics, configs, replicas, leaders, records, groups.
 
-Any broker takes these requests and hands them to the controller. When an answer is lost, the request may have been
-carried out: it is sent again, and an error that says "done already" then counts as success.
+Any broker takes these requests and hands them to the controller. A request whose answer is lost may have been carried out:
+it is sent again, and an error that says "done already" then counts as success.
 
-Owns: the facts in the history that excuse what would otherwise be a loss (deleted records and topics, unclean
-elections, compaction, retention). A fact is told before its request leaves, because a request may work without an answer.
+Owns: the facts in the history that explain why records are gone, so that they do not count as lost (deleted records and
+topics, unclean elections, compaction, retention). A fact is written before its request is sent: the answer may be lost.
 Invariants: I-ADMIN-1 a change is requested until it is done, refused, or `timeout` seconds are over (`Unsure`).
 Source: org.apache.kafka.clients.admin.KafkaAdminClient; KIP-455 (reassignment), KIP-460 (elections), KIP-107.
 """
@@ -131,7 +131,7 @@ class Admin(Views):
                            Err.NO_REASSIGNMENT_IN_PROGRESS)
 
     async def elect_leader(self, tp: Tp, unclean: bool = False) -> None:
-        """Have the preferred replica elected, or, if `unclean`, any living one. Raises ELECTION_NOT_NEEDED where one leads."""
+        """Have the preferred replica elected; if `unclean`, any living one. Raises ELECTION_NOT_NEEDED if such a one leads."""
         if unclean:
             self._fact("elect-unclean", topic=tp[0], partition=tp[1])
         topic = ElectLeadersRequest.TopicPartitions(topic=tp[0], partitions=[tp[1]])

@@ -1,11 +1,12 @@
 """Assignors: the leader of a classic group computes which member reads which partitions.
 
-    range                of each topic, consecutive partitions, the first members get one more where it does not divide
+    range                each topic is cut into ranges of partitions; if they do not divide evenly, the first members get
+                         one more
     cooperative-sticky   members keep their partitions as far as balance allows; a partition that moves stays unassigned
                          until its owner has given it up, which takes a second round (KIP-429)
 
 Owns: nothing; functions of the members' subscriptions.
-Invariants: I-ASSIGN-1 no partition goes to two members; with range, none that a member subscribes to is left out.
+Invariants: I-ASSIGN-1 no partition goes to two members; with range, every partition of a subscribed topic goes to one.
             I-ASSIGN-2 members differ by one partition at most where all subscribe to the same topics.
 Source: RangeAssignor, AbstractStickyAssignor, CooperativeStickyAssignor; KIP-429, KIP-54.
 """
@@ -64,7 +65,7 @@ def assign_cooperative_sticky(members: list[Member], partitions: dict[str, list[
 
 
 def _owners(members: list[Member], partitions: dict[str, list[int]]) -> dict[Tp, str]:
-    """Return the owner of each partition; of two claimants, the one of the later generation."""
+    """Return the owner of each partition; if two members claim it, the one whose claim is of the later generation."""
     owners: dict[Tp, str] = {}
     for member in sorted(members, key=lambda m: (m.generation, m.id)):
         for tp in member.owned:
@@ -102,7 +103,7 @@ ASSIGNORS: dict[str, Callable[[list[Member], dict[str, list[int]]], Assignment]]
 
 
 def encode_subscription(topics: list[str], owned: list[Tp], generation: int) -> bytes:
-    """Encode what a member says about itself when it joins."""
+    """Encode the subscription that a member sends when it joins."""
     named = ConsumerProtocolSubscription.TopicPartition
     parts = [named(topic=topic, partitions=indexes) for topic, indexes in _by_topic(owned).items()]
     return ConsumerProtocolSubscription(version=VERSION, topics=topics, user_data=None, owned_partitions=parts,

@@ -1,15 +1,15 @@
 """Membership in a consumer group, classic protocol: join, sync, heartbeat, leave.
 
-All members send JoinGroup; when all have, or their time is up, the coordinator begins a new generation and sends the
-list of members to one of them, the leader. The leader assigns the partitions, every member asks for its share with
-SyncGroup. From then on heartbeats say that the member lives, and their answers when it must join again.
+All members send JoinGroup. When all have done so, or their time is over, the coordinator begins a new generation and sends
+the list of members to one of them, the leader. The leader assigns the partitions, and every member asks for its share with
+SyncGroup. From then on heartbeats tell the coordinator that the member lives, and an answer tells it when to join again.
 
 Owns: the member id, the generation, the task that joins and the one that sends heartbeats.
-Invariants: I-MEMBER-1 a member without a valid generation has no partitions: `lost` is said before anything new is.
-            I-MEMBER-2 one join at a time; it goes on while the consumer polls, so that a cooperative one reads meanwhile.
+Invariants: I-MEMBER-1 a member without a valid generation has no partitions: it sets `lost` before it joins again.
+            I-MEMBER-2 one join at a time; it goes on while the consumer polls, so a cooperative consumer reads meanwhile.
             I-MEMBER-3 an answer that belongs to an earlier generation changes nothing.
-            I-MEMBER-4 a transaction's offsets are sent under the generation that was joined last, also by a member that
-              was removed since: the old generation is what fences it (ConsumerGroupMetadata).
+            I-MEMBER-4 a transaction's offsets are sent with the generation that was joined last, even if the member was
+              removed since: by that old generation the coordinator fences it (ConsumerGroupMetadata).
 Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator, ConsumerCoordinator; KIP-62, KIP-345, KIP-394.
 """
 
@@ -146,7 +146,7 @@ class Membership:
         return error
 
     def forget(self, error: Err) -> None:
-        """Begin as a new member, or at least in a new generation: the coordinator does not count this member any more."""
+        """Begin as a new member, or at least in a new generation: the coordinator has removed this member."""
         if error is Err.UNKNOWN_MEMBER_ID:
             self.member_id = ""
         self.lost = self.lost or self.generation != NO_GENERATION
@@ -159,7 +159,7 @@ class Membership:
         return assigned
 
     def check_counts(self) -> None:
-        """Have the group joined again if a topic has grown, appeared or gone since the leader assigned the partitions."""
+        """Join again if a topic has more partitions, appeared or was deleted since the leader assigned the partitions."""
         if self.counts is not None and self.stable and any(
                 len(self.client.metadata.partitions(topic)) != count for topic, count in self.counts.items()):
             self.counts = None

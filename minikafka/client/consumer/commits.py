@@ -1,10 +1,10 @@
 """A group's offsets: commit them, and fetch the committed ones.
 
 Owns: nothing; conversations with the group's coordinator.
-Invariants: I-COMMITS-1 a commit is said to have failed only if no attempt of it may have been carried out (else `Unsure`).
-            I-COMMITS-2 committed offsets are fetched as stable ones: not while a transaction that wrote some is open.
-            I-COMMITS-3 a client that is no member any more sends no commit: without a generation it could not be fenced,
-              for an empty group takes commits without one (Kafka's CommitFailedException).
+Invariants: I-COMMITS-1 a commit counts as failed only if no attempt of it can have been carried out; else it is `Unsure`.
+            I-COMMITS-2 only stable offsets are fetched: none while a transaction that wrote some of them is open.
+            I-COMMITS-3 a client that is no member any more sends no commit (Kafka's CommitFailedException). An empty group
+              takes commits without a generation, so nothing would fence this client.
 Source: ConsumerCoordinator.sendOffsetCommitRequest, sendOffsetFetchRequest; KIP-447 (stable offsets).
 """
 
@@ -55,7 +55,7 @@ class Commits:
 
     async def _until_done(self, offsets: dict[Tp, Committed], timeout: float, retry: bool) -> None:
         unsure, attempts = False, 0
-        request = self._request(offsets)  # with the present generation: a later one must not vouch for these offsets
+        request = self._request(offsets)  # with the present generation: these offsets are not those of a later one
         error = Err.REQUEST_TIMED_OUT
         try:
             async with asyncio.timeout(timeout):
@@ -139,7 +139,7 @@ class Commits:
 
 
 def _worst(answer: Any) -> Err:
-    """Return the worst error of a commit: one that cannot be retried before others, others before none."""
+    """Return the worst error of a commit: one that no retry can mend, else one that a retry can, else NONE."""
     errors = [e for t in answer.topics for p in t.partitions if (e := Err(p.error_code)) is not Err.NONE]
     return next((e for e in errors if e not in RETRIABLE), errors[0] if errors else Err.NONE)
 

@@ -5,13 +5,13 @@
     for record in await consumer.poll(1.0): ...
     await consumer.commit()
 
-Between polls only fetches, heartbeats and an unfinished join go on. Partitions come and go, and offsets are committed
-automatically, only inside poll, as in Kafka's classic consumer.
+Between polls only fetches, heartbeats and an unfinished join go on. As in Kafka's classic consumer, partitions are assigned
+and taken away, and offsets are committed automatically, only inside poll.
 
-Owns: the parts below it (positions, fetcher, questions, membership, commits) and what is told to the history.
-Invariants: I-CONSUMER-1 what is committed are positions: everything before them was returned by an earlier poll.
-            I-CONSUMER-2 a partition is given up before the group is joined again (eager), or as soon as the new
-              assignment lacks it (cooperative); offsets are committed before that, with auto_commit.
+Owns: the parts below it (positions, fetcher, questions, membership, commits) and what it writes into the history.
+Invariants: I-CONSUMER-1 positions are committed: an earlier poll has returned everything before them.
+            I-CONSUMER-2 an eager consumer gives its partitions up before it joins again; a cooperative one gives up those
+              that the new assignment lacks. With auto_commit it commits first.
 What Kafka does differently: background threads; here tasks of one loop.
 Source: org.apache.kafka.clients.consumer.internals.ClassicKafkaConsumer, ConsumerCoordinator.
 """
@@ -37,17 +37,17 @@ from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 READ_COMMITTED = "read_committed"
-LOOK = 0.1  # seconds between two checks of what does not wake the poll by itself
+LOOK = 0.1  # seconds between two checks of things that do not wake the poll by themselves
 TOPICS_EVERY = 1.0  # seconds between two questions for topics that do not exist yet
 
 
 class Consumer:
     """A consumer. `reset` is Kafka's auto.offset.reset ("earliest", "latest" or "none"); times in seconds.
 
-    `diverging` has truncations found by the fetch itself (last_fetched_epoch, as followers do) beside the question for
-    the end of an epoch at each change of leader. `rack` is where the consumer stands: with a replica.selector.class that
-    looks at it, the leader sends it to a follower there. `protocol` is Kafka's group.protocol: "classic", or "consumer"
-    (KIP-848), where the brokers assign ("range" or "uniform").
+    With `diverging` the fetch itself finds truncations (last_fetched_epoch, as followers do), beside the request for the end of
+    an epoch at each change of leader. `rack` is the consumer's rack: with a replica.selector.class that looks at racks, the
+    leader sends the consumer to a follower there. `protocol` is Kafka's group.protocol: "classic", or "consumer" (KIP-848),
+    where the brokers assign ("range" or "uniform").
     """
 
     def __init__(self, env: Env, bootstrap: list[tuple[str, int]], group: str | None = None,
@@ -177,7 +177,7 @@ class Consumer:
         self.recorder.invoke("poll", isolation=self.isolation, **about).ok(records=told)
 
     def _keep_positions(self) -> None:
-        """Ask for all that the positions need before they can be fetched from."""
+        """Send the requests that positions need before the consumer can fetch from them."""
         self.positions.follow_leaders()
         starting = self.positions.waiting(Phase.START, self.env.now())
         if starting and self.group is None:
@@ -281,7 +281,7 @@ class Consumer:
                 self.commit_async()
 
     async def _commit_quietly(self) -> None:
-        """Commit before the partitions go; if that fails, their next owner reads some records again."""
+        """Commit before partitions are given up; if that fails, their next owner reads some records again."""
         try:
             await self.commit(timeout=self.client.request_timeout)
         except KafkaError:
@@ -290,7 +290,7 @@ class Consumer:
     # --- commits ------------------------------------------------------------------------------------------------
 
     def consumed(self) -> dict[Tp, Committed]:
-        """Return what `commit` commits: the positions, that is everything that poll has returned."""
+        """Return the positions, which `commit` commits: where poll has returned everything before."""
         return {tp: Committed(p.offset, p.epoch) for tp, p in self.positions.of.items()
                 if p.phase in (Phase.FETCH, Phase.VALIDATE)}
 
@@ -299,7 +299,7 @@ class Consumer:
         await self.commits.commit(self._offsets(offsets), timeout)
 
     def commit_async(self, offsets: dict[Tp, int] | None = None) -> asyncio.Task[None]:
-        """Commit without waiting and without retry; a failure is told to the history only."""
+        """Commit without waiting and without retry; only the history learns of a failure."""
         return self.env.spawn(self._commit_once(self._offsets(offsets)), f"{self.name}: commit")
 
     async def _commit_once(self, offsets: dict[Tp, Committed]) -> None:
@@ -333,7 +333,7 @@ class Consumer:
         await self.kill()
 
     async def kill(self) -> None:
-        """End as if the process had died: no commit, no farewell."""
+        """End as if the process had died: without a commit, and without leaving the group."""
         self.closed = True
         if self.membership is not None:
             await self.membership.close(leave=False)

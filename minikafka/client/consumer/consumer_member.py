@@ -1,13 +1,13 @@
 """Membership in a consumer group, the protocol of KIP-848: one request, the heartbeat.
 
 The member sends its subscription and the partitions it owns; the coordinator answers with the partitions it should own.
-No member waits for another: one that loses a partition commits, gives it up, says so with its next heartbeat, and reads
-the rest meanwhile. The member's epoch, not a generation of the group, vouches for its commits.
+No member waits for another: a member that loses a partition commits, gives the partition up, says so with its next
+heartbeat, and reads the others meanwhile. Its commits carry the member's own epoch, and not a generation of the group.
 
 Owns: the member id, for life; the epoch; the task that sends heartbeats.
-Invariants: I-MEMBER848-1 a removed member says `lost` and sends no heartbeat until the consumer has given all partitions up.
-            I-MEMBER848-2 the member reports the partitions that the consumer owns, again after each change.
-            I-MEMBER848-3 after a heartbeat without an answer the next one says everything again.
+Invariants: I-MEMBER848-1 a removed member sets `lost` and sends no heartbeat until the consumer has given all partitions up.
+            I-MEMBER848-2 the member reports the partitions that the consumer owns at the start and after each change.
+            I-MEMBER848-3 after a heartbeat without an answer the next one has every field again.
 Its methods are those of Membership (classic_member.py), so that a Consumer can use either.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
 """
@@ -77,7 +77,7 @@ class ConsumerMembership:
         """Do nothing: in this protocol the coordinator watches the topics."""
 
     def forget(self, error: Err) -> None:
-        """Join as a new member once all partitions are given up: the coordinator does not count this member any more."""
+        """Join as a new member once all partitions are given up: the coordinator has removed this member."""
         self.lost = self.lost or self.stable
         self.generation, self.assigned, self._tells_all = NO_GENERATION, None, True
         self.needs_join = True
@@ -156,7 +156,7 @@ class ConsumerMembership:
     # --- the end ------------------------------------------------------------------------------------------------
 
     async def close(self, leave: bool = True) -> None:
-        """Leave the group; static members say that they will be back."""
+        """Leave the group; a static member says that it will come back."""
         was_member, self.left = self.stable, True
         if self._beats is not None:
             self._beats.cancel()

@@ -1,6 +1,6 @@
 """The client's half of a fetch session (KIP-227): name all partitions once, later only what has changed.
 
-Owns: what the broker remembers for us, as far as we know.
+Owns: our copy of what the broker remembers.
 Invariants: I-SESSIONS-1 what the broker remembers and what this client remembers are equal after each answer without error;
               after any error or lost answer a new session begins.
 Source: org.apache.kafka.clients.FetchSessionHandler.

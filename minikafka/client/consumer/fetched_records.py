@@ -1,8 +1,8 @@
 """From the bytes of a fetch to the records that a consumer may see.
 
-A broker sends batches as they lie in the log: the first may begin before the requested offset, control batches are among
-them, and so are records of aborted transactions. For those the answer lists (producer id, first offset); a consumer with
-read_committed drops each such producer's records from its first offset up to its abort marker.
+A broker sends batches as they lie in the log. The first may begin before the requested offset, and control batches and
+records of aborted transactions are among them. The answer lists the aborted transactions as (producer id, first offset); a
+consumer with read_committed drops the producer's records from that offset up to the abort marker.
 
 Owns: nothing; this is a function of the bytes.
 Invariants: I-READING-1 no record of an aborted transaction and no control record comes out (read_committed).
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """The visible records of one batch: there may be none, and yet the position moves to `next_offset`."""
+    """The visible records of one batch. Even if there are none the position moves to `next_offset`."""
 
     records: list[Record]
     next_offset: int

@@ -1,8 +1,8 @@
-"""Fetching: for each broker at most one request in flight, for all partitions whose records were handed out.
+"""Fetching: for each broker at most one request in flight, for all partitions whose fetched records poll has returned.
 
-Owns: what was fetched and not handed out yet, the fetch sessions.
-Invariants: I-FETCHER-1 records are handed out in the order of their offsets, each once, from the position on; what was
-              fetched for a position that was moved since is dropped.
+Owns: the fetched records that poll has not returned yet, and the fetch sessions.
+Invariants: I-FETCHER-1 records are returned in the order of their offsets, each once, from the position on; records that
+              were fetched for a position that has moved since are dropped.
 What Kafka does differently: it asks the leader for a nearer follower again every five minutes.
 Source: org.apache.kafka.clients.consumer.internals.Fetcher, FetchCollector, FetchBuffer; KIP-392.
 """
@@ -75,7 +75,7 @@ class Fetcher:
             self._gone(node)
 
     def _gone(self, node: int) -> None:
-        """Send the partitions read from a node that does not answer back to their leader, which may be another by now."""
+        """Read the partitions of a node that does not answer from their leader again, which may be another by now."""
         self.stale()
         for position in self.positions.of.values():
             if position.nearer == node:
@@ -138,7 +138,7 @@ class Fetcher:
 
     def _refused(self, tp: Tp, position: Position, error: Err, part: Any) -> None:
         position.not_before = self.client.env.now() + PAUSE
-        if position.nearer >= 0:  # the follower may be behind, or none any more: the leader knows
+        if position.nearer >= 0:  # the follower may be behind, or no replica any more: the leader knows
             position.nearer = -1
         elif error is Err.OFFSET_OUT_OF_RANGE:
             self.lost_track(tp, KafkaError(error), -1, -1)

@@ -2,15 +2,15 @@
 
     START      nothing is known: ask for the group's committed offset, or reset
     RESET      ask the leader where the log begins or ends
-    VALIDATE   a new leader: is what we read last still in its log? (KIP-320)
+    VALIDATE   a new leader: is the record that we read last still in its log? (KIP-320)
     FETCH      go on
 
 A position is an offset with the leader epoch of the record before it. If the leader's log for that epoch ends below the
 offset, records that were read are gone: the log was truncated, and reading goes on where the two logs diverge.
 
 Owns: the positions.
-Invariants: I-POSITIONS-1 an answer that was asked for before a seek, or before the partition was taken away, moves no
-              position after it (`turn`).
+Invariants: I-POSITIONS-1 the answer to a request that was sent before a seek, or before the partition was taken away,
+              moves no position (`turn`).
             I-POSITIONS-2 after a change of leader nothing is fetched before the position is validated, if it has an epoch.
 Source: org.apache.kafka.clients.consumer.internals.SubscriptionState; KIP-320.
 """
@@ -34,7 +34,7 @@ class Phase(Enum):
 
 @dataclass(eq=False)
 class Position:
-    """The position in one assigned partition. `turns` hands out turns, shared by all positions of a consumer."""
+    """The position in one assigned partition. `turns` counts the turns; all positions of a consumer share it."""
 
     turns: Iterator[int]
     phase: Phase = Phase.START

@@ -2,8 +2,8 @@
 
 Owns: the requests in flight.
 Invariants: I-QUESTIONS-1 one request at a time about each partition; after an error a pause.
-            I-QUESTIONS-2 an answer about the end of an epoch counts only while the position is in that epoch: poll may hand
-              out what was fetched before, and move the position, while the request is in flight.
+            I-QUESTIONS-2 an answer about the end of an epoch counts only while the position is in that epoch: while the
+              request is in flight, poll may return records fetched earlier, and move the position.
 Source: org.apache.kafka.clients.consumer.internals.OffsetFetcher, OffsetsForLeaderEpochClient; KIP-320.
 """
 

@@ -1,9 +1,9 @@
 """Read a whole partition once, from its first record to its end: the last word about what is in it.
 
-Used at the end of a run, when everything is healed; what it finds is told to the history as `final`.
+It is used at the end of a run, when everything is healed, and writes what it finds into the history as `final`.
 
 Owns: nothing.
-Invariants: I-READER-1 it ends at the end that the leader named before it began, or says that it did not get there.
+Invariants: I-READER-1 it reads to the end that the leader named before it began, or says that it did not get there.
 """
 
 from __future__ import annotations

@@ -8,5 +8,5 @@
     transactions.py  one transactional id: begin, write, commit or abort
 
 Promised: a record is `fail` only if no attempt may have been appended (I-SENDER-2); within one epoch a sequence number
-stands for one record (I-IDEMPOTENCE-1); no transaction ends before all its batches are through (I-TRANSACTOR-1).
+stands for one record (I-IDEMPOTENCE-1); no transaction ends before all its batches are done (I-TRANSACTOR-1).
 """

@@ -2,8 +2,8 @@
 
 Owns: for each partition the batches that wait, in the order in which they must be sent, and those under way.
 Invariants: I-BATCHES-1 a batch ends once: with its offset or with an error, and so does every record in it.
-            I-BATCHES-2 batches that have sequences wait in the order of their sequences, before all that have none.
-What Kafka does differently: a pool of buffers bounds the memory; here the caller that awaits its send is the bound.
+            I-BATCHES-2 batches with sequence numbers wait in the order of these numbers, before all batches without.
+What Kafka does differently: a pool of buffers bounds the memory; here callers that await their sends bound it.
 Source: org.apache.kafka.clients.producer.internals.RecordAccumulator, ProducerBatch.
 """
 
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 
 @dataclass(eq=False)
 class Batch:
-    """Records that are sent together, and fail or succeed together."""
+    """Records that are sent together, and succeed or fail together."""
 
     tp: Tp
     created: float
@@ -147,7 +147,7 @@ class Queue:
 
 
 def ready_at(batch: Batch, linger: float, younger: bool) -> float:
-    """Return when a waiting batch may be sent: at once if it is full, or tried before, or another waits behind it."""
+    """Return when a waiting batch may be sent: at once if it is full, was tried before, or another waits behind it."""
     if batch.attempts:
         return batch.not_before
     return batch.created if younger or batch.size >= BATCH_BYTES else batch.created + linger

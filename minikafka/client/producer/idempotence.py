@@ -4,15 +4,15 @@ Each batch carries (producer id, epoch, sequence of its first record). The leade
 batch among the last five with its old offset, and refuses everything else. So a batch whose answer was lost is sent
 again with the same numbers, and up to five batches of a partition may be under way at once.
 
-The numbers of a batch must never be given to other records while the batch may still arrive. When a batch is given up
-after it was sent, its numbers are a gap that cannot be filled: then the epoch is raised and counting begins again at 0.
+The numbers of a batch must never be given to other records while the batch may still arrive. If a batch was sent and is
+then given up, its numbers are a gap that nothing may fill: the epoch is raised, and the numbers begin again at 0.
 
 Owns: the producer's identity, and the sequences of each partition.
 Invariants: I-IDEMPOTENCE-1 within one epoch a sequence stands for one record of a partition only.
-            I-IDEMPOTENCE-2 a batch that is tried again goes before all younger ones, and alone until it is through.
-What Kafka does differently: where the leader lacks the batch that was given up just before this one, or knows nothing of
-the producer, Kafka renumbers the batch at once. We do so only if no earlier attempt of the batch can have arrived or
-can still arrive: that would be a duplicate.
+            I-IDEMPOTENCE-2 a batch that is tried again is sent before all younger ones, and alone until it is done.
+What Kafka does differently: if the leader lacks the batch before this one, which was given up, or knows nothing of the
+producer, Kafka renumbers this batch at once. We do so only if no earlier attempt of it has arrived or can still arrive: its
+records would be in the log twice.
 Source: TransactionManager, TxnPartitionMap; KIP-98, KIP-360.
 """
 
@@ -52,13 +52,13 @@ class Sequences:
 
 
 class Idempotence:
-    """The numbers of one producer; `transactional` ones leave raising the epoch to the coordinator."""
+    """The numbers of one producer. If it is `transactional`, the coordinator raises its epoch."""
 
     def __init__(self, transactional: bool = False) -> None:
         self.transactional = transactional
         self.identity: Identity | None = None
         self.partitions: dict[Tp, Sequences] = {}
-        self.to_renumber: dict[Tp, None] = {}  # partitions for whose sake the epoch has to rise
+        self.to_renumber: dict[Tp, None] = {}  # partitions because of which the epoch has to rise
 
     def of(self, tp: Tp) -> Sequences:
         if tp not in self.partitions:
@@ -128,7 +128,7 @@ class Idempotence:
         return error in RETRIABLE
 
     def _after_a_gap(self, batch: Batch) -> bool:
-        """Return whether to retry a batch whose predecessor the leader lacks: one of ours that is retried, or one it lost."""
+        """Return whether to retry a batch whose predecessor the leader lacks: that one is being retried too, or was lost."""
         of = self.of(batch.tp)
         expected = batch.sequence == of.last_acked + 1
         if of.unresolved is None and (batch.rewritten or not expected):
@@ -142,7 +142,7 @@ class Idempotence:
     def resolve(self) -> bool:
         """Return whether a batch that was given up left a gap, in partitions where all other batches are done.
 
-        There is no gap when a younger batch was acknowledged: then the lost one had been appended before it.
+        If a younger batch was acknowledged there is no gap: the batch given up had been appended before it.
         """
         holes = False
         for tp, of in self.partitions.items():
@@ -154,7 +154,7 @@ class Idempotence:
         return holes
 
     def raise_epoch(self) -> None:
-        """Begin a new epoch if one is needed, without a coordinator: no other producer has the id of an idempotent one."""
+        """Begin a new epoch if one is needed. No coordinator is asked: no other producer has this producer id."""
         if self.transactional or not self.to_renumber or self.identity is None:
             return
         if self.identity.epoch == MAX_EPOCH:

@@ -1,4 +1,4 @@
-"""Which partition a record goes to: by the hash of its key, or where the last ones without a key went.
+"""Which partition a record goes to: by the hash of its key; without a key, to the same one as the record before.
 
 Invariants: I-PARTITIONER-1 equal keys go to equal partitions, the same as Kafka's own clients choose.
 Source: org.apache.kafka.common.utils.Utils.murmur2, BuiltInPartitioner (KIP-480, KIP-794).
@@ -35,7 +35,7 @@ class Partitioner:
         self._sticky: dict[str, int] = {}
 
     def choose(self, topic: str, key: bytes | None, partitions: list[int], filling: Callable[[int], bool]) -> int:
-        """Return the partition of a key; without a key, stay with one until its batch is full or sent, then choose any."""
+        """Return the partition of a key. Without a key, stay with one until its batch is full or sent, then choose any."""
         if key is not None:
             return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
         if topic not in self._sticky or not filling(self._sticky[topic]):

@@ -6,8 +6,8 @@
     producer = Producer(env, bootstrap, transactional_id="copy-1")
     await producer.init(); await producer.begin(); await producer.send(...); await producer.commit()
 
-Owns: the parts below it (sender, idempotence, transactions) and what is told to the history: each record is a `send`,
-`fail` if it is certainly not in the log, `info` if that is unknown, as it always is with acks=0.
+Owns: the parts below it (sender, idempotence, transactions) and what it writes into the history. Each record is a `send`
+that ends in `ok`; in `fail` if the record is certainly not in the log; in `info` if that is unknown, as always with acks=0.
 Invariants: I-PRODUCER-1 records of one partition are in the log in the order of their sends, unless a producer without
               idempotence has several requests under way.
 Source: org.apache.kafka.clients.producer.KafkaProducer.
@@ -46,7 +46,7 @@ def as_text(data: bytes | str | None) -> str | None:
 class Producer:
     """Kafka's settings by Kafka's names, times in seconds. `transaction_version` 1 is the classic protocol, 2 KIP-890's.
 
-    `idempotent` is on unless acks is not -1, `version` the version of ProduceRequest.
+    `idempotent` is on with acks=-1 and off otherwise, unless it is set; `version` is that of ProduceRequest.
     """
 
     def __init__(self, env: Env, bootstrap: list[tuple[str, int]], *, acks: int = -1, idempotent: bool | None = None,
@@ -89,7 +89,7 @@ class Producer:
     async def post(self, topic: str, value: bytes | str | None, key: bytes | str | None = None,
                    partition: int | None = None, headers: Headers | None = None,
                    timestamp: int | None = None, source: Source = None) -> asyncio.Future[tuple[int, int]]:
-        """Hand a record over; return at once with the promise of what `send` returns."""
+        """Hand a record over; return at once a future of what `send` returns."""
         if self.sender.closed:
             raise RuntimeError("this producer is closed")
         if self.transactions is not None:
@@ -132,7 +132,7 @@ class Producer:
         return self.transactions
 
     async def init(self) -> None:
-        """Become the one producer of the transactional id; every older one is fenced."""
+        """Become the only producer of the transactional id: every older one is fenced."""
         await self._transactional().initialize()
 
     async def begin(self) -> None:

@@ -5,8 +5,8 @@ connection, metadata, a deadline. Answers are handled in callbacks, in the order
 
 Owns: the queues, the fate of every batch.
 Invariants: I-SENDER-1 a batch is retried until it is acknowledged, or refused for good, or `delivery_timeout` is over.
-            I-SENDER-2 a batch is said to have failed only if no attempt of it may have been appended (else `Unsure`).
-            I-SENDER-3 with max_in_flight=1 a partition's next batch waits for the one in flight, at whichever leader.
+            I-SENDER-2 a batch counts as failed only if no attempt of it can have been appended; else it is `Unsure`.
+            I-SENDER-3 with max_in_flight=1 a partition's next batch waits for the one in flight, even at another leader.
 Source: org.apache.kafka.clients.producer.internals.Sender.
 """
 
@@ -79,7 +79,7 @@ class Sender:
             await self._pause()
 
     def _keep_numbers(self, numbers: Idempotence) -> None:
-        """Get an identity or raise the epoch where batches cannot be numbered without."""
+        """Get a producer id, or raise the epoch, if batches cannot be numbered without it."""
         holes = numbers.resolve()
         if self.transactions is not None:
             if holes:
@@ -247,7 +247,7 @@ class Sender:
         return error in RETRIABLE if self.numbers is None else self.numbers.may_retry(error, batch, log_start)
 
     def give_up(self, batch: Batch, error: Err, message: str | None, refused: bool) -> None:
-        """Fail a batch that will not be retried; `refused` if the leader said so and no attempt is open."""
+        """Fail a batch that will not be retried. `refused`: the leader refused it, and no other attempt can be in the log."""
         self.queue(batch.tp).drop(batch)
         if self.numbers is not None:
             self.numbers.given_up(batch, refused)

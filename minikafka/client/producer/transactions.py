@@ -1,13 +1,13 @@
-"""Transactions as a producer sees them: one id, one coordinator, begin, write, and an end that is all or nothing.
+"""Transactions as a producer sees them: one id, one coordinator; begin, write, then all becomes visible or nothing.
 
-    version 1 (KIP-98)    each partition is announced to the coordinator before the first batch goes there, and the
-                          epoch stays: a late request looks like one of the next transaction
-    version 2 (KIP-890)   the leader announces the partition when the first batch comes (Produce 12), and each end of a
-                          transaction raises the epoch (EndTxn 5): a late request is refused
+    version 1 (KIP-98)    the producer announces each partition to the coordinator before its first batch goes there. The
+                          epoch stays, so a late request looks like one of the next transaction
+    version 2 (KIP-890)   the partition's leader announces it when the first batch comes (Produce 12). Each end of a
+                          transaction raises the epoch (EndTxn 5), so a late request is refused
 
 Owns: the state, the partitions of the transaction, the conversation with the coordinator.
 Invariants: I-TRANSACTOR-1 no EndTxn is sent before every batch of the transaction is done.
-            I-TRANSACTOR-2 after an error nothing but an abort is possible, after a fatal one nothing at all.
+            I-TRANSACTOR-2 after an error only an abort is possible; after a fatal error nothing is.
             I-TRANSACTOR-3 a commit or abort without an answer is sent again, never replaced by the other.
 Source: org.apache.kafka.clients.producer.internals.TransactionManager; KIP-98, KIP-360, KIP-447, KIP-890.
 """
@@ -94,7 +94,7 @@ class Transactions:
 
     @property
     def dead(self) -> bool:
-        """Return whether the producer can do nothing any more."""
+        """Return whether the producer can do nothing any more (a fatal error)."""
         return self.state is State.FATAL
 
     def check(self) -> None:
@@ -178,7 +178,7 @@ class Transactions:
         else:
             self._require(State.OPEN, State.ABORT_ONLY, State.ENDING)
         if self.ending is not None and self.ending != commit:
-            raise KafkaError(Err.INVALID_TXN_STATE, "the other end was asked for and may have happened")
+            raise KafkaError(Err.INVALID_TXN_STATE, "a commit was requested before this abort, or an abort before this commit")
         if not self.started:
             self._complete()
             return

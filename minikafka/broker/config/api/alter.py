@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs, AlterConfigs, ListConfigResources.
 
-The broker that received the request checks what concerns itself, forwards the other resources to the active controller, and
-answers in the order of the request.
+The broker that received the request checks its own configurations, forwards the other resources to the active controller,
+and answers in the order of the request.
 
 Owns: the translation between the wire and broker/config/alter.py.
 Source: KafkaApis, ConfigAdminManager, ControllerApis; KIP-226, KIP-339, KIP-1142 (ListConfigResources).

@@ -53,7 +53,7 @@ def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> Steps[Des
 
 def _told(ctx: Context, resource: DescribeConfigsRequest.DescribeConfigsResource, request: DescribeConfigsRequest,
           told: dict[Asked, tuple[Result, int]], room: Room) -> Result:
-    """Return the result of a resource. One that is named again is answered again, as in Kafka, with the same object."""
+    """Return the result of a resource. A resource that is named twice is answered twice, as in Kafka, with the same object."""
     asked = (resource.resource_type, resource.resource_name, frozenset(resource.configuration_keys or ()))
     if asked not in told:
         result = _describe(ctx, resource, request)

@@ -14,8 +14,8 @@ Invariants: I-CGROUP-1 a group changes only by adopt()ing the records of a Write
             I-CGROUP-3 a response is sent once every record before it is committed: it shows nothing else.
             I-CGROUP-4 a method that raises has changed nothing.
 
-What Kafka does differently: the hash of the topics is another one (XXH3), so if a Kafka broker takes over a group from one
-of ours, or ours from Kafka's, the first heartbeat makes a new assignment.
+What Kafka does differently: it hashes the topics by XXH3, so a group that moves between our brokers and Kafka's gets a new
+assignment at its first heartbeat.
 Source: GroupMetadataManager (consumerGroup*), KIP-848.
 """
 

@@ -89,7 +89,7 @@ class GroupMetadata:
 
 @dataclass(frozen=True)
 class MemberMetadata:
-    """A member's own words. `topics` are sorted, so that equal sets are equal; `regex` is empty without an expression.
+    """The metadata that a member sent. `topics` are sorted, so that equal sets are equal; `regex` is empty without an expression.
 
     `classic` is a tagged field whose default is an empty value: for a member of the consumer protocol null is written.
     """

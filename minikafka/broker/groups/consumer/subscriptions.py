@@ -6,8 +6,8 @@ which the target assignment was made: if the hash changes, a new assignment is d
 Owns: check(), match(), how often expressions are resolved again; topics_hash().
 Invariants: I-THASH-1 equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
 
-What Kafka does differently: a thread of its own resolves expressions, so that a topic is matched a moment after the heartbeat
-(as here, without the thread); Kafka's hash is XXH3 over the same facts (KIP-1101).
+What Kafka does differently: a thread resolves the expressions; there as here a topic is matched a moment after the heartbeat.
+Kafka's hash is XXH3 over the same facts (KIP-1101).
 Source: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid, Utils.computeGroupHash; KIP-848.
 """
 

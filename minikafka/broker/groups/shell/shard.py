@@ -1,9 +1,9 @@
 """The groups of one `__consumer_offsets` partition, while this broker leads it: loaded, served, dropped.
 
 The shard keeps groups of both kinds. A ClassicGroup stores its decision, and continues when the record is committed. A
-ConsumerGroup returns records, and these are applied to it as soon as they are appended, as in Kafka's coordinator: if the log
-refuses them, nothing has changed; if they never commit, no later record commits either, this broker loses the leadership, and
-with it every state that was built on them. In both kinds a client gets its response only after the commit.
+ConsumerGroup returns records, which are applied to it as soon as they are appended, as in Kafka's coordinator. If the log
+refuses them, nothing has changed. If they never commit, no later record commits either: this broker loses the leadership,
+and drops every state that was built on them. In both kinds a client gets its response only after the commit.
 
 Owns: the state machines of the groups and the OffsetStore of the partition, their timers, and the calls that wait.
 Invariants: I-GPART-1 nothing is served before every record up to the log end at the election is replayed (rule 62).

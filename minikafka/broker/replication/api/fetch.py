@@ -1,20 +1,20 @@
 """Fetch: stored bytes to consumers and followers, long poll included (versions 4 to 18).
 
-The request is placed in its session, every partition is read once; if that is not enough to answer, the request waits
-for one of its partitions to move and what has moved is read again. Bytes leave as they lie in the log.
+A fetch session remembers the partitions that a fetcher named in earlier requests. The request is completed from its
+session, and every partition is read once. If that is too little for an answer, the request waits until one of its partitions
+moves, and reads that one again. Bytes leave as they lie in the log.
 
 Owns: nothing beyond the request being served.
 Invariants
   I-FET-1  a consumer never sees beyond the high watermark, read_committed never beyond the last stable offset (rule 9).
-  I-FET-2  a fetch counts as a follower's only once, at its first read, and only on the internal listener: on the
-           clients' one a replica id lets its sender read to the log end, as in Kafka, but proves nothing about a replica.
+  I-FET-2  a fetch tells the leader how far a follower is only once, at its first read, and only on the internal listener.
+           On the clients' listener a replica id lets its sender read to the log end, as in Kafka, and proves nothing.
   I-FET-3  the first non-empty partition gets one whole batch however small the limits; the order of the partitions is
            that of the request.
-  I-FET-5  a client that has used up a quota gets an empty answer, and nothing of what was read counts, for the quota or the
-           session.
+  I-FET-5  a client that has used up a quota gets an empty answer; what was read counts neither for the quota nor the session.
   I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
   I-FET-6  a partition in which the first read found nothing, and in which nothing has moved since, is not read again.
-What Kafka does differently: a fetch offset beyond the high watermark ends the wait at once, here it waits.
+What Kafka does differently: a fetch from beyond the high watermark is answered at once; here it waits.
 Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; KIP-74, KIP-227, KIP-320, KIP-392, KIP-951.
 """
 
@@ -53,8 +53,8 @@ make_response, make_topic, make_data = maker(FetchResponse), maker(Topic), maker
 
 @handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18), needs=(ReplicaManager, Quorum))
 def fetch(ctx: Context, request: Any, replicas: ReplicaManager, quorum: Quorum) -> Any:
-    """Return the response, or an awaitable of it for a long poll. Here alone a fetch of the metadata log leaves for the
-    quorum (`raft/api.py`); everything below is about partitions of topics."""
+    """Return the response, or an awaitable of it for a long poll. A fetch of the metadata log goes to the quorum from here
+    (`raft/api.py`); everything below is about partitions of topics."""
     if _of_metadata_log(ctx, request):
         return fetch_metadata(ctx, request, quorum)
     return Fetch(ctx, request, replicas).serve()

@@ -1,10 +1,10 @@
-"""AlterPartition: carries the leaders' ISR proposals to the controller and its verdicts back (KIP-497).
+"""AlterPartition: carries the ISR proposals of leaders to the controller, and the controller's verdicts back (KIP-497).
 
-Owns: the proposals not sent yet. One request is under way at a time; what gathers meanwhile goes into the next.
+Owns: the proposals not sent yet. One request is under way at a time; proposals that come meanwhile go into the next one.
 Invariants
-  I-ALTER-1  every verdict reaches the partition with the very proposal it answers; what it means is decided there.
-  I-ALTER-2  a request that got no verdict (no controller, an error about the whole request) is sent again until it
-             gets one or the proposal is no longer under way: it may have been applied (rule 17).
+  I-ALTER-1  a partition gets each verdict together with the proposal that the verdict answers, and decides what it means.
+  I-ALTER-2  a request that got no verdict (no controller, an error about the whole request) may have been applied. So it is
+             sent again until it gets one, or until the proposal is no longer under way (rule 17).
 Source: kafka.server.AlterPartitionManager.
 """
 
@@ -37,7 +37,7 @@ class AlterPartitionSender:
         self._running = False
 
     def submit(self, partition: Partition, proposal: Proposal) -> None:
-        """Send `proposal` as soon as may be."""
+        """Send `proposal` with the next request."""
         self._waiting[partition] = proposal
         if not self._running:
             self._running = True

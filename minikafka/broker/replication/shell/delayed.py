@@ -1,4 +1,4 @@
-"""Answers that wait for something to move, for a time at most: the purgatory of Kafka, reduced to a list.
+"""Answers that wait until something moves, or until their time is over: the purgatory of Kafka, reduced to a list.
 
 Owns: the list of waits for one thing (Waiters), and one wait with its end (Delayed). delayed_operations.py has the kinds of wait.
 Source: kafka.server.DelayedOperation, DelayedOperationPurgatory.
@@ -88,7 +88,7 @@ class Waiters(Generic[P]):
                 delayed.moved(moved)
 
     def wake_for_log_end(self, moved: P) -> None:
-        """Let the waits that a longer log concerns look at `moved`: not those of producers, which wait for its commit."""
+        """Let those waits look at `moved` that a longer log can end: fetches of followers, not acks=all appends."""
         if self._for_log_end:
             for delayed in list(self._for_log_end):
                 delayed.moved(moved)

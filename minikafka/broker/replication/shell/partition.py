@@ -130,7 +130,7 @@ class Partition:
             self.replica.check_epoch(leader_epoch)
 
     def bound(self, isolation: str) -> int:
-        """Return the offset at which a fetch of this isolation must end, exclusive (rule 9)."""
+        """Return the offset before which a fetch of this isolation must end (rule 9)."""
         if isolation == LOG_END:
             return self.log.end_offset
         return self.high_watermark if isolation == HIGH_WATERMARK else self.last_stable_offset
@@ -224,7 +224,8 @@ class Partition:
     def append_fetched(self, records: bytes | memoryview, high_watermark: int, log_start: int) -> None:
         """Append what the leader sent, byte for byte, and take over its watermark and log start.
 
-        The start comes first: its batch may begin before it (DeleteRecords), where a deposed leader has other records.
+        The log start is taken over first. After a DeleteRecords the leader's first batch may begin below its log start, and
+        this log, if it was a leader's, may hold other records there.
         """
         moved, grown = False, len(records) > 0
         if log_start > self.log.start_offset:

@@ -1,7 +1,7 @@
 """InitProducerId (versions 0 to 5): give a producer the id and epoch under which it writes.
 
-Owns: nothing. Without a transactional id the request's producer id is ignored, as in Kafka, and the producer gets a new one:
-there is no state to continue. With a transactional id, the id's coordinator decides
+Owns: nothing. Without a transactional id there is no state to continue: the producer gets a new producer id, whatever id
+its request names, as in Kafka. With a transactional id, the id's coordinator decides
 (broker/transactions/shell/coordinator.py).
 Source: KafkaApis.handleInitProducerIdRequest; KIP-98, KIP-360.
 """

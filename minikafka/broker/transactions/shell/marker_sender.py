@@ -73,7 +73,7 @@ class MarkerSender:
         await self._complete(home, txn, data)
 
     def _by_leader(self, left: dict[TopicPartition, None]) -> dict[int, list[TopicPartition]]:
-        """Return the partitions that lack their marker by their leader; those of a deleted topic are dropped from `left`."""
+        """Return the partitions that lack their marker, by leader; drop those of a deleted topic from `left`."""
         found: dict[int, list[TopicPartition]] = {}
         for partition in list(left):
             state = self.node.image.partition(*partition)

@@ -109,7 +109,8 @@ def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int,
         at = _beside(x, width(label), axis.x(chosen.high_watermark or 0), limit)
         used = max(1, rows.used)
         row = rows.take(min(x, at), max(x, at + width(label)))
-        fits = row is not None and row < used  # it comes and goes with every fetch: no row is made for it
+        # The label comes and goes with every fetch: no row is made for it. Left of the log stand the brokers' words.
+        fits = row is not None and row < used and at >= axis.left
         placed.append(Under(row if fits else 0, x, label if fits else "", at, 0, None))
         return used, placed
     return rows.used, placed
