@@ -3,18 +3,18 @@
     cluster.py     the interface: start, break, look, wait; errors.py: what it raises
     settings.py    engines by name, presets; plan.py: nodes, ports and folders, which survive restarts
     engine.py      how a node becomes a process: ours.py (our brokers), apache.py (Apache Kafka)
-    nodes.py       the processes of a cluster; process.py: one of them; leash.py: it ends with its parent
-    faults.py      the faults that stand, and the commands that tell brokers of them
+    nodes.py       the processes of a cluster; process.py: one of them; leash.py: a process that ends with its parent
+    faults.py      the faults that are in force, and the commands that tell brokers of them
     clock.py       now, sleep, wait, at
     folder.py      temporary folders, removed even after kill -9
     trace.py       the merged events of all processes
     watch.py       clients of three libraries that tell the trace what they do; checkpoint.py: the same for a Spark query
     wire.py        the few requests that a cluster itself sends; poll.py: events of brokers that write no trace
-    remote.py      a cluster that somebody else runs; security.py: what it asks of clients, in the words of each client
+    remote.py      a cluster that somebody else runs; security.py: its security settings, in the names of each client
     doctor.py      `python -m minikafka doctor`: what this machine has and lacks
 
-The simulated engine is sim/engine/cluster.py. Promised: a broker that ends unasked makes the next call raise BrokerDied
-(I-CLUSTER-2), and no broker outlives the process that started it (I-PROC-1).
+The simulated engine is sim/engine/cluster.py. Promised: if a broker ends though no call asked for that, the next call raises
+BrokerDied (I-CLUSTER-2); and no broker outlives the process that started it (I-PROC-1).
 """
 
 from .cluster import Cluster

@@ -1,10 +1,10 @@
 """The engine "apache": Apache Kafka itself, from its jars, as a judge of what our brokers do.
 
-Owns: the properties that differ from ours, the formatting of its folders, the flags of its Java machines (small heaps,
-the fast compiler only: three of them share the machine with the tests).
+Owns: the properties that differ from ours, the formatting of its folders, the flags of its Java machines (small heaps, only
+the fast compiler: three Java machines share one computer with the tests).
 
-What differs from ours: the quorum has a listener of its own (CONTROLLER); links cannot be cut from inside; the trace
-holds what the cluster does and what clients see, not what happens in a broker.
+What differs from ours: the quorum has a listener of its own (CONTROLLER); no fault works inside a broker, so links cannot be
+cut; the trace has the events of the cluster and its clients, and none from inside a broker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .engine import common_properties, listener, render
 from .errors import ClusterError
 from .plan import HOST, Node, Plan, random_id
 
-# 1 GiB is room, not use: one claimed frame of 100 MB (socket.request.max.bytes) is allocated whole by Kafka.
+# 1 GiB is the most, and rarely used: Kafka allocates 100 MB at once for a frame that claims them (socket.request.max.bytes).
 JAVA_FLAGS = ["-Xms64m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
 # Written into the metadata folder by Kafka's own tool; the same for every node, unlike meta.properties.
 BOOTSTRAP = "bootstrap.checkpoint"
@@ -69,10 +69,10 @@ class Apache:
         }
 
     def _format(self, plan: Plan, node: Node, empty: list[Path]) -> None:
-        """Format a node's empty folders: the first of a cluster by Kafka's own tool, the others after its example.
+        """Format a node's empty folders: the first of a cluster by Kafka's own tool, the others as copies of the first.
 
-        The tool takes a Java machine and a second per node; its outcome differs between nodes only in two ids. A wiped
-        data folder is formatted like a new one, as one does with a new disk.
+        The tool costs a second per node, and its results differ between nodes only in two ids. A wiped data folder is
+        formatted like a new one, as an operator does with a new disk.
         """
         example = next((other.metadata / BOOTSTRAP for other in plan.nodes.values()
                         if (other.metadata / BOOTSTRAP).exists()), None)

@@ -1,8 +1,8 @@
 """A watched Spark query: the micro-batches that it plans and completes, read from its checkpoint folder.
 
-Spark writes `offsets/N` before it runs micro-batch N (how far the batch reads, and the watermark) and `commits/N` after the
-batch is through. Between the two lies all that a restart repeats. The folder is read, never written, so that a query on
-either Kafka source looks the same, and so does one that has died.
+Spark writes `offsets/N` before it runs micro-batch N (how far the batch reads, and the watermark), and `commits/N` when the
+batch is done. A restart repeats the batch that has the first file and not the second. The folder is read, never written: so a
+query on either Kafka source can be watched, and also one that has died.
 
 Events: batch{client, batch, ends, watermark}: `ends` maps "topic-partition" to the offset before which the batch reads (it
 begins where the one before it ended), `watermark` is in milliseconds of event time, 0 if there is none;
@@ -10,8 +10,8 @@ batch_done{client, batch}.
 
 Owns: the thread that looks, four times a second, until `stop` or the end of the cluster.
 Invariants
-    I-CHECKPOINT-1  Files are told in the order of their batches, each once; one that is half written is read later.
-What is not told: whether the sink has the rows already (Spark cannot know either, which is lab 13).
+    I-CHECKPOINT-1  Each file becomes one event, in the order of the batches; a half-written file is read later.
+No event tells whether the sink has the rows already: Spark cannot know either (lab 13).
 Source: org.apache.spark.sql.execution.streaming OffsetSeqLog and CommitLog, format v1.
 """
 
@@ -27,7 +27,7 @@ INTERVAL = 0.25  # seconds
 
 
 class CheckpointWatcher:
-    """Follows one checkpoint; `over()` says that nobody listens any more."""
+    """Follows one checkpoint until `over()` returns True: the trace is closed."""
 
     def __init__(self, folder: str | Path, say: Callable[..., None], name: str, over: Callable[[], bool]) -> None:
         self.folder, self.name = Path(folder), name
@@ -38,7 +38,7 @@ class CheckpointWatcher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Look once more, and no longer."""
+        """Look once more, then stop."""
         self._stopped.set()
         self._thread.join()
 

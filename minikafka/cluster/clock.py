@@ -1,4 +1,4 @@
-"""Time as a cluster on real processes has it: the machine's own; simulated engines offer the same four calls.
+"""The time of a cluster of real processes: the machine's own. Simulated engines offer the same four calls.
 
 Owns the timers of `at`.
 
@@ -15,12 +15,12 @@ from typing import Any
 
 from .errors import NotReady
 
-POLL = 0.05  # seconds between two questions of `wait`
+POLL = 0.05  # seconds between two calls of the condition in `wait`
 LOOK = 0.25  # how long a death may stay unseen while `sleep` waits
 
 
 class Clock:
-    """now, sleep, wait, at; `check` is called on the way and raises the cluster's errors."""
+    """now, sleep, wait, at; meanwhile they call `check`, which raises the cluster's errors."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         self._check = check

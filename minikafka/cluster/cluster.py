@@ -7,9 +7,9 @@ Owns the folder (a temporary one is removed at the end), and the parts of a clus
 (nodes.py), its time (clock.py), its trace. Every public method may be called from any thread.
 
 Invariants
-    I-CLUSTER-1  Ready is a condition asked over the wire (every broker registered and unfenced in the eyes of every
-                 broker, and a controller leads), never a sleep.
-    I-CLUSTER-2  A broker that ends unasked makes the next call raise BrokerDied (I-NODES-1).
+    I-CLUSTER-1  A cluster is ready when, asked over the wire, every broker knows every broker as registered and unfenced,
+                 and a controller leads. Nothing sleeps instead of asking.
+    I-CLUSTER-2  If a broker ends though no call asked for that, the next call raises BrokerDied (I-NODES-1).
     I-CLUSTER-3  `close` and the end of this process, however it comes, end every broker (process.py).
 """
 
@@ -57,7 +57,7 @@ class Cluster:
     cluster. Raises NotReady, BrokerDied, JarsMissing or NoJava.
     """
 
-    security = OPEN  # what clients must bring along
+    security = OPEN  # the security settings that clients need
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Cluster:
         engine = kwargs.get("engine", args[4] if len(args) > 4 else None)
@@ -94,7 +94,7 @@ class Cluster:
     def connect(cls, bootstrap: str, **security: Any) -> Cluster:
         """Return an existing Kafka, one's own or a managed one, behind the same interface; faults raise NotSupported.
 
-        `security` is what it asks of clients, by kafka-python's names (security.py): `security_protocol="SASL_SSL",
+        `security`: the security settings that clients need, by kafka-python's names (security.py): `security_protocol="SASL_SSL",
         sasl_mechanism="PLAIN", sasl_plain_username=..., sasl_plain_password=..., ssl_cafile=...`.
         """
         from .remote import RemoteCluster
@@ -124,7 +124,7 @@ class Cluster:
         return ",".join(node.address for node in self.plan.brokers)
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Return what a client of kafka-python needs to be let in: `KafkaProducer(**cluster.for_kafka_python())`."""
+        """Return the settings with which a client of kafka-python connects: `KafkaProducer(**cluster.for_kafka_python())`."""
         return {"bootstrap_servers": self.bootstrap, **self.security.kafka_python()}
 
     def for_confluent(self) -> dict[str, Any]:
@@ -170,9 +170,9 @@ class Cluster:
         return found.isr if found else []
 
     def partitions(self, *topics: str) -> dict[str, wire.Partition]:
-        """Return leader, epoch, replicas and ISR by "topic-partition", from the best informed of the living brokers.
+        """Return leader, epoch, replicas and ISR by "topic-partition", from the living broker with the newest metadata.
 
-        All are asked, because one that is cut off would answer what was true before.
+        All are asked: a broker that is cut off has old metadata.
         """
         self._check()
         best: dict[str, tuple[tuple[int, bool], wire.Partition]] = {}
@@ -185,7 +185,7 @@ class Cluster:
 
     @property
     def trace(self) -> Trace:
-        """Return the merged stream of events so far. Where brokers write none, the first call starts to poll them."""
+        """Return the merged events so far. If the brokers write no trace, the first call starts to poll them."""
         if not self._engine.traces and self._poller is None:
             self._poller = Poller(self, self._writer)
         self._writer.flush()
@@ -291,7 +291,7 @@ class Cluster:
     def fill_disk(self, broker: int, free: int = 0) -> None:
         """Leave only `free` bytes on a broker's disk: then a short write, then ENOSPC, which ends the broker.
 
-        That death raises nothing, as it was asked for; `heal` makes room again.
+        No call raises BrokerDied for that death, because this call asked for it; `heal` makes room again.
         """
         self._inner("fill_disk", self._faults.disk, self._node(broker).id, free)
 
@@ -320,8 +320,8 @@ class Cluster:
     def watch(self, client: Any, name: str | None = None) -> Any:
         """Have a client of kafka-python, confluent-kafka or aiokafka tell the trace what it sends and reads.
 
-        Returns the client to use from now on: `producer = c.watch(producer)`. For a Spark query give the folder of its
-        checkpoint: what it plans and has done is told until `.stop()` of what is returned.
+        Return the client to use from now on: `producer = c.watch(producer)`. For a Spark query give the folder of its
+        checkpoint: the trace then gets the query's batches until you call `.stop()` of the object returned.
         """
         if isinstance(client, str | Path):
             return CheckpointWatcher(client, self._writer, name or Path(client).name, lambda: self._closed)
@@ -386,7 +386,7 @@ class Cluster:
             self._lock_file = None
 
     def _tell_views(self) -> None:
-        """Let views take the last events while the trace is still there (without pictures no view is loaded)."""
+        """Let views read the last events before the trace is deleted (if no picture was made, no view is loaded)."""
         if (views := sys.modules.get("minikafka.lab.view.registry")) is not None:
             views.cluster_closed(self)
 
@@ -421,7 +421,7 @@ class Cluster:
         """Change the book of standing faults and tell the brokers concerned."""
         with self._fault(name, *args):
             if not self._engine.link_faults:
-                raise NotSupported(f"{name}() works inside our own brokers; engine {self.engine!r} offers kill, stop, "
+                raise NotSupported(f"{name}() works only inside our own brokers; engine {self.engine!r} offers kill, stop, "
                                    "pause, resume, restart, wipe and add_broker")
             self._nodes.tell(change(*args))
 
@@ -434,7 +434,7 @@ class Cluster:
             self._writer("fault", fault=name, args=args)
 
     def _check(self) -> None:
-        """Raise for a closed cluster, a death that no call asked for, an error of a fault set by `at`."""
+        """Raise an error if the cluster is closed, a broker died though no call asked for that, or a fault set by `at` failed."""
         if self._closed:
             raise ClusterError("this cluster is closed")
         if deaths := self._nodes.deaths():

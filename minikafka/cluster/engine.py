@@ -1,4 +1,4 @@
-"""What an engine is: how one node of a cluster becomes a process.
+"""The interface of an engine: how one node of a cluster becomes a process.
 
 Owns the part of `server.properties` that both engines share: names, listeners, folders, voters, Kafka's own spelling.
 The engines are `ours.py` (our brokers) and `apache.py` (Apache Kafka). Simulated brokers: `sim/engine/cluster.py`.

@@ -1,4 +1,4 @@
-"""What can go wrong with a cluster as a whole (errors of Kafka's protocol reach the clients, not this interface)."""
+"""The errors of a cluster as a whole (errors of Kafka's protocol reach the clients, not this interface)."""
 
 from __future__ import annotations
 

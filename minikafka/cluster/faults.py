@@ -1,9 +1,9 @@
-"""The standing faults of a cluster, in the words our brokers understand on their standard input.
+"""The standing faults of a cluster (faults that last until `heal`), as commands that our brokers read on standard input.
 
-Owns the book of standing faults; the cluster tells each broker its page, and tells it again after a restart.
+Owns the book of standing faults, with a page for each broker. The cluster sends a broker its page, and again after a restart.
 
 Invariants
-    I-FAULT-1  A broker that restarts under a standing fault starts under it.
+    I-FAULT-1  A broker that restarts while a standing fault concerns it starts under that fault.
     I-FAULT-2  A cut between two brokers is told to both: each holds back the bytes of the connections it opened.
 
 Directions as a broker sees them: `outbound` holds what it sends to the peer, `inbound` what the peer sends to it.
@@ -20,7 +20,7 @@ Peer = int | str  # a node id, or CLIENTS
 
 @dataclass
 class LinkState:
-    """One path as one of its ends treats it; latency in seconds, bandwidth in bytes a second (0: no limit)."""
+    """The state of one link at one of its ends; latency in seconds, bandwidth in bytes a second (0: no limit)."""
 
     inbound: bool = False
     outbound: bool = False
@@ -39,7 +39,7 @@ class Page:
     clock_jump_ms: int = 0
 
     def commands(self) -> list[dict[str, Any]]:
-        """Return all standing faults as commands; none where nothing differs from a healthy broker."""
+        """Return all standing faults of this broker as commands; none for a healthy broker."""
         told = [self.link_command(peer) for peer in self.links]
         if self.hold_follower or self.follower_rate:
             told.append(self.follower_command())
@@ -107,7 +107,7 @@ class FaultBook:
         return [(node, page.clock_command())]
 
     def heal(self) -> list[tuple[int, dict[str, Any]]]:
-        """End all but the clock's jumps: time that has passed does not come back."""
+        """End all faults but the jumps of a clock."""
         healed = list(self.pages)
         self.pages = {node: Page(clock_jump_ms=page.clock_jump_ms) for node, page in self.pages.items()}
         return [(node, {"fault": "heal"}) for node in healed]

@@ -1,6 +1,6 @@
-"""Temporary folders of clusters: gone with their cluster, or with the next one if their owner was killed.
+"""Temporary folders of clusters: removed with their cluster or, if its process was killed, by the next cluster that starts.
 
-Owns the lock by which a folder tells whether its owner lives: an open file's lock ends with the process, however it ends.
+Owns the lock that shows whether a folder's owner lives: the lock on an open file ends with the process, however that ends.
 
 Invariants
     I-FOLDER-1  A folder whose owner lives is never removed by another process.
@@ -25,7 +25,7 @@ def temporary_folder() -> tuple[Path, int]:
     beside = folder / "owner"
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    beside.rename(folder / LOCK)  # a lock file that can be seen is already held
+    beside.rename(folder / LOCK)  # whoever sees the lock file finds it held
     return folder, descriptor
 
 

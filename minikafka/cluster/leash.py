@@ -1,10 +1,10 @@
-"""Started as a script between a cluster and its broker: ties the process to its parent's life, then becomes the broker.
+"""A script that a cluster starts: it makes sure that its process ends with the parent, and then becomes the broker.
 
     python -I -S leash.py PARENT_PID COMMAND ARGUMENT...
 
-The parent-death signal survives exec, reaches a process that is stopped by SIGSTOP, and asks nothing of the command (a
-Java virtual machine does not watch its standard input). Setting it here, after the fork and in a process of one thread,
-avoids running Python between fork and exec of a notebook kernel with many threads.
+The kernel's parent-death signal survives exec, and also ends a process that SIGSTOP has stopped. The command need not do
+anything for it (a Java machine does not watch its standard input). The signal is set here, in a process of one thread: between
+fork and exec of a notebook kernel with many threads no Python should run.
 """
 
 import ctypes

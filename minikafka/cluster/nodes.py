@@ -1,11 +1,11 @@
-"""The processes of a cluster's nodes: started under the standing faults, told of new ones, ended.
+"""The processes of a cluster's nodes: started with the standing faults, told of new faults, ended.
 
 Owns: a handle for every node that was ever started, the thread that starts them, the book of standing faults, and the
 list of reported deaths.
 
 Invariants
     I-NODES-1  A death that no call asked for is reported once, with the end of the node's log.
-    I-NODES-2  When a fault has been told, it is there: nodes that are not paused have heard of it.
+    I-NODES-2  When `tell` returns, the fault is in force: every node that is not paused has confirmed it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .process import Child, Launcher
 from .trace import Trace
 
 LEAVE_WITHIN = 10.0  # seconds for a controlled shutdown at the cluster's end, if its data is kept
-HEARD_WITHIN = 10.0  # seconds that a busy node has to hear of a fault; after that it will hear of it later
+HEARD_WITHIN = 10.0  # seconds that a busy node has to confirm a fault; after that nobody waits for it
 
 
 class Nodes:
@@ -54,7 +54,7 @@ class Nodes:
         return self.children[node]
 
     def start(self, nodes: Iterable[Node]) -> None:
-        """Start processes; each begins under the faults that stand for it (I-FAULT-1)."""
+        """Start processes, each with the standing faults that concern it (I-FAULT-1)."""
         for node in nodes:
             self.engine.prepare(self.plan, node)
             command, environment = self.engine.command(self.plan, node)
@@ -79,19 +79,19 @@ class Nodes:
             time.sleep(0.001)
 
     def deaths(self) -> list[str]:
-        """Return lines about nodes that ended since the last call, though no call asked them to."""
+        """Return a line about each node that has ended since the last call though no call asked for that."""
         with self.lock:
             new = [n for n, child in self.children.items() if child.died and n not in self._reported]
             self._reported.update(new)
             for node in new:
                 self._say("exit", broker=node, how=self.children[node].how_it_ended())
-            # A full disk ends a broker: asked for by the fault, if not by name.
+            # A full disk ends a broker, so the call that filled the disk has asked for this death too.
             unasked = [n for n in new if self.faults.page(n).disk_budget is None]
             return [f"node {n} died ({self.children[n].how_it_ended()}). The end of its log:\n"
                     f"{self.children[n].last_lines()}" for n in unasked]
 
     def end(self, gently: bool) -> None:
-        """End all of them; `gently`: their data will be read again."""
+        """End all of them; `gently`, by a controlled shutdown, if their data will be used again."""
         running = [child for child in self.children.values() if child.alive]
         for child in running:
             child.asked_to_end = True

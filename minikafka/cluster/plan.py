@@ -6,10 +6,11 @@ open the same data again.
     <folder>/cluster.json   secret   node-1/server.properties  node-1/data  node-1/metadata  node-1/log.txt  trace/*.trace
 
 Invariants
-    I-PLAN-1  A port is chosen once per cluster, outside the kernel's range for outgoing connections: otherwise a
-              client's own connection could take the port of a broker that is down, or even connect to itself. Nobody else
-              takes it either for as long as the cluster is open: `reserve` holds it, also while its broker is down.
-    I-PLAN-2  Data and metadata are two folders: `wipe` empties the former only (two disks, in production).
+    I-PLAN-1  A port is chosen once per cluster, outside the kernel's range for outgoing connections: from that range a
+              client's connection could get the port of a broker that is down, and even connect to itself. While the cluster
+              is open no other program gets the port: `reserve` holds it, also while its broker is down.
+
+    I-PLAN-2  Data and metadata are two folders, on two disks in production: `wipe` empties only the data.
     I-PLAN-3  Only the owner of a cluster can read its secret, its logs and its records.
 """
 
@@ -103,7 +104,7 @@ class Plan:
             write_atomic(self.secret, secrets.token_hex(16), 0o600)
 
     def place(self, racks: Sequence[str]) -> None:
-        """Say in which rack each broker stands, in the order of their ids. Raises ValueError if one has none."""
+        """Give each broker its rack, in the order of their ids. Raises ValueError if there are not as many racks as brokers."""
         if len(racks) != len(self.brokers):
             raise ValueError(f"{len(racks)} racks for {len(self.brokers)} brokers: name one for each")
         for node, rack in zip(self.brokers, racks):
@@ -111,7 +112,7 @@ class Plan:
         self.save()
 
     def reserve(self) -> None:
-        """Hold the ports of all nodes until `release`, but for those that are in use already: their nodes will say so."""
+        """Hold the ports of all nodes until `release`. A port that is in use is left out: its node will fail with that error."""
         for port in (port for node in self.nodes.values() for port in (node.client, node.internal, node.control)):
             with contextlib.suppress(OSError):
                 self.held.append(hold(port))
@@ -183,10 +184,10 @@ def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
 
 
 def hold(port: int) -> socket.socket:
-    """Return a socket that holds a port of loopback and does not listen, so that only a broker can, or raise OSError.
+    """Return a socket that holds a port of loopback and does not listen, so that only a broker can; raise OSError if it is taken.
 
-    Kernels let a socket with SO_REUSEADDR, as every broker's is, listen on such a port if the holder has set it, too. It is set
-    afterwards: of two holders, who both have it not yet, the second one is refused.
+    The kernel lets a broker, whose socket has SO_REUSEADDR, listen on the port if this socket has that option too. The option is
+    set after the port is taken: so of two holders of one port the second is refused.
     """
     holder = socket.socket()
     try:

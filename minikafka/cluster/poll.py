@@ -3,8 +3,8 @@
 Owns the polling thread of a cluster of Apache's brokers, or of a cluster that is run elsewhere.
 
 Events, each with the broker it is about as `b` and `polled` true: broker{id, state}, raft{role, epoch, leader},
-role{tp, role, epoch, leader, isr, replicas}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Fewer than our own brokers write, and
-late by up to a poll: what happened between two polls stays unseen, as with any monitoring of a real cluster.
+role{tp, role, epoch, leader, isr, replicas}, isr{tp, isr, leader_epoch}, hw{tp, hw}. Our own brokers write more events. These
+come up to one poll late, and a change that is undone between two polls is not seen, as with any monitoring of a real cluster.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Poller:
                 self._tell(broker, "hw", tp=tp, hw=offset)
 
     def _tell(self, broker: int, kind: str, **fields: Any) -> None:
-        """Write the event if it says something new."""
+        """Write the event if it differs from the last one of its kind about the same broker or partition."""
         key = (broker, kind, fields.get("tp"))
         if self._seen.get(key) != fields:
             self._seen[key] = fields

@@ -3,11 +3,11 @@
 Owns the thread that starts every process of a cluster, and the handles to them.
 
 Invariants
-    I-PROC-1  However the parent ends (exit, exception, kill -9, closed notebook), its children end too, stopped ones
-              included: the parent-death signal (leash.py), and for our brokers the end of their standard input.
-    I-PROC-2  All children of a cluster are started by one thread that lives as long as the cluster: the parent-death
-              signal fires when the starting thread ends, and a notebook's widgets call from threads that come and go.
-    I-PROC-3  The interrupt button of a notebook reaches no broker (a session of its own).
+    I-PROC-1  However the parent ends (exit, exception, kill -9, closed notebook), its children end too, also paused ones: by
+              the parent-death signal (leash.py), and our brokers also by the end of their standard input.
+    I-PROC-2  One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
+              the thread that started the child ends, and the threads of a notebook's widgets end early.
+    I-PROC-3  The interrupt button of a notebook reaches no broker: each is a session of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 LEASH = Path(__file__).with_name("leash.py")
-LOG_LIMIT = 8 << 20  # bytes; then what is in log.txt becomes log.txt.1
+LOG_LIMIT = 8 << 20  # bytes; then the content of log.txt becomes log.txt.1
 LOOK = 10.0  # seconds between two looks at the sizes of the logs
 
 
@@ -48,7 +48,7 @@ class Child:
 
     @property
     def died(self) -> bool:
-        """Return whether the process has ended though nobody asked it to."""
+        """Return whether the process has ended though no call asked for that."""
         return not self.asked_to_end and not self.alive
 
     def tell(self, command: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ class Child:
             pass
 
     def kill(self) -> None:
-        """Kill the process (SIGKILL), and wait until the kernel has taken it away."""
+        """Kill the process (SIGKILL), and wait until it has ended."""
         self.end(signal.SIGKILL, timeout=None)
 
     def end(self, how: signal.Signals, timeout: float | None) -> bool:
@@ -159,7 +159,7 @@ def _spawn(command: list[str], log: Path, environment: Mapping[str, str]) -> Chi
 def rotate(log: Path) -> None:
     """Set aside what a log holds once it has grown too large; one old one is kept.
 
-    Copied and cut instead of renamed: the process has the file open, and appends wherever its end is.
+    The file is copied and emptied, not renamed: the process keeps it open, and appends at its end.
     """
     try:
         if log.stat().st_size > LOG_LIMIT:

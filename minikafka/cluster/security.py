@@ -1,13 +1,13 @@
-"""How clients are let in by a cluster that asks for TLS or a password: one set of settings, in the words of each client.
+"""The settings of clients of a cluster that asks for TLS or a password: given once, and translated for each client.
 
     Security({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ada",
               "sasl_plain_password": "...", "ssl_cafile": "ca.pem"})
 
-The names are kafka-python's. librdkafka and Java have others for the same things, and Spark's connector takes Java's with
-`kafka.` before them. Our own brokers ask for none of it.
+The names are kafka-python's. librdkafka and Java have other names for the same settings, and Spark's connector takes Java's
+names with `kafka.` before them. Our own brokers need no such setting.
 
 Owns: the translation, and the opening of a connection for the few questions of `wire.py`.
-Invariants: I-SECURITY-1 a setting that cannot be said to every client is refused, never dropped.
+Invariants: I-SECURITY-1 a setting that some client does not have is refused, never dropped.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LOGIN = {
 
 
 class Security:
-    """The settings of one cluster. Raises NotSupported for a setting or mechanism that some client would not get."""
+    """The settings of one cluster. Raises NotSupported for a setting or mechanism that some client does not have."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         if unknown := sorted(settings.keys() - NAMES):
@@ -85,7 +85,7 @@ class Security:
         return told
 
     def java(self) -> dict[str, str]:
-        """Return what Java's clients take; certificates and keys as PEM."""
+        """Return the settings by Java's names; certificates and keys as PEM."""
         told = {java: str(self.settings[name]) for name, (_, java) in NAMES.items() if java and name in self.settings}
         if self.sasl:
             user, password = (_quoted(str(self.settings[f"sasl_plain_{what}"])) for what in ("username", "password"))
@@ -118,7 +118,7 @@ class Security:
         return context.wrap_socket(plain, server_hostname=host)
 
     def log_in(self, host: str, ask: Callable[..., Any]) -> None:
-        """Authenticate on a connection where `ask` asks; raises ClusterError with the broker's words if it refuses."""
+        """Authenticate on the connection that `ask` uses; raises ClusterError with the broker's text if it refuses."""
         if not self.sasl:
             return
         name = self.settings["sasl_mechanism"]
@@ -133,11 +133,11 @@ class Security:
             mechanism.receive(bytes(answer.auth_bytes))
 
 
-OPEN = Security({})  # anybody is let in
+OPEN = Security({})  # for a cluster without a login
 
 
 class Address(str):
-    """host:port of a broker, and how one is let in there."""
+    """host:port of a broker, with the security settings that it needs."""
 
     security = OPEN
 

@@ -4,14 +4,14 @@ Each process appends to a file of its own; layout and fields are in `broker/serv
 seconds, w: wall milliseconds, b: broker, i: incarnation, n: sequence, k: kind). The clock of t is the machine's, so events of
 different processes can be ordered.
 
-Owns: reading and merging, and the writer for what no broker can know (b = 0): `fault{fault, args}` and `exit{broker, how}`
-by the cluster; `sent`, `acked`, `failed`, `position`, `assigned`, `committed` by clients in `watch` (fields in watch.py). A
-simulated fault names its `node`, or the `ends` of a link, instead of `args`.
+Owns: reading and merging, and the writer of the events that no broker can write (b = 0). The cluster writes
+`fault{fault, args}` and `exit{broker, how}`; a simulated fault has `node`, or the `ends` of a link, instead of `args`. Watched
+clients write `sent`, `acked`, `failed`, `position`, `assigned`, `committed` (fields in watch.py).
 
 Invariants
-    I-TRACE-2  Reading never blocks a writer and never needs a live broker: a dead one cannot blank the picture.
-    I-TRACE-3  A torn last event (its writer was killed) is not an event; it hides none, because every start of a broker
-               writes to a file of its own.
+    I-TRACE-2  Reading never blocks a writer and needs no live broker: the picture works when brokers are dead.
+    I-TRACE-3  A torn last event (its writer was killed) is ignored. No event comes after it in its file, because every start
+               of a broker writes to a file of its own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Trace:
         return sorted((e for e in found if not kinds or e["k"] in kinds), key=order)
 
     def new(self) -> list[Event]:
-        """Return the events since the last call. One that arrives late may be older than some already returned."""
+        """Return the events since the last call. An event that arrives late may be older than events already returned."""
         found: list[Event] = []
         with self._lock:
             for file in self._files():
@@ -93,7 +93,7 @@ class TraceWriter:
         self._sequence = 0
 
     def __call__(self, kind: str, b: int = CLUSTER, **fields: Any) -> None:
-        """Write one event; `b` is given where it tells what a broker was seen to do (poll.py)."""
+        """Write one event; `b` is the broker that the event is about, if a poll saw it (poll.py)."""
         with self._lock:
             if self._file.closed:  # a watched client may live longer than its cluster
                 return

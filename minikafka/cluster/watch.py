@@ -1,18 +1,18 @@
-"""Watched clients: events that a broker cannot know (sent, acknowledged, position) reach the trace from the client itself.
+"""Watched clients: a client itself tells the trace what no broker can know (sent, acknowledged, position).
 
-`watch(client)` returns the very client it was given, with a few of its methods followed: a kafka-python, confluent-kafka
-or aiokafka producer or consumer stays unmodified in what it does and sends. A Spark query is watched by the folder of its
-checkpoint (checkpoint.py).
+`watch(client)` returns the client, with some methods replaced that tell the trace and then do what they did before. A producer
+or consumer of kafka-python, confluent-kafka or aiokafka does and sends what it would without it. A Spark query is watched by
+the folder of its checkpoint (checkpoint.py).
 
 Events: sent{client, record, topic, partition, acks?}, acked{client, record, tp, offset}, failed{client, record, topic, error,
-certain}: `record` is a running number that pairs them, `certain` false says that the record may be stored all the same;
-position{client, group, member, tp, first, position, records}: these were handed out, `position` comes next;
-assigned{client, group, partitions}: all it reads from now on; committed{client, group, tp, offset}.
+certain}: `record` is a running number that pairs them; `certain` false: the record may be stored all the same;
+position{client, group, member, tp, first, position, records}: the application got so many records, `position` is next;
+assigned{client, group, partitions}: all that it reads from now on; committed{client, group, tp, offset}.
 
 Invariants
     I-WATCH-1  Watching changes nothing that the client does: arguments, results and exceptions pass through.
-    I-WATCH-2  `acked` is said only after the client itself has learned of it.
-    I-WATCH-3  `certain` is true only where no attempt's record can be in a log by what the last answer says.
+    I-WATCH-2  `acked` is written only after the client itself has learned of it.
+    I-WATCH-3  `certain` is true only if, by the last answer, no attempt's record can be in a log.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class _Aiokafka(_Follower):
 
 
 class _Confluent(_Follower):
-    """confluent-kafka: C objects whose methods cannot be replaced, so they stand behind one that passes all on."""
+    """confluent-kafka: its clients are C objects whose methods cannot be replaced, so an object in front passes all calls on."""
 
     def __init__(self, client: Any, say: Say, name: str, family: str) -> None:
         self._shown = _Behind(client)
@@ -245,8 +245,8 @@ class _Confluent(_Follower):
         return messages
 
     def membership(self) -> dict[str, Any]:
-        """Return what librdkafka tells of the group: it keeps its group id to itself but for this blob, "CGMDv2:",
-        int32 generation, group, zero byte."""
+        """Return the group and the member id. librdkafka shows its group only in this blob: "CGMDv2:", int32 generation, group,
+        zero byte."""
         blob = self.client.consumer_group_metadata() or b""
         group = blob[11:].partition(b"\0")[0].decode() if blob.startswith(b"CGMDv2:") else None
         return {"group": group, "member": self.client.memberid() or None}
@@ -263,7 +263,7 @@ class _Confluent(_Follower):
 
 
 class _Behind:
-    """Passes every attribute on to the client it stands for."""
+    """An object that passes every attribute on to its client."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

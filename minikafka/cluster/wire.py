@@ -1,9 +1,9 @@
-"""The few questions that a cluster asks over the wire, in Kafka's protocol, of whatever engine answers.
+"""The few requests that a cluster itself sends to its brokers, of any engine, in Kafka's protocol.
 
-Owns nothing but the connection of one question. Blocking sockets: the caller is a notebook or a test.
+Owns nothing but the connection of one request. Its sockets block: the caller is a notebook or a test.
 
-What real Kafka does differently: nothing, these are its own requests. Its Metadata names a random live broker as the
-controller, so the true one is asked for with DescribeQuorum (KIP-595).
+What real Kafka does differently: nothing. Kafka's Metadata response names a random live broker as the controller, so the true
+controller is asked for with DescribeQuorum (KIP-595).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Partition:
 
 
 class Connection:
-    """A connection for a few questions; versions are the highest both sides know."""
+    """A connection for a few requests, in the newest version that both sides know."""
 
     def __init__(self, address: str, timeout: float) -> None:
         host, _, port = address.rpartition(":")
@@ -74,7 +74,7 @@ class Connection:
         return request.API_KEY in self.versions
 
     def ask(self, request: ApiMessage, response: type[ApiMessage], at_most: int = 1 << 15) -> Any:
-        """Send a request and read its answer; `at_most`: the newest version to use. Raises OSError when there is none."""
+        """Send a request and return its answer; `at_most`: the newest version to use. Raises OSError if no answer comes."""
         _, highest = self.versions[request.API_KEY]
         return self._ask(request, response, min(highest, request.max_version, at_most))
 
@@ -151,7 +151,7 @@ def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:
 
 
 def controller_leads(address: str, timeout: float = 5.0) -> bool:
-    """Return whether a controller answers: the broker at `address` must have it validate the creation of a topic."""
+    """Return whether a controller answers when the broker at `address` lets it validate the creation of a topic."""
     topic = CreateTopicsRequest.CreatableTopic(
         name=PROBE_TOPIC, num_partitions=1, replication_factor=1, assignments=[], configs=[])
     question = CreateTopicsRequest(topics=[topic], timeout_ms=int(timeout * 1000), validate_only=True)

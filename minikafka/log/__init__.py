@@ -18,8 +18,8 @@
                       cleaner.py         compaction; cleaner_filter.py: which records stay; swap.py: the exchange of segments
     around it         config.py          the settings of one log; checkpoint.py: small text files of offsets
 
-Promises: an append is whole or not there (rule 63); a follower's bytes are the leader's (rule 19); what a log cannot check it
-does not believe (rule 63). A log knows no network, no clock and no broker: disk and time are handed in.
+Promises: an append is in the log whole or not at all (rule 63); a follower's bytes are the leader's (rule 19); a log believes
+only what it can check (rule 63). A log knows no network, no clock and no broker: disk and time are handed in.
 """
 
 from minikafka.log.batch import Header, batches, build, records

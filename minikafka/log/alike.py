@@ -1,14 +1,14 @@
-"""Runs of records of one shape, looked at all at once: what the interpreter need not walk through record by record.
+"""Runs of records of one shape, checked all at once, so that Python need not walk through them record by record.
 
-Records of a producer are often of one size, as those of a sensor are: then the same skeleton comes again and again, and only
-offsets, timestamps and data differ. In such a run the same byte of all records is a column, `buf[place::stride]`, which C
-compares in one step.
+Records of a producer often have one size, as those of a sensor. Then their bytes are the same at the same places; only offsets,
+timestamps and data differ. One such place in all records of a run is a column, `buf[place::stride]`, which C compares in one
+step.
 
     record   size | 0 | timestamp delta | offset delta | key size, key | value size, value | 0 headers
     column   same  same  same length      known          same            same                same
 
-Owns: what one shape is, and how far a run of it goes.
-Invariants: I-ALIKE-1 the walk through single records (survey.py) accepts each record of a run, and finds the same times.
+Owns: the shape of a record, and how far a run of one shape goes.
+Invariants: I-ALIKE-1 the walk through single records (survey.py) would accept each record of a run, and find the same times.
 What Kafka does differently: Java walks through all records, compiled.
 """
 
@@ -62,7 +62,7 @@ def _behind(buf: bytes, at: int) -> int:
 
 def run(buf: bytes, at: int, index: int, most: int, shape: Shape) -> tuple[int, list[int]]:
     """Count the records from `at` on, `most` at most, that follow the shape: (their number, their lowest and highest timestamp
-    deltas). The first has the number `index`, and is of this shape; a run of one says nothing of the next record."""
+    deltas). The first has the number `index`, and has this shape. After a run of one, the next record may have it too."""
     stride, fixed, times, offsets = shape
     most = min(most, LARGE - index % LARGE)
     for place in fixed:

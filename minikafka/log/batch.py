@@ -3,9 +3,9 @@
     base offset i64 | length i32 | leader epoch i32 | magic i8 | crc u32 | attributes i16 | last offset delta i32
     | base timestamp i64 | max timestamp i64 | producer id i64 | producer epoch i16 | base sequence i32 | count i32
 
-The batch is the unit of everything: of what a client sends, of what a follower copies, of what is written, checked,
-truncated and fetched. The CRC-32C covers the bytes from the attributes on, so that a leader can stamp base offset and
-leader epoch into a client's bytes without touching the rest: that is why the hot path never decodes a record.
+The batch is the unit of everything: clients send batches, followers copy them, and the log writes, checks, truncates and
+fetches them. The CRC-32C covers the bytes from the attributes on. So a leader can stamp base offset and leader epoch into a
+client's bytes without touching the rest, and no produce or fetch decodes a record.
 
 Owns: the header, the framing of several batches in a buffer, the checksum, and how a batch is made.
 Invariants: I-BATCH-1 what `build` makes, `Header.parse`, `crc_ok` and `records` read back unchanged.
@@ -27,7 +27,7 @@ from minikafka.log.records import MalformedRecord, Record, encode_records, iter_
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size  # 61
-LOG_OVERHEAD = 12  # base offset and length: what the length field does not count
+LOG_OVERHEAD = 12  # base offset and length, which the length field does not count
 MAGIC_AT, CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT = 16, 17, 21, 35
 
 CODEC_MASK, TIMESTAMP_TYPE, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
@@ -92,7 +92,7 @@ class Header(NamedTuple):
 
     @property
     def delete_horizon(self) -> int | None:
-        """Return when tombstones or the marker in it may go (ms): it stands where the base timestamp was (KIP-534)."""
+        """Return when its tombstones or its marker may be deleted (ms); it is stored as the base timestamp (KIP-534)."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
@@ -131,9 +131,9 @@ def batches(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memor
 
 
 def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memoryview]]:
-    """Yield the same for a caller that acts by what it reads.
+    """Yield the same for a caller that relies on the records' content.
 
-    Raises MalformedRecord for a wrong checksum: the disk may have damaged what was whole when it was written.
+    Raises MalformedRecord for a wrong checksum: the disk may have damaged a batch after it was written.
     """
     for header, batch in batches(buf):
         require_checksum(header, batch)
@@ -141,7 +141,7 @@ def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memor
 
 
 def require_checksum(header: Header, batch: memoryview) -> None:
-    """Raise MalformedRecord if the batch is not what its checksum says."""
+    """Raise MalformedRecord if the batch does not match its checksum."""
     if not crc_ok(batch, 0, header):
         raise MalformedRecord(f"the batch at offset {header.base_offset} does not match its checksum")
 
@@ -176,7 +176,7 @@ def records(batch: bytes | bytearray | memoryview) -> list[Record]:
 
 
 def each_record(batch: bytes | bytearray | memoryview) -> Iterator[Record]:
-    """Yield them one by one, for a caller that stops early."""
+    """Yield the records one by one, for a caller that stops early."""
     header = Header.parse(batch)
     append_time = header.max_timestamp if header.is_log_append_time else None
     return iter_records(payload(batch, header), header.count, header.base_offset, header.base_timestamp, append_time)

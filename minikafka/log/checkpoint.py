@@ -1,4 +1,4 @@
-"""Kafka's small text files: a version, a count, and that many lines. And partition.metadata, which has two.
+"""Kafka's small text files: a version, a count, and that many lines; and partition.metadata, which has two lines.
 
     0                      0                            version: 0
     2                      2                            topic_id: 5nUe4wTTRAO7pYwXbYXNqA
@@ -7,8 +7,8 @@
 
 Owns: reading and writing of `recovery-point-offset-checkpoint`, `replication-offset-checkpoint`,
 `log-start-offset-checkpoint` (by partition), `leader-epoch-checkpoint` and `partition.metadata`.
-Invariants: I-CKPT-1 a reader sees the old file or the whole new one; a file that makes no sense reads as none, and the
-              caller falls back on what the log itself says (rule 64).
+Invariants: I-CKPT-1 a reader sees the old file or the whole new one. A file that makes no sense is read like a missing one:
+              the caller then takes the facts from the log itself (rule 64).
 Source: org.apache.kafka.server.common.CheckpointFile, OffsetCheckpointFile, PartitionMetadataFile.
 """
 
@@ -56,7 +56,7 @@ def write_lines(fs: Fs, path: str, rows: Iterable[tuple], durable: bool) -> None
 
 
 def replace(fs: Fs, path: str, data: bytes) -> None:
-    """Write beside and rename: whole for every reader and after kill -9, but not fsynced."""
+    """Write another file and rename it: every reader sees a whole file, also after kill -9, but it is not fsynced."""
     beside = path + ".tmp"
     file = fs.open(beside)
     try:

@@ -10,13 +10,13 @@ Owns: what may be cleaned and whether it is worth it; the order of the work.
 Invariants: I-CLEAN-3 nothing at or beyond the last stable offset, in the active segment, or younger than
               min.compaction.lag.ms is touched; so every transaction in the cleaned part is decided.
             I-CLEAN-4 for every key its last record below the clean point is there; offsets do not change.
-            I-CLEAN-5 a cleaning reads files of its own and touches the log in `swap_in` only: its slices may run in a
-              thread, and one that the log has outrun leaves nothing behind.
-            I-CLEAN-6 a batch that its checksum contradicts ends the cleaning: its records would supersede sound ones, and
-              what is left of it get a new checksum (in Apache Kafka it does).
-Its input is fsynced before it begins (the caller sees to it), so recovery never reads a compacted segment again to find
-where leader epochs began. Apache Kafka also cleans what is not flushed, and keeps the last batch only of the whole
-cleaning, so its segments may have holes between them.
+            I-CLEAN-5 a cleaning has file handles of its own and touches the log in `swap_in` only, so its slices may run in a
+              thread; if the log changed meanwhile, the cleaning leaves nothing behind.
+            I-CLEAN-6 a batch with a wrong checksum ends the cleaning. Otherwise its records would supersede sound ones, and
+              the rest of it would get a right checksum (as in Apache Kafka).
+The caller fsyncs its input before it begins, so recovery never reads a compacted segment again to find where leader epochs
+began. Apache Kafka also cleans records that are not flushed. It keeps the last batch only of the whole cleaning, so there may
+be holes between its segments.
 Source: kafka.log.LogCleaner, Cleaner, LogCleanerManager.
 """
 
@@ -94,11 +94,11 @@ class Source:
 
 
 class Cleaning:
-    """A cleaning of one log: made in one step with the log; then `read_keys`; for each of `groups()` `rewrite` and
-    `finish`; `close`."""
+    """A cleaning of one log, made without an await after `todo` was computed. Call `read_keys`; then, for each of `groups()`,
+    `rewrite` and `finish`; then `close`."""
 
     def __init__(self, log: Log, todo: Cleanable, now_ms: int, room: int) -> None:
-        """`room`: keys that the map may hold; what does not fit is left for the next cleaning."""
+        """`room`: keys that the map may hold; records of more keys are left for the next cleaning."""
         self.log, self.todo, self.now_ms = log, todo, now_ms
         self.config = log.config
         self.truncations = log.truncations

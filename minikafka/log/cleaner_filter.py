@@ -1,4 +1,4 @@
-"""What compaction keeps of a batch: the last record of each key, and what must outlive it (KIP-58, KIP-98, KIP-534).
+"""The part of a batch that compaction keeps: the last record of each key, and more (KIP-58, KIP-98, KIP-534).
 
     a record               while no later one of the map has its key; a tombstone (null value) only until its horizon
     a record of an
@@ -6,13 +6,13 @@
     a marker               while a batch of its transaction is left, and then until its horizon
     the header alone       of a producer's last batch (its epoch, its sequence), and of a segment's last batch
 
-The horizon is when a tombstone or marker may go: delete.retention.ms after the first cleaning that found nothing
-else to keep it for. It is written into the batch, in the place of the base timestamp, so that it survives restarts and moves.
+The horizon is the time from which a tombstone or marker may be deleted: delete.retention.ms after the first cleaning that found
+no other reason to keep it. It is written into the batch in place of the base timestamp, so it survives restarts and moves.
 
 Owns: the decision for one batch, and the bytes of what is left of it.
 Invariants: I-CLEAN-1 what stays has its offset, timestamp and content; a batch keeps its first and last offset, its
               producer id, epoch and base sequence.
-            I-CLEAN-2 a marker never goes before the batches whose fate it tells.
+            I-CLEAN-2 a marker is never deleted before the batches that it commits or aborts.
 Source: kafka.log.Cleaner, CleanedTransactionMetadata, MemoryRecords.filterTo.
 """
 
@@ -69,12 +69,12 @@ class OffsetMap:
         self._offsets[key] = offset
 
     def superseded(self, record: Record) -> bool:
-        """Return whether a later record has the same key; a record without a key is as good as superseded."""
+        """Return whether a later record has the same key; a record without a key counts as superseded."""
         return record.key is None or record.offset < self._offsets.get(record.key, -1)
 
 
 class Transactions:
-    """The transactions in whose middle the cleaner is, as it walks the log from its beginning."""
+    """The transactions that are open at the cleaner's place, as it walks the log from its beginning."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction], index: TransactionIndex | None = None) -> None:
         self.index = index  # of the segment being written: gets the rows that still concern something
@@ -148,7 +148,7 @@ class Retention(NamedTuple):
         return record.value is not None or horizon is None or self.now_ms < horizon
 
     def _tells_of_producer(self, header: Header) -> bool:
-        """Return whether this is the batch that a replay needs to know the producer's last sequence, or its epoch."""
+        """Return whether a replay needs this batch to know the producer's last sequence, or its epoch."""
         if header.producer_id not in self.producers:
             return False
         offset, epoch = self.producers[header.producer_id]

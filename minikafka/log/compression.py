@@ -1,10 +1,10 @@
 """Compression of a batch's records: gzip, snappy in xerial framing, lz4 frames, zstd, as Kafka's clients write them.
 
-Owns: the codecs, the cap on what a batch may grow to when it is opened, and which streams are ordinary: those that every
-client reads. Java reads more (bytes behind a stream, several streams), and so does `unpack`, which tells the difference.
-Invariants: I-ZIP-1 opening a batch never allocates much more than `limit(compressed size)` bytes of records (zstd: by
-              8 MiB at most).
-            I-ZIP-2 bad bytes raise DecompressionError, a bomb raises TooLarge, nothing else escapes.
+Owns: the codecs, the cap on a batch's size when it is unpacked, and which streams are ordinary: those that every client reads.
+Java also reads bytes behind a stream, and several streams. So does `unpack`, which tells whether the stream was ordinary.
+Invariants: I-ZIP-1 unpacking a batch allocates at most `limit(compressed size)` bytes of records, and for zstd at most 8 MiB
+              more.
+            I-ZIP-2 bad bytes raise DecompressionError, too many bytes raise TooLarge; no other exception is raised.
 Apache Kafka has no cap: a 1 MiB request may unpack to a gigabyte there. Ours is min(64 MiB, 100 times + 1 MiB).
 Source: org.apache.kafka.common.compress.*; snappy framing: xerial snappy-java's SnappyOutputStream.
 """
@@ -25,7 +25,7 @@ NAMES = {"none": NONE, "uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz
 DEFAULT_LEVELS = {GZIP: -1, SNAPPY: 0, LZ4: 9, ZSTD: 3}
 
 MEBIBYTE = 1 << 20
-MOST_STREAMS = 100  # one after the other in a batch; each costs a copy of what is behind it
+MOST_STREAMS = 100  # one after the other in a batch; each costs a copy of the bytes behind it
 GZIP_MAGIC = b"\x1f\x8b"
 XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK = 32 * 1024
@@ -73,7 +73,7 @@ def compress(codec: int, data: bytes, level: int | None = None) -> bytes:
 
 
 def _gunzip(data: bytes, cap: int) -> tuple[bytes, bool]:
-    """Unpack one member after the other; what follows the last and is none is ignored, as by Java."""
+    """Unpack one gzip member after the other; other bytes after the last member are ignored, as by Java."""
     out, rest = bytearray(), data
     for number in range(MOST_STREAMS):
         stream = zlib.decompressobj(wbits=31)
@@ -132,14 +132,14 @@ def _snap(data: bytes, level: int) -> bytes:
 
 
 def _lz4(data: bytes, level: int) -> bytes:
-    """Compress with lz4: Kafka's default level, 9, stands for the fast compressor; every other one for the thorough
-    one, from 3 up."""
+    """Compress with lz4. Kafka's default level, 9, means the fast compressor; every other level means the thorough one, at
+    level 3 or more."""
     level = 0 if level == DEFAULT_LEVELS[LZ4] else max(level, 3)
     return bytes(lz4.frame.compress(data, compression_level=level, block_linked=False))
 
 
 def _unlz4(data: bytes, cap: int) -> tuple[bytes, bool]:
-    """Unpack one frame; what follows it is ignored, as by Java, which cannot read blocks that refer to each other."""
+    """Unpack one frame and ignore bytes behind it. As in Java, blocks that refer to each other are an error."""
     if len(data) > LZ4_FLAGS_AT and not data[LZ4_FLAGS_AT] & LZ4_INDEPENDENT:
         raise EOFError("Dependent block stream is unsupported (BlockIndependence must be set)")
     stream = lz4.frame.LZ4FrameDecompressor()

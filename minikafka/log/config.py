@@ -1,6 +1,6 @@
 """The settings of one log, by Kafka's topic configuration names with dots turned into underscores.
 
-Owns: LogConfig. Where a value comes from (topic, broker, default) is `broker/config/effective.py`'s business.
+Owns: LogConfig. `broker/config/effective.py` decides where a value comes from (topic, broker, default).
 Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig.
 """
 

@@ -38,8 +38,8 @@ class Fs(Protocol):
     def listdir(self, path: str) -> list[str]: ...
 
     def mkdir(self, path: str, durable: bool = True) -> None:
-        """Make the folder and its parents, durably: what is synced inside must not go with the folder's own name. If not
-        `durable`, it is so once its parent is synced. No error if it exists."""
+        """Make the folder and its parents durably: if its own name were lost, the files synced in it would be too. If not
+        `durable`, it becomes so when its parent is synced. No error if it exists."""
 
     def remove(self, path: str) -> None: ...
 

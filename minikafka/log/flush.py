@@ -1,9 +1,9 @@
-"""A flush in progress: what to fsync, and how far the log was when it began.
+"""A flush in progress: the files to fsync, and the log's end when the flush began.
 
 Owns: the order of fsyncs. It is an object of its own because an fsync may take a second: the log goes on appending in
 the event loop while `sync` runs in a thread.
 Invariants: I-FLUSH-1 `sync` touches no state of the log; it only leaves `error`.
-            I-FLUSH-2 a file that vanished meanwhile needs no fsync: its data was dropped on purpose.
+            I-FLUSH-2 a file that was deleted meanwhile needs no fsync: the log dropped its data on purpose.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Flush:
     error: OSError | None = None
 
     def include(self, earlier: Flush) -> None:
-        """Add what another flush, still under way, is to do."""
+        """Add the files of another flush that is still under way."""
         self.files += earlier.files
         self.paths += earlier.paths
         self.folder = self.folder or earlier.folder

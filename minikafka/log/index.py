@@ -3,17 +3,17 @@
     .index      8 bytes an entry: offset relative to the segment's base u32, position u32
     .timeindex 12 bytes an entry: timestamp i64, offset relative to the base u32
 
-About one entry per index.interval.bytes of log. An offset entry names the *last* offset of the batch at that position;
-a time entry says: up to this offset no timestamp is greater. Both are derived from the log: an odd one is rebuilt.
-Entries live in two arrays and reach the file in `write`, before the segment counts as flushed: a crash in between
-costs nothing, because recovery rebuilds the indexes of all that was not flushed.
+There is about one entry per index.interval.bytes of log. An offset entry names the *last* offset of the batch at that
+position; a time entry says that up to this offset no timestamp is greater. Both are derived from the log, so a damaged index
+is rebuilt. Entries are kept in two arrays and written to the file in `write`, before the segment counts as flushed. A crash
+before that loses nothing: recovery rebuilds the indexes of all that was not flushed.
 
 Invariants: I-INDEX-1 offsets increase strictly (offset index); timestamps strictly, offsets weakly (time index).
             I-INDEX-2 a lookup returns the last entry not above its target, or the segment's start.
             I-INDEX-3 a file that is not a whole number of entries in order loads as None, never as a wrong index.
-            I-INDEX-4 an entry that comes from a file is not believed unless the log agrees: a bit of it may have flipped,
-              and a lookup that starts too late silently misses records. Segments compare each entry that they use, and at
-              their loading the last timestamp; if one does not agree, both indexes are made anew.
+            I-INDEX-4 an entry from a file counts only if the log agrees with it. If a bit of it had flipped, a lookup could
+              start too late and miss records without an error. Segments compare each entry that they use, and when they are
+              loaded the last timestamp; if one does not agree, both indexes are rebuilt.
 Apache Kafka maps the files into memory (mmap) and preallocates 10 MiB; ours are as long as their entries. It believes
 each entry in a file of the right size.
 Source: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex.
@@ -47,7 +47,7 @@ class SparseIndex:
         return len(self.keys)
 
     def load(self) -> bool:
-        """Read the file; False if it is odd (I-INDEX-3), with the index left empty."""
+        """Read the file. If it is damaged (I-INDEX-3), leave the index empty and return False."""
         size = self.file.size()
         if size % self.entry.size:
             return False
@@ -99,7 +99,7 @@ class OffsetIndex(SparseIndex):
         self.values.append(position)
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """Return where to start reading for `offset`, and a position by which its batch has begun (-1: not known)."""
+        """Return a position from which to read for `offset`, and one at or before which its batch begins (-1: not known)."""
         slot = bisect_right(self.keys, offset)
         return (self.values[slot - 1] if slot else 0), (self.values[slot] if slot < len(self.values) else -1)
 

@@ -1,13 +1,13 @@
 """Opening a log: find its segments, recover what a crash may have torn, rebuild what is derived from the log.
 
-After a clean stop the indexes and the newest producer snapshot are trusted and almost nothing is read. After a crash
-every segment from the one that holds the recovery point on is walked batch by batch; the first byte that is no batch
-ends the log there and then, and every later segment goes (rule 63).
+After a clean stop the loader trusts the indexes and the newest producer snapshot, and reads almost nothing. After a crash it
+walks every segment from the one with the recovery point on, batch by batch. At the first byte that is no batch the log ends;
+the rest of that segment and all later ones are deleted (rule 63).
 
 Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended, whole batches only.
             I-LOAD-2 loading again changes nothing.
             I-LOAD-3 leader epochs and producer state are those of that prefix.
-            I-LOAD-4 a clean stop is only believed as far as it holds: an odd index or tail means recovery.
+            I-LOAD-4 a clean stop counts for a segment only if its indexes and its end fit; otherwise it is recovered.
 Source: org.apache.kafka.storage.internals.log.LogLoader.
 """
 
@@ -36,7 +36,7 @@ class Loaded:
     start_offset: int
     end_offset: int
     truncated_bytes: int = 0
-    recovered_from: int | None = None  # first segment that was walked: what is derived of it must be derived again
+    recovered_from: int | None = None  # the first segment that was walked: its derived files must be made again
 
 
 class Loader:
@@ -70,7 +70,7 @@ class Loader:
         for slot, base in enumerate(bases):
             flushed = clean or (slot + 1 < len(bases) and bases[slot + 1] <= self._recovery_point)
             if not flushed and segments and not self._follows(segments[-1], base):
-                break  # a hole: what comes after it is not the continuation of what was acknowledged
+                break  # a hole: what comes after it does not continue the acknowledged records
             cut = self._open(base, flushed, segments)
             if cut:
                 break
@@ -78,7 +78,7 @@ class Loader:
         return segments
 
     def _base_offsets(self) -> list[int]:
-        """Return the first offsets of the segments; leftovers of an interrupted operation and lonely indexes are removed."""
+        """Return the first offsets of the segments; remove what an interrupted operation left, and indexes without a log."""
         names = self.fs.listdir(self.folder)
         bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
         logs = {file_name(base, ".log") for base in bases}
@@ -143,8 +143,8 @@ class Loader:
         return Loaded(segments, start, end, self.truncated, self.recovered_from)
 
     def _deleted_before(self, segments: list[Segment]) -> int:
-        """Return where the epochs begin, if a batch lies before: it was deleted, and a crash came before the log's new start was
-        written down. (Kafka's records come back then, without their epochs.)"""
+        """Return where the epochs begin, if there is a batch before that: its records were deleted, and a crash came before the
+        log's new start was on disk. (In Kafka these records come back then, without their epochs.)"""
         if not self.epochs.entries:
             return 0
         begin = self.epochs.entries[0][1]
@@ -153,7 +153,7 @@ class Loader:
 
 
 def replay_producers(producers: ProducerStates, segments: list[Segment], start: int, end: int) -> None:
-    """Make `producers` what the log up to `end` says: newest snapshot, then every batch after it (I-PROD-2).
+    """Bring `producers` to their state at `end`: load the newest snapshot, then replay every batch after it (I-PROD-2).
 
     The transaction indexes of the segments are filled on the way (I-TXNIDX-2).
     """
@@ -167,7 +167,7 @@ def replay_producers(producers: ProducerStates, segments: list[Segment], start: 
 
 
 def _replay(producers: ProducerStates, segment: Segment, end: int) -> Iterator[AbortedTransaction]:
-    """Tell `producers` of the segment's batches from where they stand; the transactions that these abort."""
+    """Update `producers` by the segment's batches, from their present offset on; yield the transactions that these abort."""
     position, _ = segment.locate(producers.end)
     for _, header, batch in scan(segment.log, position, segment.size):
         if header.next_offset > end:

@@ -5,14 +5,14 @@
                 00000000000000052731.snapshot                  producer state at that offset
                 leader-epoch-checkpoint  partition.metadata
 
-Owns: what an append means: validation, offsets, leader epoch, producer state; start_offset. The files are `segments.py`'s.
+Owns: an append's validation, offsets, leader epoch and producer state; start_offset. `segments.py` has the files.
 Invariants: I-LOG-1 start_offset <= end_offset; a leader's batch begins at the end offset of the one before;
               only compaction leaves gaps, and a follower that copies a compacted log has them too.
             I-LOG-2 a refused append changed nothing; an append that returned is in the kernel, whole (law 3).
             I-LOG-3 `read` returns whole batches, stored bytes unchanged.
             I-LOG-4 epochs and producer state are always those of the batches in the log (rule 23).
-            I-LOG-5 the topic's id is on disk before anything else of the log is: a folder without one is empty (rule 68).
-There is no await here: validating and appending are one step (rule 46). The high watermark is not the log's business.
+            I-LOG-5 the topic's id is on disk before any batch is: a folder without one has no batches (rule 68).
+There is no await here: validating and appending are one step (rule 46). A log does not know the high watermark.
 Source: org.apache.kafka.storage.internals.log.UnifiedLog.
 """
 
@@ -38,7 +38,7 @@ EPOCHS_FILE, METADATA_FILE = "leader-epoch-checkpoint", "partition.metadata"
 
 
 class UnexpectedAppendOffset(Exception):
-    """A follower was handed batches that do not continue its log: a bug or a foreign log, which must not be hidden."""
+    """A follower got batches that do not continue its log: a bug, or another log's batches; this must be seen."""
 
 
 class AppendInfo(NamedTuple):
@@ -75,7 +75,7 @@ class Log(SegmentedLog):
     ) -> Log:  # fmt: skip
         """Open the log in folder `path` ("…/topic-0"), or begin one at `start_offset`.
 
-        `clean`: the last stop was one, nothing need be recovered. `recovery_point`: up to there all was fsynced.
+        `clean`: the last stop was clean, so nothing need be recovered. `recovery_point`: everything below was fsynced.
         Raises INCONSISTENT_TOPIC_ID if the folder belongs to another topic id, OSError.
         """
         fs.mkdir(path)
@@ -98,7 +98,8 @@ class Log(SegmentedLog):
         return log
 
     def _keep_topic_id(self) -> None:
-        """Write the topic's id, durably, unless that was done. As in Kafka not when the log is made: thousands may be at once."""
+        """Write the topic's id durably, if it is not on disk yet: with the first batch, as in Kafka, and not when the log is
+        made, because thousands of logs may be made at once."""
         if not self._id_on_disk and self.topic_id is not None:
             checkpoint.write_topic_id(self.fs, f"{self.path}/{METADATA_FILE}", self.topic_id)
             self._id_on_disk = True
@@ -283,7 +284,7 @@ class Log(SegmentedLog):
     def _rewind_producers(self) -> None:
         if self.producers.entries:
             replay_producers(self.producers, self.segments, self.start_offset, self.end_offset)
-        else:  # nothing was remembered, so nothing can be left of it: spares reading the segment
+        else:  # no producer was remembered, so none can be left; the segment need not be read
             self.producers.drop_snapshots([s for s in self.producers.snapshots if s > self.end_offset])
             self.producers.end = self.end_offset
 
@@ -298,9 +299,9 @@ class Log(SegmentedLog):
             self.producers.reload(new_start_offset, new_start_offset)
 
     def advance_start(self, offset: int) -> None:
-        """Raise the start offset (retention, DeleteRecords); data goes with the next `delete_old_segments`.
+        """Raise the start offset (retention, DeleteRecords); the next `delete_old_segments` deletes the data.
 
-        Raises OFFSET_OUT_OF_RANGE beyond the end of the log; the caller sees to it that it does not pass the high
+        Raises OFFSET_OUT_OF_RANGE beyond the end of the log; the caller makes sure that `offset` does not pass the high
         watermark.
         """
         if offset > self.end_offset:
@@ -346,7 +347,7 @@ class Log(SegmentedLog):
             self._close_files()
 
     def abandon(self) -> None:
-        """Close the files of a log that will be deleted: nothing of it need be durable."""
+        """Close the files of a log that will be deleted, without a flush."""
         self._close_files()
 
 

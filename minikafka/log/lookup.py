@@ -1,7 +1,7 @@
 """From time to offset (ListOffsets by timestamp): which record was the first at or after a moment.
 
-Timestamps come from clients and need not increase, so the time index only says where to start; from there batches are
-walked by their maximum timestamp, and the one that can hold the answer is decoded.
+Timestamps come from clients and need not increase, so the time index only gives a place to start. From there the batches are
+walked by their maximum timestamps, and the first one that can hold the answer is decoded.
 
 Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp, UnifiedLog.fetchOffsetByTimestamp.
 """
@@ -52,9 +52,9 @@ def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
 
 
 def _first(batch: bytes, wanted: Callable[[Record], bool]) -> Record | None:
-    """Return the first record that is `wanted`; CORRUPT_MESSAGE if the batch turns out to be unreadable before it comes.
+    """Return the first record that is `wanted`. Raises CORRUPT_MESSAGE if the batch is unreadable before that record.
 
-    Each was looked at when it was appended (survey.py); since then the disk may have failed.
+    Every record was checked when it was appended (survey.py); since then the disk may have damaged it.
     """
     try:
         return next((record for record in each_record(batch) if wanted(record)), None)

@@ -1,18 +1,18 @@
 """Open files: any number of files behind a bounded number of descriptors.
 
-A log has three files a segment and keeps them for as long as the segment lives; the machine gives a process a few
-thousand descriptors, shared with its connections. So a file is opened when it is used, stays open while it is used
-often, and gives its descriptor back when others need one; the code that holds the file does not notice.
+A log has three files a segment for as long as the segment exists; the machine gives a process a few thousand descriptors, for
+files and connections together. So a file is opened when it is used, stays open while it is used often, and gives its
+descriptor back when other files need one. The code that uses the file does not notice.
 
 Owns: which files have a descriptor now, and in what order they were used.
-Invariants: I-OPEN-1 never more than `limit` descriptors, but those in use at this moment (one a thread).
+Invariants: I-OPEN-1 there are never more than `limit` descriptors, apart from those in use at this moment (one a thread).
             I-OPEN-2 a file in use keeps its descriptor.
-            I-OPEN-3 what was written is fsynced before a descriptor is given back: a failed write-back is told to those
-              who had the file open, not to those who open it later. Files without such bytes go first, so that this is
-              rare; an error is raised at the file's next use.
-            I-OPEN-4 when the machine has no descriptor left (EMFILE, ENFILE), idle ones are given back first, then those
-              held in reserve, one for each thread: so a log never fails because connections have taken all the others.
-Apache Kafka holds the files of all segments for ever; its guide asks for 100,000 descriptors.
+            I-OPEN-3 what was written is fsynced before a descriptor is given back: the kernel reports a failed write-back
+              only to descriptors that were open then. Files without unsynced bytes give theirs back first, so this is rare;
+              an error of the fsync is raised at the file's next use.
+            I-OPEN-4 when the machine has no descriptor left (EMFILE, ENFILE), idle files give theirs back first; then the
+              reserve is used, one descriptor for each thread. So a log never fails because connections took all descriptors.
+Apache Kafka keeps the files of all segments open; its guide asks for 100,000 descriptors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 class Pooled(Protocol):
-    """A file that can do without its descriptor. `users` and `held` are set here, the rest by the file."""
+    """A file that can give its descriptor back. `users` and `held` are set here, the other attributes by the file."""
 
     users: int
     held: bool
@@ -42,7 +42,7 @@ class Pooled(Protocol):
         """Open the file; OSError."""
 
     def give_back(self) -> None:
-        """Bring to disk what is `unsynced`, keeping an error for the next use, and close the descriptor."""
+        """Fsync the file if it is `unsynced`, keep an error for the next use, and close the descriptor."""
 
 
 class OpenFiles:

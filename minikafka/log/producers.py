@@ -13,8 +13,8 @@ Invariants: I-PROD-1 sequences in the log of one producer and epoch are consecut
             I-PROD-3 `check` changes nothing; `update` refuses nothing.
             I-PROD-4 a transaction begins in this log only with a guard that was made before its coordinator was asked
               and has seen no marker since (rule 52).
-A snapshot is not fsynced: a torn one fails its checksum and an older one, or the log itself, does instead. It keeps
-one batch of the five, as Kafka's does: a retry older than that is out of order after a restart.
+A snapshot is not fsynced: if it is torn, its checksum is wrong, and an older snapshot or the log itself is used. As in Kafka
+it has one of the five batches: after a restart, a retry of an older batch is out of order.
 Source: org.apache.kafka.storage.internals.log.ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
 """
 
@@ -33,7 +33,7 @@ from minikafka.log.transaction_index import CompletedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 
 BATCHES_KEPT = 5
-UNGUARDED = object()  # for logs that no transaction coordinator watches over
+UNGUARDED = object()  # for logs that are written without a transaction coordinator
 SUFFIX = ".snapshot"
 NO_EPOCH = -1
 
@@ -43,7 +43,7 @@ _CRC_FROM = 6
 
 
 class BatchMetadata(NamedTuple):
-    """One appended batch, as far as recognising it again needs."""
+    """The facts by which an appended batch is recognised again."""
 
     last_sequence: int
     last_offset: int
@@ -81,11 +81,11 @@ class ProducerEntry:
 
 @dataclass(slots=True, eq=False)
 class Guard:
-    """A batch that waits for its verification (KIP-890): until it is written, no later batch of its producer may be.
+    """A batch that waits for its verification (KIP-890). Until it is written, no later batch of its producer may be written.
 
-    Only the first batch of a transaction is verified; once the transaction is open, the next ones are written at once. If one
-    of these were written while the first waits, the first would be out of order from then on, however often it is tried.
-    `from_zero`: the producer numbers every transaction from 0, so a producer of which nothing is known must begin with 0.
+    Only the first batch of a transaction is verified; once the transaction is open, the next ones are written at once. If a
+    later batch were written while the first one waits, the first would be out of order, however often it is tried.
+    `from_zero`: the producer numbers every transaction from 0, so an unknown producer must begin with 0.
     """
 
     epoch: int
@@ -166,8 +166,8 @@ class ProducerStates:
         return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
 
     def guard(self, producer_id: int, epoch: int, sequence: int, from_zero: bool = False) -> Guard:
-        """Return a guard, to be taken before the coordinator is asked whether the partition is in the transaction, and
-        shown with the append: a marker that comes in between makes it void. `sequence` is that of the batch that waits."""
+        """Return a guard: make it before the coordinator is asked whether the partition is in the transaction, and pass it to
+        the append. A marker that comes in between makes the guard void. `sequence` is that of the batch that waits."""
         guard = self._guards.setdefault(producer_id, Guard(epoch, sequence, from_zero))
         guard.asked(epoch, sequence)
         return guard
@@ -273,7 +273,7 @@ class ProducerStates:
         return min([high_watermark, *starts, *self._open.values()])
 
     def replicated(self, high_watermark: int) -> None:
-        """Forget the transactions whose markers are below this offset: what is there is safe on all replicas that count."""
+        """Forget the transactions whose markers are below this high watermark: the markers are committed."""
         if self.completed:
             self.completed = [one for one in self.completed if one.last_offset >= high_watermark]
 

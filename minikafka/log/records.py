@@ -5,8 +5,8 @@
 
 Lengths of -1 are null. Offsets and timestamps are small because they count from the batch's base.
 
-Owns: the encoding of records, and reading them as leniently as Java, whose numbers lose what they have no bits for (a leader
-only looks at a client's records, survey.py: building each costs an interpreter more than the whole rest of the append).
+Owns: the encoding of records, and reading them as leniently as Java, whose numbers lose the bits for which they have no room.
+(A leader does not decode a client's records, it checks them in survey.py: decoding would cost more than the rest of an append.)
 Invariants: I-RECORD-1 no bytes make a reader here raise anything but MalformedRecord, or read beyond the buffer.
             I-RECORD-2 what was read fits its type: offsets, timestamps and lengths are numbers of 64 and 32 bits.
 Source: org.apache.kafka.common.record.DefaultRecord, .utils.ByteUtils.
@@ -22,7 +22,7 @@ MOST_HEADERS = 10_000  # of a record
 
 
 class MalformedRecord(Exception):
-    """Bytes that are no record, or not as many records as the batch claims (Kafka: InvalidRecordException)."""
+    """The bytes are no record, or not as many records as the batch claims (Kafka: InvalidRecordException)."""
 
 
 class Record(NamedTuple):
@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 
 def as_long(number: int) -> int:
-    """Return the number that Java makes of a sum: of one too large for 64 bits it keeps those 64."""
+    """Return the sum as Java computes it: only the lowest 64 bits are kept."""
     return number if LONG_MIN <= number <= LONG_MAX else (number - LONG_MIN) % (1 << 64) + LONG_MIN
 
 
@@ -46,8 +46,7 @@ VARINT, VARLONG = 28, 63  # shift of the last byte: five bytes, and ten
 def read_varint(buf: bytes | memoryview, pos: int, last: int = VARINT) -> tuple[int, int]:
     """Return a zig-zag varint of at most five bytes, or ten with `last` = VARLONG: (value, position after it).
 
-    IndexError past the end of the buffer, MalformedRecord for one that is longer. Of the last byte, bits beyond 32 or 64 count
-    for nothing.
+    IndexError past the end of the buffer, MalformedRecord for a longer varint. Bits of the last byte beyond 32 or 64 are ignored.
     """
     result = shift = 0
     while True:

@@ -1,10 +1,10 @@
-"""Retention: which of the oldest segments may go, by start offset, size and age (cleanup.policy=delete).
+"""Retention: which of the oldest segments may be deleted, by start offset, size and age (cleanup.policy=delete).
 
-Invariants: I-RETAIN-1 nothing at or beyond the high watermark goes, so the start offset never passes it.
-            I-RETAIN-2 segments go from the oldest on, never from the middle.
-As in Kafka the active segment may go too (it is rolled first), and age is that of the newest record in a segment, so a
-record with an old timestamp is gone at the next check. Where no record has a timestamp Kafka goes by the file's
-modification time, we by when the segment was opened.
+Invariants: I-RETAIN-1 nothing at or beyond the high watermark is deleted, so the start offset never passes it.
+            I-RETAIN-2 segments are deleted from the oldest on, never from the middle.
+As in Kafka the active segment may be deleted too (it is rolled first). A segment's age is that of its newest record, so the next
+check deletes a segment whose records all have old timestamps. If no record has a timestamp, Kafka takes the file's
+modification time, and we the time when the segment was opened.
 Source: org.apache.kafka.storage.internals.log.UnifiedLog.deleteOldSegments.
 """
 
@@ -19,7 +19,7 @@ from minikafka.log.segment import Segment
 def expired_segments(
     segments: list[Segment], config: LogConfig, start_offset: int, now_ms: int, high_watermark: int
 ) -> int:
-    """Return how many of the oldest segments retention lets go."""
+    """Return how many of the oldest segments retention deletes."""
     count = _leading(segments, high_watermark, lambda at: _before_start(segments, at, start_offset))
     if not config.delete:
         return count
@@ -43,7 +43,7 @@ def _before_start(segments: list[Segment], at: int, start_offset: int) -> bool:
 
 
 def _too_large(segments: list[Segment], config: LogConfig) -> Callable[[int], bool]:
-    """Return whether a segment goes, by its place: one goes if the log without it still has retention.bytes."""
+    """Return a function of a segment's place: True if the log without the segment still has retention.bytes."""
     return lambda at: 0 <= config.retention_bytes <= sum(segment.size for segment in segments[at + 1 :])
 
 

@@ -85,7 +85,7 @@ class Segment:
     # --- opening ------------------------------------------------------------------------------------------------
 
     def load(self) -> bool:
-        """Trust the indexes and look only at the batches after their last entry; False if anything is odd."""
+        """Trust the indexes and look only at the batches after their last entry; False if anything does not fit."""
         if not (self.index.load() and self.time_index.load() and self.aborted.load()):
             return False
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last
@@ -100,8 +100,8 @@ class Segment:
         return self.size == self.log.size() and self._indexes_fit()
 
     def _indexes_fit(self) -> bool:
-        """Return whether no index knows more than the log has: after a truncation a loss of power may bring an old
-        index back."""
+        """Return whether no index has entries beyond the log's end: a loss of power after a truncation may bring an old index
+        back."""
         known = [*self.index.keys[-1:], *self.time_index.values[-1:]]
         known += [row.last_offset for row in self.aborted.rows[-1:]]
         return all(offset < self.next_offset for offset in known)
@@ -114,8 +114,8 @@ class Segment:
         return header is not None and (header.max_timestamp, header.last_offset) == (timestamp, offset)
 
     def _reindex(self) -> None:
-        """Make both indexes anew: one does not agree with the log, out of which it was made. It may be the log that is
-        damaged: of a batch with a wrong checksum they say nothing, and it stays, for readers to refuse."""
+        """Rebuild both indexes, because one does not agree with the log. It may be the log that is damaged: a batch with a
+        wrong checksum stays, without an entry, and readers refuse it."""
         size, next_offset = self.size, self.next_offset
         self._drop_indexes()
         self._reset()
@@ -229,8 +229,8 @@ class Segment:
         self.time_index.write()
 
     def files(self, sealed: bool) -> list[File]:
-        """Return what a flush must fsync. Of a segment that still grows the sparse indexes may be lost, for that is seen; a
-        transaction index that lacks a row looks like any other."""
+        """Return the files that a flush must fsync. The sparse indexes of a segment that still grows may be lost, because that
+        is noticed; a transaction index that lacks a row looks like a whole one."""
         aborted = [self.aborted.file] if self.aborted.file is not None else []
         return [self.log, *aborted, *([self.index.file, self.time_index.file] if sealed else [])]
 
@@ -269,7 +269,7 @@ class Segment:
 
     @property
     def _jitter_ms(self) -> int:
-        """Return this segment's part of segment.jitter.ms: by its name, so that it needs no chance and survives a restart."""
+        """Return this segment's part of segment.jitter.ms, computed from its name: so it is not random and survives a restart."""
         most = min(self.config.segment_jitter_ms, self.config.roll_ms)
         return crc32c(self.path("").encode()) % most if most else 0
 

@@ -6,10 +6,10 @@ their final offsets.
 Owns: the list of segments, end_offset, recovery_point, and `offline`.
 Invariants: I-SEGS-1 segments are in order and contiguous, the last one is active; there is always one.
             I-SEGS-2 recovery_point only moves after a real fsync (rule 64) and never past a truncation.
-            I-SEGS-3 files go from the end backwards (truncation) or from the front on (retention), so that a crash in
-              between leaves no hole; what is cut off is gone for good before the next append.
+            I-SEGS-3 files are deleted from the end backwards (truncation) or from the front on (retention), so a crash in
+              between leaves no hole; what is cut off is durably gone before the next append.
             I-SEGS-4 after a disk error the log is offline: nothing is served or tried again (rule 67).
-Apache Kafka deletes files a minute later (file.delete.delay.ms) because readers may still map them; we delete at once.
+Apache Kafka deletes files a minute later (file.delete.delay.ms), because readers may still map them; we delete at once.
 Source: org.apache.kafka.storage.internals.log.LocalLog.
 """
 
@@ -71,15 +71,14 @@ class SegmentedLog:
 
     @property
     def truncations(self) -> int:
-        """Return how often the end was cut off: work that began at another count knows a log that may be gone."""
+        """Return how often the end was cut off: work that began at another count may be about bytes that are gone."""
         return self._truncations
 
     # --- disk errors --------------------------------------------------------------------------------------------
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
-        """Raise KAFKA_STORAGE_ERROR if the log is offline, or the disk fails inside: it stands around everything that
-        changes files."""
+        """Raise KAFKA_STORAGE_ERROR if the log is offline or the disk fails inside the block: every change of files is in one."""
         self._check_online()
         try:
             yield
@@ -91,7 +90,7 @@ class SegmentedLog:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR)
 
     def _fail(self, error: BaseException) -> KafkaError:
-        """Take the log offline and return the error: the disk failed, and is not to be believed any more (rule 67)."""
+        """Take the log offline and return the error: the disk failed, and nothing is tried on it again (rule 67)."""
         self.offline = True
         return KafkaError(Err.KAFKA_STORAGE_ERROR, f"Error in the log of {self.name}: {error}")
 
@@ -218,7 +217,7 @@ class SegmentedLog:
         if self._folder_changed or flush.paths:
             self._folder_changed = False
             flush.folder = self.path
-        for earlier in self._flushing:  # theirs may still fail or take long; ours must not count without them
+        for earlier in self._flushing:  # theirs may still fail or take long, so this flush syncs their files too
             flush.include(earlier)
         self._flushing.append(flush)
         return flush

@@ -1,10 +1,10 @@
-"""A look at every record of a client's batch: is each whole, and does it read the same to every client?
+"""A check of every record of a client's batch: is each whole, and does every client read the same in it?
 
-A leader stores a client's bytes as they are, so every later reader finds what the leader let in. Java's reader, the measure of
-what Kafka takes, is lenient: lost bits of varints, any negative length for null, record attributes, offsets out of order,
-header names that are no text, several streams in a codec. Other clients fail over some of these, or lose records. So there
-are three kinds of batches: broken ones are refused (MalformedRecord), ordinary ones are stored as they are, and odd ones are
-readable, but have to be written anew in the ordinary way. All records are looked at, those of one shape at once (alike.py).
+A leader stores a client's bytes as they are, so every later reader gets what the leader let in. Kafka takes what Java's reader
+takes, and that is lenient: varints with lost bits, any negative length for null, record attributes, offsets out of order,
+header names that are no text, several compressed streams. Other clients fail at some of these, or lose records. So there are
+three kinds of batches. Broken ones are refused (MalformedRecord); ordinary ones are stored as they are; odd ones can be read,
+and are written again as ordinary ones. Every record is checked, those of one shape all at once (alike.py).
 
     length varint | attributes 0 | timestamp delta varlong | offset delta varint | key | value | headers
 
@@ -13,7 +13,7 @@ width (its last byte can hold bits that get lost), timestamps do not overflow, n
 Invariants: I-SURVEY-1 `survey` accepts what `decode_records` reads, and nothing else.
             I-SURVEY-2 an ordinary batch has the records 0, 1, 2, ..., and encoding what was decoded gives what can be decoded
               to the same records.
-What Kafka does differently: it leaves an odd batch as it is, or refuses it only when it has to compress it anew; its records
+What Kafka does differently: it stores an odd batch as it is, and refuses it only when it has to compress it again; its records
 have as many headers as fit.
 Source: org.apache.kafka.common.record.DefaultRecord, LogValidator.
 """
@@ -29,7 +29,7 @@ STEP = 32  # records that are walked through, at least, before a leap is tried
 
 
 def _most_headers(count: int) -> int:
-    """Return how many headers so many records may have together: each costs time that the whole broker waits."""
+    """Return how many headers so many records may have together: the whole broker waits while they are checked."""
     return MOST_HEADERS + 100 * count
 
 
@@ -89,8 +89,8 @@ NOTHING = _Seen()
 def _ordinary(buf: bytes, count: int) -> _Seen | None:
     """Look at `count` ordinary records. None, or an error of a reader, if a record is not ordinary.
 
-    After each part of the walk, if the next record seems to be of the last one's size, a leap over all those of its shape is
-    tried; if not, the next part is longer.
+    After each part of the walk, if the next record seems to have the size of the last one, a leap over all records of its shape
+    is tried; if not, the next part of the walk is longer.
     """
     seen, begin, step = NOTHING, 0, STEP
     most_headers = _most_headers(count)
@@ -107,8 +107,8 @@ def _ordinary(buf: bytes, count: int) -> _Seen | None:
 
 
 def _leap(buf: bytes, begin: int, seen: _Seen, count: int) -> _Seen:
-    """Return what is seen after the run of records of the same shape as the last one, which begins at `begin`. As long as a run
-    goes on, more and more records are tried at once, so that a try never costs much more than it spares."""
+    """Return the state after the run of records that have the shape of the last one, which begins at `begin`. As long as the run
+    goes on, more and more records are tried at once, so a try never costs much more than it saves."""
     shape, most = alike.shape(buf, begin, seen.end), STEP
     while seen.records < count and shape is not None:
         wanted = min(most, count - seen.records + 1)

@@ -1,17 +1,18 @@
-"""Putting compacted segments in the place of the originals, so that a crash at any step leaves the one or the other.
+"""Replace segments by their compacted form, so that after a crash at any step either the old or the new ones are there.
 
     1  write  B.log.cleaned B.index.cleaned ...   and fsync them
     2  rename them to B.log.swap ..., the log last: from here on the new segment counts
     3  delete the originals, the last first
     4  rename B.log.swap to B.log ..., the log last
 
-A start that finds `.cleaned` files throws them away; one that finds `B.log.swap` finishes from step 3 on: whatever lies
-in the offsets of B.log.swap has been replaced by it.
+A start that finds `.cleaned` files deletes them. A start that finds `B.log.swap` continues with step 3: all other segments within
+the offsets of B.log.swap have been replaced by it.
 
 Invariants: I-SWAP-1 after a crash each stretch of the log is the originals or the compacted segment, never a mix.
             I-SWAP-2 the new segment ends at the offset where the last original ended, so there is no hole behind it.
-What Kafka does differently: originals become `.deleted` and go a minute later; the rename of a set in several segments
-goes backwards (here a set is always one segment). After a swap that a crash interrupted we derive the indexes anew.
+What Kafka does differently: it renames the originals to `.deleted` and deletes them a minute later. One cleaning may give several
+segments there, which are renamed from the last to the first; here it is always one. After a swap that a crash interrupted we
+rebuild the indexes.
 Source: LocalLog.replaceSegments, LogLoader.removeTempFilesAndCollectSwapFiles.
 """
 

@@ -3,14 +3,14 @@
     <base offset>.txnindex   (version i16 = 0, producer id i64, first offset i64, last offset i64,
                               last stable offset i64) ...     one row per aborted transaction, in log order
 
-A consumer with read_committed gets stored bytes, aborted records included; with them it gets these rows, and skips what
+A consumer with read_committed gets stored bytes, aborted records included. It also gets these rows, and skips the records that
 they cover (rule 54). The file is made with its first row: most segments have none.
 
 Owns: the rows of one segment, in memory and in the file.
 Invariants: I-TXNIDX-1 rows are ordered by last offset: that of the marker, which lies in this segment.
             I-TXNIDX-2 the index is derived: a replay of the segment's batches gives the same rows.
-            I-TXNIDX-3 a row's last stable offset is where read_committed may read to once it is written: no row after it
-              concerns records below.
+            I-TXNIDX-3 up to a row's last stable offset read_committed may read when the row is written: no later row concerns
+              records below it.
 Source: org.apache.kafka.storage.internals.log.TransactionIndex, AbortedTxn, CompletedTxn.
 """
 
@@ -28,7 +28,7 @@ _ROW = struct.Struct(">hqqqq")
 
 
 class AbortedTransaction(NamedTuple):
-    """One row; offsets are inclusive but the last stable one."""
+    """One row. Its first and last offset belong to the transaction; the last stable offset does not."""
 
     producer_id: int
     first_offset: int
@@ -59,7 +59,7 @@ class TransactionIndex:
         self.file: File | None = fs.open(path) if fs.exists(path) else None
 
     def load(self) -> bool:
-        """Read the file; False if it is not what we would have written (then a replay must fill it again)."""
+        """Read the file; False if we cannot have written it so (then a replay must fill it again)."""
         self.rows = []
         if self.file is None:
             return True
@@ -88,8 +88,8 @@ class TransactionIndex:
         self.rows = kept
 
     def agree(self, rows: list[AbortedTransaction]) -> None:
-        """Replace the rows by these, which a replay has found. What the file has of them stays untouched, and the rest is
-        durable at once: the segment may be one that was flushed, whose index is believed after the next crash."""
+        """Replace the rows by these, which a replay has found. Rows that the file has already are left as they are; the others
+        are fsynced at once, because after the next crash the index of a flushed segment is trusted."""
         if rows == self.rows:
             return
         pairs = enumerate(zip(self.rows, rows, strict=False))

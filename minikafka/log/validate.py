@@ -1,14 +1,14 @@
-"""What a leader checks of a client's bytes before any of them reaches the log, with Kafka's codes and texts.
+"""The checks of a client's bytes before a leader appends any of them, with Kafka's codes and texts.
 
-Owns: the order of the checks. It matters: the first that fails decides the error code a client sees.
+Owns: the order of the checks. It matters: the first check that fails decides the error code that the client gets.
     framing   one whole batch of magic 2                INVALID_RECORD, CORRUPT_MESSAGE
     header    base offset 0, size, checksum, codec      INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE
     counts    offsets, count, no control batch          INVALID_RECORD
     records   lengths, timestamps, keys if compacted    INVALID_RECORD, INVALID_TIMESTAMP
-What passes is stored as it is if it reads the same to every client (survey.py), else written anew.
+A batch that passes is stored as it is if every client reads the same in it (survey.py); else it is written again.
 Invariants: I-VALID-1 a refusal is raised before any state is touched.
             I-VALID-2 the maximum timestamp in the log's header is that of the records, whatever the client claimed.
-            I-VALID-3 what passes can be read by every client: n ordinary records with the offsets 0 to n-1.
+            I-VALID-3 every client can read a batch that passes: n ordinary records with the offsets 0 to n-1.
 Only RecordValidationError carries a text to the client; all others are a code alone on the wire, as in Kafka.
 Source: org.apache.kafka.common.requests.ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords,
 LogValidator. What Kafka does differently: it takes more than a million records in a batch, names every one of them that it
@@ -45,7 +45,7 @@ _SIGNED = struct.Struct(">b")
 MINIMUM_LENGTH = 14  # of the oldest message format: what Kafka's reader of frames accepts as a length
 MAX_INT = 0x7FFFFFFF
 ZSTD_SINCE_VERSION = 7  # of Produce
-MOST_RECORDS = 1_000_000  # of a batch: each costs time that the whole broker waits
+MOST_RECORDS = 1_000_000  # of a batch: the whole broker waits while they are checked
 MANY_RECORDS, MANY_BYTES = 2000, 1 << 16  # from here on a batch is heavy: it is checked in a thread
 MOST_ERRORS = 1000  # told to the client one by one
 KNOWN_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
@@ -259,7 +259,7 @@ def _fix_times(batch: bytearray, header: Header, config: LogConfig, max_timestam
 
 
 def _write_anew(batch: bytearray, header: Header, config: LogConfig, codec: int) -> bytearray:
-    """Return the same records as ordinary ones, in the topic's own compression.type."""
+    """Return a batch of the same records as ordinary ones, in the topic's own compression.type."""
     found = record_batch.records(batch)
     _check_builder(found, header, codec)
     result = record_batch.build(

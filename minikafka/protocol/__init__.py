@@ -12,6 +12,6 @@ In reading order:
     record_codec.py    dataclasses as Kafka's records: metadata, groups, transactions
 
 The schemas of the other APIs are kafka-python's (`kafka.protocol`). Importing any of them runs `kafka/__init__`, which loads its
-clients, with sockets and threads. So this package is the one door: of the pure modules only those here import `kafka`; the pure
-rooms get the classes that they need from apis.py. (A room's api/ is not pure, and imports kafka-python's classes itself.)
+clients, with sockets and threads. So of the pure modules only those of this package import `kafka`; the pure rooms get the
+classes that they need from apis.py. (A room's api/ is not pure, and imports kafka-python's classes itself.)
 """

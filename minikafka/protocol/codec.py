@@ -141,7 +141,7 @@ def response_pieces(response: ApiMessage, version: int, correlation: int) -> lis
 
 
 def encoded_size(message: ApiMessage, version: int) -> int:
-    """Return the bytes of a message with its size, but no header: what Kafka counts of a Fetch response."""
+    """Return how many bytes a message has with its size and without a header: Kafka counts a Fetch response so."""
     return SIZE.size + sum(map(len, pieces(message, version)))
 
 

@@ -160,7 +160,8 @@ class KafkaError(Exception):
 
 
 class TextTooLong(KafkaError):
-    """An answer that no client could read, because a text of a client has grown in it: the whole request fails, as in Kafka."""
+    """The answer quotes a client's text and is too long for a string, so no client could read it: the whole request fails, as in
+    Kafka."""
 
     def __init__(self, size: int) -> None:
         super().__init__(Err.UNKNOWN_SERVER_ERROR, f"a text of {size:,} bytes does not fit into a string")

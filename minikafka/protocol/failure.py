@@ -1,11 +1,11 @@
-"""The response to a request that failed as a whole: every place of an error says the same error.
+"""The response to a request that failed as a whole: every error code in it is the same.
 
-Kafka's request classes have a `getErrorResponse` each. Here one rule makes all of them from the schemas: a response has a row
-for each row of the request, found by the fields that name a row in both (topic, partition, group, resource).
+Each of Kafka's request classes has a `getErrorResponse`. Here one rule makes all these responses from the schemas: a response
+has a row for each row of the request, found by the fields that name a row in both (topic, partition, group, resource).
 
 Owns: failed_response(). Pure.
-What Kafka does differently: its own classes say for some requests "at the top only"; here each place has the error. Three
-responses have rows that no field of the request names (ACLs, log dirs): they have no such response.
+What Kafka does differently: some of its responses have the error only at the top; here every error code has it. For three
+requests there is no such response, because no field of the request names the rows (ACLs, log dirs).
 Source: AbstractRequest.getErrorResponse.
 """
 
@@ -28,14 +28,14 @@ ALIKE = {"topic": "name", "topic_name": "name", "partition": "partition_index", 
 
 
 def failed_response(request: ApiMessage, response: type[ApiMessage], version: int, error: Err) -> ApiMessage | None:
-    """Return the response of this version in which every error is `error`; None if nothing in it can say so."""
+    """Return the response of this version in which every error is `error`; None if it has no field for an error."""
     text = TEXTS[error] if response.name in EXPLAINED else None
     failed, places = _filled(response, request, version, int(error), text)
     return failed if places else None
 
 
 def _filled(kind: Any, asked: object, version: int, code: int, text: str | None) -> tuple[Any, int]:
-    """Return a response, or a row of one, about what was asked, and how many places of an error are in it."""
+    """Return a response, or a row of one, for the request or its row `asked`; and how many error codes are in it."""
     values: dict[str, Any] = {}
     places = 0
     for field in (one for one in kind._struct._fields if one.for_version_q(version)):

@@ -1,7 +1,7 @@
-"""Takes frames out of what a connection has received.
+"""Take frames out of the bytes that a connection has received.
 
-A frame is a size of four bytes, and so many bytes more. Large frames are not copied: a record that a client sends is copied by
-the kernel into our buffer, and by the kernel from there into the log.
+A frame is a size of four bytes, and so many bytes more. Large frames are not copied here: the kernel copies a client's records
+into our buffer, and from there into the log.
 
 Owns: nothing. Invariants: I-FRAME-1 a frame stays as it is, whatever is done to the buffer afterwards.
 What Kafka does differently: it allocates the whole frame when it knows its size (NetworkReceive), and believes the size.

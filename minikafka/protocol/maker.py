@@ -1,7 +1,7 @@
 """Messages made quickly: a constructor that is written for one class and compiled.
 
-kafka-python's own looks at every field of the schema, and leaves out those it was not given, which are then looked up in the
-schema each time they are read. That costs more than all the rest of a small answer.
+kafka-python's own constructor looks at every field of the schema. It leaves out the fields that it was not given, and these are
+looked up in the schema each time they are read. For a small answer that costs more than all the rest.
 
 Owns: nothing.
 Invariants: I-MAKE-1 what `maker(cls)` makes equals `cls(**fields)` to every reader and writer.

@@ -9,11 +9,11 @@ struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.
-            I-READ-4 every text that was read can be written again: bytes that are no UTF-8 grow when their replacement
-              characters are encoded. Kafka 4.3 never answers a text that grows too long for a string (the connection hangs);
+            I-READ-4 every text that was read can be written again. Bytes that are no UTF-8 become replacement characters, and
+              these take more bytes. If the text is then too long for a string, Kafka 4.3 never answers (the connection hangs);
               we refuse to read it.
-            I-READ-5 a request has at most MAX_ELEMENTS list elements and tags in all: two bytes on the wire become
-              hundreds in memory, and no other connection is served while they are read.
+            I-READ-5 a request has at most MAX_ELEMENTS list elements and tags in all: an element of two bytes on the wire
+              takes hundreds in memory, and no other connection is served while a request is read.
 Lenient where Kafka is (tried on 4.3): any negative length of a nullable field is null, bytes after the body and unknown
 tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
 """

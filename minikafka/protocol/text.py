@@ -1,6 +1,6 @@
-"""Text as Java sees it: a broker in Python must find the same characters to be blank.
+"""Blanks as Java defines them: a broker in Python must count the same characters as blank.
 
-Owns: what is trimmed from texts of clients. Python's `strip` takes away the blanks of all scripts, but few control characters.
+Owns: trim() and listed(). Python's own `strip` removes the blanks of all scripts, but few control characters.
 Source: java.lang.String.trim; `\\s` in java.util.regex.Pattern.
 """
 

@@ -174,7 +174,7 @@ def _struct_writer(struct_field: Any, version: int, flexible: bool, tags: bool) 
 
 
 def _tags_writer(struct_field: Any, version: int, tags: bool) -> Writer:
-    """Return the writer of a struct's tags (KIP-482): of those that are not at their default. What is in a tag has none."""
+    """Return the writer of a struct's tags (KIP-482) that differ from their defaults. A struct in a tag has no tags itself."""
     fields = [f for f in struct_field._fields if f.for_version_q(version) and f.tagged_field_q(version)] if tags else []
     known = [(uvarint(f.tag), f.name, f.default, _field_writer(f, version, True, tags=False)) for f in fields]
     if not known:

@@ -277,7 +277,7 @@ def _without_listener(name: str) -> str:
 
 
 def _check_cleaners(value: int, present: int) -> None:
-    """Raise ConfigError if the number of cleaners would more than double, or is 0, by which Kafka divides (here it is always 1)."""
+    """Raise ConfigError if the number of cleaners would more than double, or is 0 (Kafka divides by it). Here it is always 1."""
     if value == 0:
         raise plain("/ by zero")
     if value > 2 * present:
