@@ -167,7 +167,7 @@ def replay_producers(producers: ProducerStates, segments: list[Segment], start: 
 
 
 def _replay(producers: ProducerStates, segment: Segment, end: int) -> Iterator[AbortedTransaction]:
-    """Update `producers` by the segment's batches, from their present offset on; yield the transactions that these abort."""
+    """Replay the segment's batches into `producers`, from their present offset on; yield the transactions that these abort."""
     position, _ = segment.locate(producers.end)
     for _, header, batch in scan(segment.log, position, segment.size):
         if header.next_offset > end:

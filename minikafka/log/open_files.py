@@ -42,7 +42,7 @@ class Pooled(Protocol):
         """Open the file; OSError."""
 
     def give_back(self) -> None:
-        """Fsync the file if it is `unsynced`, keep an error for the next use, and close the descriptor."""
+        """Sync the file if it is `unsynced`, keep an error for the next use, and close the descriptor."""
 
 
 class OpenFiles:

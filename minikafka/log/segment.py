@@ -114,7 +114,7 @@ class Segment:
         return header is not None and (header.max_timestamp, header.last_offset) == (timestamp, offset)
 
     def _reindex(self) -> None:
-        """Rebuild both indexes, because one does not agree with the log. It may be the log that is damaged: a batch with a
+        """Make both indexes again, because one does not agree with the log. It may be the log that is damaged: a batch with a
         wrong checksum stays, without an entry, and readers refuse it."""
         size, next_offset = self.size, self.next_offset
         self._drop_indexes()

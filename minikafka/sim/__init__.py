@@ -7,12 +7,12 @@ Read the folders in this order; the page of each names its files:
 
     world/       the machines: time, network, disks, clocks, processes, and everything that can be broken
     engine/      `Cluster(engine="sim")`, and a bridge for real clients
-    invariants/  the judges: what must hold after each step and at the end
+    invariants/  the checks of what must hold after each step and at the end
     swarm/       one seed: clients at work, faults, healing, verdict; many seeds: campaigns
-    raft/        the quorum's state machine alone: hundreds of schedules in the time of one whole cluster's
+    raft/        the quorum's state machine alone: hundreds of schedules in the time that one whole cluster takes
     stories/     the anomalies, one story each, told as transcripts
-    ablations/   the rules that prevent them, switched off one at a time: each must make a judge speak
-    mutation/    the same by chance: one line changed at a time, and who notices
+    ablations/   the rules that prevent them, switched off one at a time: each time an invariant must fall
+    mutation/    one line of a rule changed at random at a time, and which check notices it
     command.py   `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`
 
 What is used from elsewhere: the brokers (broker/), the clients (client/), the history and its checker (history/).

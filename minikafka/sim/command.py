@@ -1,7 +1,7 @@
 """`python -m minikafka sim`: run campaigns of seeds, replay one, make it smaller, tell stories, switch rules off, break them.
 
-Owns: the commands and their options. The exit status is 0 if nothing was found, 1 if something was, or if too little
-happened to find it, 2 for a command that asks for something that does not exist, 130 after Ctrl-C.
+Owns: the commands and their options. The exit status is 0 if nothing was found; 1 if something was found, or if too little
+happened in the runs; 2 if the command names something that does not exist; 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
 
 
 class Mistaken(Exception):
-    """The command asks for something that does not exist."""
+    """The command names something that does not exist."""
 
 
 def main(arguments: Sequence[str]) -> int:

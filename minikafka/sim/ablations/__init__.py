@@ -1,9 +1,9 @@
-"""Rules switched off, one at a time: with a rule off, its anomaly must appear and a judge must name it.
+"""Rules switched off, one at a time: with a rule off, its anomaly must appear and an invariant must name it.
 
-A harness that catches every ablation can see; one that never caught anything may be blind. The broker has no branches
+A checker that never found anything may be unable to; one that catches every ablation is not. The broker has no branches
 for this: each ablation replaces a function or method for as long as its context lasts.
 
-    ablation.py  what an ablation is, and the hunt for a seed that shows it
+    ablation.py  Ablation, and the hunt for a seed that shows it
     command.py   `python -m minikafka sim ablate 36`: those of a rule; the table in tests/seeds/ablations.tsv
     worlds/      worlds smaller than a cluster, or more troubled, in which some of them show within a few seeds
 

@@ -1,15 +1,15 @@
-"""An ablation: one safety rule, how to switch it off from outside, and what must fall when it is off.
+"""An ablation: one safety rule, how to switch it off from outside, and which invariants must fall when it is off.
 
     @ablation("4", "a fetch of any leader epoch counts", falls="I2 I3", script="a4_stale_epoch_fetch")
     def counts_stale_fetches() -> AbstractContextManager[object]:
         return replaced(Replica, "on_follower_fetch", anything)
 
 The broker has no branches for this: an ablation replaces a function or method of log/ or broker/ for as long as
-its context lasts. A harness that catches every ablation can see; one that never caught anything may be blind.
-Owns: the ablations by name, and the hunt for a seed that kills.
-Invariants: I-ABL-1 whatever an ablation replaces is back when its context ends.
-            I-ABL-2 an ablation counts as caught only by an invariant or verdict that it names, never by a story that
-              merely breaks off.
+its context lasts.
+Owns: the ablations by name, and the hunt for a seed at which one is caught.
+Invariants: I-ABL-1 when an ablation's context ends, the original function is back.
+            I-ABL-2 an ablation counts as caught only by an invariant or verdict that it names, not because a story
+              breaks off.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Ablation:
         return range(load()[self.script].seed, load()[self.script].seed + 1) if self.script else range(SEEDS)
 
     def falls_at(self, seed: int) -> tuple[str, ...]:
-        """Return what falls at this seed with the rule off, out of what this ablation names (I-ABL-2)."""
+        """Return the invariants that fall at this seed with the rule off, of those that the ablation names (I-ABL-2)."""
         return tuple(one for one in self._everything_at(seed) if one in self.falls)
 
     def _everything_at(self, seed: int) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ ABLATIONS: dict[str, Ablation] = {}
 
 def ablation(rule: str, text: str, *, falls: str, script: str | None = None,
              profile: Hunt | None = None) -> Callable[[Patch], Patch]:
-    """Register the decorated patch under its own name. `falls`: ids of invariants and verdicts, any of which will do."""
+    """Register the decorated patch under its own name. `falls`: ids of invariants and verdicts, of which one must fall."""
     def register(patch: Patch) -> Patch:
         name = patch.__name__
         assert name not in ABLATIONS, f"two ablations are called {name}"

@@ -1,7 +1,7 @@
 """`python -m minikafka sim ablate [RULE or NAME ...]`: the table of rules switched off, and the seed that shows each.
 
-`--swarm N` hunts with the first N seeds of the cluster's campaign instead of the story or profile made for the rule:
-this shows how much undirected faults find.
+`--swarm N` hunts with the first N seeds of the cluster's campaign, instead of the story or profile made for the rule. So it
+shows how much faults find that are not aimed at the rule.
 
 Owns: the table, and tests/seeds/ablations.tsv (`--record`): ablation, rule, script or profile, killing seed, what falls.
 """
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _hunt(chosen: Sequence[Ablation], swarm: int | None) -> list[Row]:
-    """Yield the rows, and print each as soon as it is found: a hunt may take minutes."""
+    """Yield the rows, and print each one as soon as it is found: a hunt may take minutes."""
     names = [(one.rule, one.name, one.shown_by if swarm is None else CAMPAIGN, NONE, "") for one in chosen]
     widths = [max(map(len, column)) for column in zip(HEAD, *names)]
 

@@ -9,8 +9,8 @@ for each broker and a connection inside of the world. The brokers advertise thes
 
 Owns: the thread, the sockets. The world belongs to the thread while the bridge is open; others reach it through `do`.
 Invariants: I-BRIDGE-1 bytes of a connection arrive in order; when either end closes, the other is closed too.
-What is lost: the wall clock and a real client take part, so that the same seed does not give the same run. Sockets and
-the real time are known to no other module of sim/.
+The price: the wall clock and a real client take part, so the same seed does not give the same run. No other module of sim/
+knows sockets or the real time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from minikafka.sim.world.world import CLIENT_PORT, World
 
 T = TypeVar("T")
 TICK = 0.002  # seconds between two looks at the sockets
-LEAP = 0.05  # wall seconds that the world makes up for at most in one go, when it is too slow
+LEAP = 0.05  # seconds of the wall clock: a world that is late catches up by at most so much at once
 CHUNK = 1 << 16
 
 

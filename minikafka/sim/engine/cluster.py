@@ -1,17 +1,17 @@
 """`Cluster(engine="sim", seed=7)`: the live cluster's interface over a seeded world.
 
-The calls block as they do live, but no time passes outside of them: each drives the world until it is done. Equal seed,
-equal calls, equal outcome, to the last offset and the last millisecond.
+The calls block as they do live, but the world's time passes only inside them: each call drives the world until it is done.
+The same seed and the same calls give the same outcome, to the last offset and the last millisecond.
 
     with Cluster(engine="sim", seed=7) as c:
         producer = c.producer()
         partition, offset = producer.send("flights", "a value")
         c.kill(c.leader("flights", partition))
 
-Owns: the world, and the live cluster's words for it.
+Owns: the world, and the translation of the live cluster's calls to it.
 Invariants: I-SIMCLUSTER-1 the public names of the live cluster are all here, with the same arguments and errors.
-What differs: clients are the world's own (`producer`, `consumer`, `admin`), no socket leads in from outside; there
-are no folders and no process ids; a seed instead of chance.
+What differs: clients are the world's own (`producer`, `consumer`, `admin`), and no socket leads in from outside; there are no
+folders and no process ids; all chance comes from the seed.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ class SimCluster(Cluster):
             raise self.world.loop.errors.pop(0)["exception"]
 
     def _check(self) -> None:
-        """Raise for a closed cluster, an unasked death, an error of a fault set by `at`, an error of a client."""
+        """Raise an error if the cluster is closed, a broker died by itself, or a fault set by `at` or a client failed."""
         if self._closed:
             raise ClusterError("this cluster is closed")
         if deaths := self._deaths():
@@ -302,13 +302,13 @@ class SimCluster(Cluster):
 
     def _deaths(self) -> list[str]:
         new, self._told = self.world.crashes[self._told :], len(self.world.crashes)
-        # A full disk ends a broker: asked for by the fault, if not by name.
+        # A full disk ends a broker, so the call that filled the disk has asked for this death too.
         unasked = [(n, error) for n, error in new if self.world.hosts[n].disk.free is None]
         return [f"node {n} died ({error!r}). The end of its log:\n{self.log(n)}" for n, error in unasked]
 
     @contextmanager
     def _deaths_told(self) -> Iterator[None]:
-        """Raise a death first: it explains whatever other error it led to."""
+        """Raise the error of a broker's death first: it explains the other errors that the death led to."""
         try:
             yield
         except (RuntimeError, NotReady):

@@ -1,7 +1,7 @@
 """A simulated client's history told to the trace, in the words of the live cluster's watched clients
 (`cluster/watch.py`): sent, acked, failed, position, assigned, committed.
 
-Owns: nothing; what the client was recording into before, it still records into.
+Owns: nothing; the client still writes into the history that it had before.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@
 
 I14 (in part), I15, I16 and I17 are judged after healing, the others after every step in which something changed.
 
-How they are asked:
+How they are called:
     watch.py         told of every event; after the step it calls the invariants that the change concerns
     invariant.py     the methods by which an invariant is called; table.py: all of them, in their order
-    known.py         what they may ask, and where they report; violation.py: what is reported
+    known.py         what they may ask, and where they report; violation.py: one report
     cluster_view.py  which brokers run, and the newest committed metadata
     replica.py       the truth: what is committed in each partition, and how far each replica was compared with it
     losses.py        which losses the faults of a run permit; excuses.py: what those excuse in the clients' history

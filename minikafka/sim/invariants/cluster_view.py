@@ -1,9 +1,9 @@
 """The cluster seen from outside, with a look into every process: which brokers run, and what the controller has committed.
 
 Owns: the newest committed metadata, taken from the node that has replayed most of it.
-Invariants: I-SEEN-1 `image` never goes back, also when the node that was ahead dies: its image is kept until another
-              node has come as far.
-            I-SEEN-2 nothing here writes to the world, or reads through anything that can fail.
+Invariants: I-SEEN-1 `image` never goes back: if the node that is ahead dies, its image is kept until another node has
+              replayed as much.
+            I-SEEN-2 nothing here writes to the world, or reads from anything that can fail.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ClusterView:
         return changed + [key for key in before if key not in now]
 
     def change(self, key: Key) -> tuple[Partition | None, Partition | None]:
-        """Return what a partition was before the newest metadata came, and what it is; None where there was, or is, none. A
-        topic made anew is another one."""
+        """Return a partition as it was before the newest metadata and as it is now; None where there is none. A topic that was
+        deleted and created again is another topic."""
         before, now = self._before.get(key), self.states.get(key)
         return (None if before is not None and now is not None and before.topic_id != now.topic_id else before), now
 

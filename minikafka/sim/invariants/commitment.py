@@ -1,7 +1,7 @@
 """I2 to I5: committed records stay, every replica that may lead has them, and all replicas agree on them.
 
-A batch is compared once per replica and life, when the replica's own high watermark passes it. The first leader whose
-high watermark passes it makes it the truth.
+A batch is compared once per replica and life, when the replica's own high watermark passes it. The truth is the batch of the
+first leader whose high watermark passed it.
 
 I2  the true high watermark never falls: no leader's falls within its epoch, no follower's is above the highest that a
     leader has had, and somewhere there is a whole copy of what is committed.
@@ -9,9 +9,9 @@ I3  LeaderCandidateCompleteness: every running member of ISR and ELR has all tha
 I4  LeaderCompleteness: so has the leader, byte for byte; and nothing is acknowledged that is not committed.
 I5  LogMatching: between their starts and high watermarks, logs are equal, byte for byte (compacted ones record for
     record). Bytes before a log's start are in its files, but no part of the log: they are neither read nor compared. A
-    deposed leader keeps its own records there if records were deleted up to the very offset where its log ends: the
-    new leader knows no epoch older than its log's start, so it answers without a divergence (rule 20; Apache's brokers
-    do the same, LeaderEpochFileCache.truncateFromStart and endOffsetFor).
+    deposed leader may keep its own records there, if records were deleted up to the offset where its log ends. The new
+    leader knows no epoch older than its log's start, so it answers without a divergence (rule 20). Apache's brokers do
+    the same (LeaderEpochFileCache.truncateFromStart and endOffsetFor).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class LeadersAreComplete(Invariant):
 
 
 class LogsMatch(Invariant):
-    """The invariant I5; what it finds in the leader of the newest epoch is I4: the leader lacks committed bytes."""
+    """The invariant I5. A difference in the leader of the newest epoch counts as I4: the leader lacks committed bytes."""
 
     id = "I5"
 
@@ -160,7 +160,7 @@ class LogsMatch(Invariant):
             self.watch.keeper.heal(truth)
 
     def _replaces(self, seen: Seen, offset: int, current: bool) -> bool:
-        """Report a difference, unless what was committed there is lost with permission; then return True."""
+        """Report a difference, unless a permitted loss explains it; then return True."""
         truth = seen.truth
         if current and self.watch.permits(truth, offset, f"broker {seen.node} leads with something else there"):
             return True

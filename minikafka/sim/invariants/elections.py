@@ -7,7 +7,8 @@
     where a replica is removed the leader epoch rises
     a broker that comes back from an unclean end is in no ISR and no ELR
 
-Judged where one change follows the other: several may be replayed in one step, and what lay between them is not seen.
+A change is judged by the state before it and after it. If a step replays several changes, the states between them are not
+seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a permitted loss in an internal topic excuses in the clients' history: the groups and transactional ids concerned.
+"""The anomalies that a permitted loss in an internal topic excuses in the clients' history, by group and transactional id.
 
-No client reads an internal topic, so a loss there is told to the history as facts about those ids of which the lost
-records spoke, and about no others. Owns: the anomalies that such a loss may show.
+No client reads an internal topic. So a loss there enters the history as facts about the groups and transactional ids that the
+lost records are about, and about no others. Owns: the anomalies that such a loss may cause.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OF_TRANSACTIONS = ["aborted-read", "torn-txn", "precommitted-read", "duplicate",
 
 
 def excused_by_loss(truth: Truth, end: int) -> Iterator[dict[str, Any]]:
-    """Yield facts for a history: the groups or transactional ids that lose what lies from `end` on, and their anomalies."""
+    """Yield facts for a history: the groups or transactional ids whose records from `end` on are lost, and their anomalies."""
     if truth.key[0] == TRANSACTION_TOPIC:
         keys = [r.key for header, raw in truth.in_order() if header.next_offset > end for r in records(raw) if r.key]
         ids = {transaction_records.read_transaction_key(key): None for key in keys}
@@ -33,7 +33,7 @@ def excused_by_loss(truth: Truth, end: int) -> Iterator[dict[str, Any]]:
 
 
 def _groups(truth: Truth, end: int) -> dict[str, None]:
-    """Return the groups whose records are lost, or the marker of whose transaction."""
+    """Return the groups that lose records, or the marker of a transaction with their offsets."""
     batches = list(truth.in_order())
     ended = {header.producer_id for header, _ in batches if header.is_control and header.next_offset > end}
     found: dict[str, None] = {}

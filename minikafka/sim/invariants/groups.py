@@ -1,10 +1,10 @@
 """I12: groups, judged by what is committed in `__consumer_offsets`.
 
-The generation of a group never falls until the group is deleted; within a generation no partition has two owners; and
-the coordinator answers with the last offset committed in the log: plain commits count at once, those of a transaction
-with its commit marker, and of two the one that stands later in the log counts (rule 61). In a group of the consumer
-protocol (KIP-848) the group's epoch never falls, no member's epoch is above it, and no partition ever has two owners: a
-partition that a member must give up belongs to it until it reports that it has.
+The generation of a group never falls until the group is deleted, and within a generation no partition has two owners. The
+coordinator answers with the last offset committed in the log: plain commits count at once, those of a transaction with its
+commit marker, and of two commits the one later in the log (rule 61). In a group of the consumer protocol (KIP-848) the
+group's epoch never falls, no member's epoch is above it, and no partition ever has two owners: a partition that a member
+must give up belongs to the member until it reports that it has given the partition up.
 """
 
 from __future__ import annotations

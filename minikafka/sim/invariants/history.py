@@ -1,19 +1,18 @@
 """I17: the clients' own view: their history, judged with Jepsen's names by the checker that also judges live clusters.
 
-A loss with permission is told to the history as facts (`may-lose`, minikafka/history/history.py): of the partition; and
-where the partition is an internal one, which no client reads, of the groups and transactional ids of which the lost
-records had spoken, and of no others.
+A permitted loss enters the history as facts (`may-lose`, minikafka/history/history.py) about the partition. If the partition
+is an internal one, which no client reads, they are about the groups and transactional ids that the lost records are about.
 
-So is an answer of a deposed coordinator that has not heard of it: cut off from the controller, it goes on answering with
-the offsets that it knows, for OffsetFetch does not ask it to prove that it still leads (Apache's does the same). A member
-that goes on from such an offset reads records again and commits them: exactly once does not hold while two brokers act
-as coordinator of one group.
+Such a fact is also written for an answer of a coordinator that was deposed and does not know it. Cut off from the controller
+it goes on answering with the offsets that it knows, because OffsetFetch does not make it prove that it still leads (Apache's
+does the same). A member that goes on from such an offset reads records again and commits them: exactly once does not hold
+while two brokers act as coordinator of one group.
 
-What was acknowledged with acks=1 is promised as long as its partition has one leader in one epoch; with the first election
-its last records may go. In a topic where anybody asked for more, nothing is excused.
+A record that was acknowledged with acks=1 is promised as long as its partition has one leader in one epoch; an election may
+lose the last ones. In a topic where any producer used acks=all, nothing is excused.
 
-Owns: what a deposed coordinator's answer, or an election where acks=1 was asked for, excuses; what a permitted loss
-excuses is in excuses.py.
+Owns: the excuses for a deposed coordinator's answer and for an election after acks=1. Those for a permitted loss are in
+excuses.py.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class HistoryIsValid(Invariant):
                 self.fail(f"{verdict.name} ({verdict.count}): {told}", verdict.name)
 
     def _excuse_one_ack(self, history: History) -> None:
-        """Excuse losses in topics where each producer was content with the leader, if leaders have changed since."""
+        """Excuse losses in topics where each producer used acks=1, if leaders have changed since."""
         acks: dict[str, set[int]] = {}
         for sent in (e for e in history if e["type"] == "invoke" and e["f"] == "send"):
             acks.setdefault(sent["topic"], set()).add(sent.get("acks", -1))

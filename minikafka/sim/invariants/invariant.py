@@ -21,8 +21,8 @@ REASONS = {"append": GREW, "hw": MOVED, "truncate": CUT, "recover": CUT, "role":
 
 
 class Invariant:
-    """One invariant. `events`: the kinds of trace events that `on_event` is called with. A `patient` one may take its time at the
-    end: it waits before the others look."""
+    """One invariant. `events`: the kinds of trace events that `on_event` is called with. A `patient` one may wait at the end,
+    before the others look."""
 
     id = ""
     patient = False
@@ -45,7 +45,7 @@ class Invariant:
         """Look at a replica after a step in which it changed."""
 
     def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
-        """Look at a batch that has come to lie below the true high watermark, in the order of the log."""
+        """Look at the next batch, in the order of the log, that the true high watermark has passed."""
 
     def on_lost(self, truth: Truth) -> None:
         """Forget what was learned from committed batches that are gone, with permission."""
@@ -54,7 +54,7 @@ class Invariant:
         """Look at newly committed metadata; `changed` partitions are not as they were."""
 
     def on_sample(self) -> None:
-        """Look around every few steps."""
+        """Look at everything, every few steps."""
 
     async def at_end(self) -> None:
-        """Wait, after healing, for what must come, then look at everything."""
+        """After healing, wait for what must happen, then look at everything."""

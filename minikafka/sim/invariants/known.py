@@ -1,7 +1,7 @@
-"""What is known of one run while it is watched, for the invariants to ask and to report to.
+"""The knowledge about one run while it is watched: invariants ask it, and report to it.
 
-Owns: partitions and replicas as last seen, the violations and the permitted losses that were found. `Watch` (watch.py)
-is the one that looks: it fills in what is known here, and tells the invariants.
+Owns: partitions and replicas as last seen, the violations and the permitted losses that were found. `Watch` (watch.py) looks
+at the run, fills in what is known here, and calls the invariants.
 """
 
 from __future__ import annotations

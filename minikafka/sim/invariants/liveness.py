@@ -1,4 +1,4 @@
-"""I15: after healing, the cluster comes to rest in the right state, within a bound of virtual time.
+"""I15: after healing, the cluster comes to rest in the right state, within a given virtual time.
 
 Every partition has a leader, its ISR is its replicas (except those on nodes that are gone for good), no reassignment is
 in progress; followers have all that their leader has and nothing that it has deleted, high watermarks have reached the

@@ -1,7 +1,7 @@
 """I16: at the end, acknowledged records can be read, replicas are equal, and recovery neither loses nor changes bytes.
 
-All bytes are read again, because bytes that were right when they were written may have been damaged since. Hosts whose
-bits a run has flipped (`flip_bit`) are left out. A restart after kill -9 is judged at once: the page cache survives it.
+All bytes are read again, because bytes that were right when they were written may have been damaged since. Hosts on whose disk
+the run has flipped a bit (`flip_bit`) are left out. A restart after kill -9 is judged at once: the page cache survives it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class LogsAreWhole(Invariant):
                    for loss in self.watch.losses)
 
     def _read(self, key: Key) -> dict[int, Any]:
-        """Return values by offset, as the leader has them; at -1 the offset where its log begins."""
+        """Return the leader's values by offset; under -1 the offset where its log begins."""
         state = self.cluster.states.get(key)
         replica = self.cluster.replica(state.leader, key) if state is not None else None
         if replica is None:

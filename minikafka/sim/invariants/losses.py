@@ -1,18 +1,18 @@
 """Which losses are permitted: the promise of acks=all ends where more disks lose data than min.insync.replicas covers.
 
-A replica is suspect for a partition from the fault that may have taken committed bytes off its disk (loss of power, a
-wipe; for a flipped bit only in its partition) until its new life is back in the ISR with all that is committed; a
-damaged replica may be in the ISR all the time, and is suspect until its log is whole again. A replica that was killed, or
-that ended by an error of its own (of its disk, for example), is suspect too: its bytes are there, but the controller
+A replica becomes suspect for a partition by a fault that may have taken committed bytes off its disk (loss of power, a wipe; a
+flipped bit only for its partition). It stays suspect until its new life is back in the ISR with all committed records; a
+replica with a damaged log may be in the ISR all the time, and is suspect until its log is whole again. A replica that was
+killed, or that ended by an error of its own (of its disk, for example), is suspect too: it has its bytes, but the controller
 cannot know that, and removes it from ISR and ELR as well.
-Nothing committed may be lost while fewer replicas than min.insync.replicas are suspect at once, nor where all of them
-were only killed, nor while one member of ISR or ELR is not suspect: it has everything, and only such members are elected.
-Where none of this holds, or the watch was told that losses are permitted (unclean elections, by a setting or an
-operator), a loss is recorded as a Loss, and those records are not checked any more.
+Nothing committed may be lost in three cases: fewer replicas than min.insync.replicas are suspect at once; all suspect ones were
+only killed; a member of ISR or ELR is not suspect, since it has everything, and only such members are elected.
+In any other case, or if the watch was told that losses are permitted (unclean elections, by a setting or an operator), a loss
+is recorded as a Loss, and those records are not checked any more.
 
-At min.insync.replicas=2 one lost disk and one mere kill suffice for a loss; that is Kafka's decision: the killed broker
-returns with all its records, but the last member of the ISR is the one whose disk lost them, and with an empty ELR the
-last leader is elected again (PartitionChangeBuilder, lastKnownElr), even if another replica has more.
+With min.insync.replicas=2 one lost disk and one kill are enough for a loss. That is Kafka's decision: the killed broker returns
+with all its records, but the last member of the ISR is the one whose disk lost them. With an empty ELR the last leader is
+elected again (PartitionChangeBuilder, lastKnownElr), even if another replica has more records.
 
 Owns: the rule above, and what is known of the disks of the dead.
 Source: Vanlightly's v3.5 description, sections 2 and 5 ("safe for f = minISR - 1 lossy unclean shutdowns"); KIP-966.
@@ -60,13 +60,13 @@ class Losses:
             self._to_measure[node] = None
 
     def _loses(self, node: int, path: str) -> bool:
-        """Return whether a bit that flips there takes records: not in derived files, nor in the metadata."""
+        """Return whether a bit that flips in this file can lose records: not in derived files, nor in the metadata."""
         if METADATA in path:
             self.spoiled[node] = None
         return METADATA not in path and path.endswith(".log")
 
     def on_crash(self, node: int) -> None:
-        """Take in that a broker ended by itself; before that, however bad its disk is, it is a replica like any other."""
+        """Take in that a broker ended by itself; until then it counts like any other replica, however bad its disk is."""
         self._suspect(node, False)
 
     def _suspect(self, node: int, lost_bytes: bool, path: str | None = None) -> None:

@@ -3,14 +3,14 @@
     log_alone(seed)         () if every start finds what it should, else ("I16",)
     LoneLog(seed).live()    the same; raises Fallen, which says what is wrong
 
-Most of recovery needs no cluster to be shown wrong, and a seed takes milliseconds. After each death the log is opened
-again, as a broker opens it after an unclean stop, and compared with what was written to it.
+Most faults of recovery show without a cluster, and a seed takes milliseconds. After each death the log is opened again, as a
+broker opens it after an unclean stop, and compared with the records that were written to it.
 
 Owns: the model of what was written, and the moments of death.
-Invariants: I-LONE-1 after the death of the process alone, everything that append took is there; after a loss of power,
-              everything below the recovery point.
-            I-LONE-2 what is there is what was written: whole batches, in order, none missing in between; of a compacted
-              log, for every key its last record.
+Invariants: I-LONE-1 after the death of the process alone, every appended record is there; after a loss of power, every one
+              below the recovery point.
+            I-LONE-2 the log has nothing but written batches, whole, in order, none missing in between; a compacted log has
+              the last record of every key.
             I-LONE-3 opening once more changes nothing.
 """
 
@@ -219,8 +219,8 @@ class LoneLog:
             raise Fallen(f"lost: {sorted(must - set(found))[:3]} of a log that ends at {end}")
 
     def _written(self, found: list[Row]) -> list[Row]:
-        """Return what the log must be a prefix of: what was written, or, if it died truncating, what was there before;
-        never a mixture."""
+        """Return the records of which the log must be a prefix: those written or, if it died during a truncation, those before
+        it; never a mixture."""
         now = self.written + self.doubtful
         return now if set(found) <= set(now) else self.past
 
@@ -239,8 +239,8 @@ class LoneLog:
 class ProducersLog(LoneLog):
     """A log to which two producers write as well, in transactions or not.
 
-    Invariant I-LONE-4: what is remembered of producers and of aborted transactions is what a replay of the whole log
-    gives (rule 46): snapshots and indexes only spare the reading.
+    Invariant I-LONE-4: the state of producers and the index of aborted transactions are what a replay of the whole log
+    gives (rule 46): snapshots and indexes only save the reading.
     """
 
     def _append(self) -> None:

@@ -2,11 +2,11 @@
 
     unrest(seed)            the id of what fell first, within some twenty seconds or after healing; () if nothing did
 
-The swarm (sim/swarm/swarm.py) reaches all of this too, among all other faults. Here nothing else happens, in a cluster
-with short timeouts, so that a rule of replication that is off shows within a few seeds.
+The swarm (sim/swarm/swarm.py) reaches all of this too, among all other faults. Here nothing else happens, and the timeouts are
+short, so that few seeds are needed to show that a rule of replication is off.
 
 Owns: the writers, and the faults of the brokers.
-Invariants: I-UNREST-1 with every rule on nothing falls; an end before its time is no invariant, but is told like one.
+Invariants: I-UNREST-1 with every rule on nothing falls. A run that breaks off is no invariant, but is reported like one.
 """
 
 from __future__ import annotations
