@@ -57,4 +57,4 @@ class Invariant:
         """Look at everything, every few steps."""
 
     async def at_end(self) -> None:
-        """After healing, wait for what must happen, then look at everything."""
+        """Wait, after healing, for what must happen, then look at everything."""

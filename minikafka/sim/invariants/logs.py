@@ -81,8 +81,8 @@ class LogsAreWhole(Invariant):
 
     @staticmethod
     def _may_end_in_nothing(truth: Truth) -> bool:
-        """Return whether a permitted loss may have cut the log where compaction had removed all: then no batch shows the offsets
-        before its end, and a restart begins at the last batch there is (as Apache's does), as if the others were lost."""
+        """Return whether a permitted loss may have cut the log where compaction had removed all records. Then no batch shows the
+        offsets before the log's end, so after a restart the log ends behind its last batch (as Apache's does)."""
         return truth.was_lost and truth.compacted
 
     def _copy(self, disk: SimDisk, folder: str) -> SimDisk:

@@ -1,9 +1,9 @@
-"""I18 and I20: what the metadata may say of replicas that move, and of brokers that come.
+"""I18 and I20: the metadata of replicas that move, and of brokers that register.
 
-I18  a reassignment ends in one of two ways: all its targets are in the ISR, and the others are gone; or it is taken back,
-     to the replicas from before. Until then nobody leaves. (Another reassignment may take its place: the targets that count
-     are then the new ones.) KIP-455.
-I20  a broker is unfenced only when it has replayed its own registration: it knows by then what it leads (KIP-631, rule 30).
+I18  a reassignment ends in one of two ways: all its targets are in the ISR, and the other replicas are removed; or it is
+     cancelled, and the replicas are those from before. Until then no replica is removed. If another reassignment replaces it,
+     the targets are the new ones (KIP-455).
+I20  a broker is unfenced only when it has replayed its own registration: by then it knows what it leads (KIP-631, rule 30).
 """
 
 from __future__ import annotations

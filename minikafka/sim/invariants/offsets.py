@@ -1,7 +1,7 @@
 """I1 and I10: the offsets and epochs of a single replica.
 
-I1   logStart <= LSO <= HW <= LEO, and what is flushed ends at or before LEO; the log end is where the bytes end, and no
-     offset is missing in between.
+I1   logStart <= LSO <= HW <= LEO; the recovery point is at or before LEO; the log end is where the bytes end, and no offset is
+     missing in between.
 I10  the leader epoch cache is strictly increasing and gives for every batch the epoch that stands in the batch.
 """
 

@@ -1,7 +1,7 @@
 """I11: in a committed log, the sequences of each producer and epoch follow each other: none twice, none missing.
 
-A producer that the log has forgotten (it expired, or retention has removed all its records) may go on anywhere; a new
-epoch begins with sequence 0; an epoch never falls.
+A producer that the log has forgotten (it expired, or retention has removed all its records) may go on with any sequence; a
+new epoch begins with sequence 0; an epoch never falls.
 """
 
 from __future__ import annotations

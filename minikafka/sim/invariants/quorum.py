@@ -1,6 +1,6 @@
 """I8 and I9: the metadata quorum, and the images that brokers replay from it.
 
-Nodes are looked at every few steps and whenever one changes its role: no event tells that a log grew.
+Nodes are looked at every few steps, and whenever one changes its role, because no event tells that a log has grown.
 I8  one leader per quorum epoch; on disk, epochs never fall and a vote is never changed; records known to be committed
     are on a majority, the same everywhere, and never cut off; no node's high watermark falls.
 I9  MetadataLogMatching: no image is ahead of what is committed; images of the same offset are equal (at the end). In
@@ -96,8 +96,8 @@ class QuorumIsSafe(Invariant):
             self._majority()
 
     def _compare(self, node: int, voter: Voter, applied: int) -> None:
-        """Compare up to what was applied, not to the high watermark: while a snapshot is being loaded, that is already the
-        snapshot's, and the log is still the one that it replaces."""
+        """Compare the log up to the applied offset, not to the high watermark: while a snapshot is being loaded, the high
+        watermark is already the snapshot's, and the log is still the old one."""
         if applied <= voter.cursor.offset:
             return
         for header, raw in voter.cursor.read(applied):

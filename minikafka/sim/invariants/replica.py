@@ -1,4 +1,4 @@
-"""What the watch remembers: the committed records of each partition, and how far each replica was compared with them.
+"""The memory of the watch: the committed records of each partition, and how far each replica was compared with them.
 
 Owns: Truth (the true high watermark and the batches below it), Seen (one replica in one life of its broker), Cursor.
 Invariants: I-TRUTH-1 the true high watermark is the highest that any leader has had: records below it may have been
@@ -61,7 +61,7 @@ class Truth:
             yield Header.parse(raw), raw
 
     def lower(self, end: int) -> None:
-        """Drop what is at or beyond `end`: it is lost, with permission."""
+        """Drop the records from `end` on: their loss is permitted."""
         self.lost_from = end if self.lost_from is None else min(end, self.lost_from)
         self.batches = {base: raw for base, raw in self.batches.items() if Header.parse(raw).next_offset <= end}
         self.end = end
@@ -83,7 +83,7 @@ class Cursor:
             self.offset, self._segment = offset, None
 
     def read(self, end: int) -> Iterator[tuple[Header, bytes]]:
-        """Yield whole batches up to `end`; where the log begins later than the cursor stands, from its beginning."""
+        """Yield whole batches up to `end`, from the cursor's place or, if the log begins later, from its beginning."""
         slot = self._slot()
         while self.offset < end and slot < len(self.log.segments):
             segment = self.log.segments[slot]

@@ -1,9 +1,9 @@
-"""I19: the last stable offset, computed anew from the bytes of the log.
+"""I19: the last stable offset, computed again from the bytes of the log.
 
-Below the last stable offset every transaction is decided: it is never above the first record of a transaction whose marker
-is not below the high watermark, also right after a restart, when a broker knows its open transactions from a snapshot.
-While a replica leads, its last stable offset does not go back (rule 10). A marker that a restart or a cut finds in the log
-counts although it may not be below the high watermark yet, as in Apache's: the decision that it carries is committed.
+Below the last stable offset every transaction is decided. So it is never above the first record of a transaction whose marker
+is not below the high watermark. This holds right after a restart too, when a broker knows its open transactions from a
+snapshot. While a replica leads, its last stable offset does not go back (rule 10). A marker that a restart or a truncation
+finds in the log counts even above the high watermark, as in Apache's, because the decision that it carries is committed.
 """
 
 from __future__ import annotations

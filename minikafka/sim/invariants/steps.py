@@ -1,14 +1,14 @@
-"""I21: each step of a replica is one that its rules allow, whether harm comes of it or not.
+"""I21: each step of a replica is one that its rules allow, even if a wrong step would lose nothing.
 
-Other invariants see what is lost in the end; for that several things must go wrong. Here the rule itself is looked at:
+Other invariants see losses, and for a loss several things must go wrong. This one checks the rules themselves:
 
     a leader's epoch is the last one in its epoch cache (rule 5)
     its high watermark stands still while its ISR is smaller than min.insync.replicas (rule 3)
     a replica that joins its ISR has reached the start of its epoch and its high watermark (rule 15); one that it proposes is
     active, and has fetched in the life that its metadata knows
-    what a follower appends continues a log with the leader's epochs, each from the same offset on (rules 20, 21)
+    after an append a follower's log has the leader's epochs, each from the same offset on (rules 20, 21)
 
-The last is not asked of compacted logs, in which epochs may be missing, nor after a loss with permission.
+The last rule is not checked in compacted logs, in which epochs may be missing, nor after a permitted loss.
 """
 
 from __future__ import annotations

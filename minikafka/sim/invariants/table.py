@@ -1,4 +1,4 @@
-"""All invariants, in the order in which they look: first what establishes the truth, then what is measured by it."""
+"""All invariants, in the order in which they look: first those that establish the truth, then those that compare with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """I14: nothing is forgotten and nothing piles up inside the processes.
 
-No exception goes unhandled, and no broker dies except by its disk, or by metadata in which a bit has flipped. A task that
-waits for something that has happened is awake in the same step (no lost wakeup). At rest no request waits for an
-acknowledgement, and between two looks some seconds apart the tasks, connections and files of no broker grow.
+No exception goes unhandled. No broker dies except by its disk, or by metadata in which a bit has flipped. When the thing that a
+task waits for has happened, the task is awake in the same step (no lost wakeup). At rest no request waits for an
+acknowledgement, and no broker's tasks, connections or files grow between two looks some seconds apart.
 """
 
 from __future__ import annotations

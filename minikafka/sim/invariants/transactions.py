@@ -1,9 +1,8 @@
 """I13: transactions, judged by what is committed in `__transaction_state` and in the partitions.
 
-Each state of a transactional id follows from the one before it (transaction_state.NEXT); a producer id and epoch that
-KIP-890 gives to one transaction has one outcome; no partition has a marker that its coordinator had not prepared, for
-this partition and with this outcome; and some time after healing no transaction is open beyond its timeout, and none is
-half done.
+Each state of a transactional id follows from the one before it (NEXT in broker/transactions/states.py). A producer id and epoch
+that KIP-890 gives to one transaction has one outcome. A partition has only markers that the coordinator has prepared for this
+partition and with this outcome. Some time after healing no transaction is open beyond its timeout, and none is half done.
 
 A transaction is complete only when each of its partitions has the marker below its high watermark (rule 51).
 
@@ -11,9 +10,9 @@ In each partition at most as many transactions of a producer and epoch end with 
 marker may be written twice, if its coordinator did not get the answer; but the second must find nothing to end: not the
 producer's next transaction, which in the classic protocol has the same epoch.
 
-A permitted loss in `__transaction_state` excuses the producers named in the lost records, and no others: no coordinator
-ends their transactions any more, so they stay open until `kafka-transactions abort`; or they stay prepared with an epoch
-that partitions have seen the end of, so that these refuse its markers (as Apache's do).
+A permitted loss in `__transaction_state` excuses the producers named in the lost records, and no others. No coordinator ends
+their transactions any more, so these stay open until `kafka-transactions abort`. Or they stay prepared: the partitions know a
+newer epoch of the producer and refuse the markers (as Apache's do).
 """
 
 from __future__ import annotations
@@ -166,8 +165,8 @@ class TransactionsAreSound(Invariant):
         return float(check + max(data.timeout_ms for data in self.ids.values())) / 1000
 
     def _begun_in_the_future(self) -> set[int]:
-        """Return producers whose transaction began, by their coordinator's clock, later than now: the clock went back since, and
-        the timeout is as much farther away (as in Apache's, which compares wall clocks too)."""
+        """Return producers whose transaction began, by their coordinator's clock, later than now. The clock went back since, and
+        the timeout comes later by as much (as in Apache's, which compares wall clocks too)."""
         ahead = set()
         for node in self.cluster.nodes:
             if (broker := self.cluster.running(node)) is None:

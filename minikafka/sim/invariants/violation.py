@@ -1,4 +1,4 @@
-"""What is reported when an invariant does not hold.
+"""The report of an invariant that does not hold.
 
 Owns: Violation. Nothing is decided here.
 """
@@ -18,8 +18,8 @@ class Violation(AssertionError):
 
 
 class Loss(Violation):
-    """Committed records that are gone with permission: an unclean election that was allowed, or more disks that lost
-    data than min.insync.replicas promises to survive. It is reported, but no failure: `start` to `end` (exclusive) of `name`."""
+    """A permitted loss of committed records, `start` to `end` (exclusive) of `name`: an unclean election was allowed, or more
+    disks lost data than min.insync.replicas promises to survive. It is reported, but it is no failure."""
 
     def __init__(self, name: str, start: int, end: int, text: str, t: float) -> None:
         super().__init__("loss", text, t)

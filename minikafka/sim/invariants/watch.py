@@ -1,14 +1,15 @@
-"""The watch over one run: told of every event, it looks after the step at what has changed, and at nothing else.
+"""The watch over one run: it hears every event, and after the step looks at what has changed, and at nothing else.
 
     watch = Watch(world)        before world.start()
     ... run, with faults ...; await world.mend()
     await watch.at_end()        wait for what must come after healing, then look at everything
     watch.violations            [] if all is well
 
-A step is one callback of the loop: no await lies in it, so what a broker promises between its awaits holds after it.
-Owns: the invariants, and when each of them looks. What they may ask and report to is in known.py.
-Invariants: I-LOOK-1 a run with a watch takes the same course as one without: nothing here draws, sends, writes or
-              reads through anything that counts.
+A step is one callback of the loop. It has no await in it, so everything that a broker promises between two awaits holds after
+each step.
+Owns: the invariants, and when each of them looks. known.py has what they may ask, and where they report.
+Invariants: I-LOOK-1 a run with a watch takes the same course as one without: nothing here draws a random number, sends,
+              writes, or reads through anything that counts reads.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""`python -m minikafka sim mutate`: break one rule after another, and see who notices.
+"""`python -m minikafka sim mutate`: break one rule after another, and see whether seeds or tests notice.
 
-    python -m minikafka sim mutate --n 30 --seed 7           30 mutants by chance: seeds, then the tests of their rooms
+    python -m minikafka sim mutate --n 30 --seed 7           30 random mutants: seeds, then the tests of their rooms
     python -m minikafka sim mutate --only replication/isr    of these files only
     python -m minikafka sim mutate --one minikafka/broker/replication/isr.py:17
     python -m minikafka sim mutate --rules                   every safety rule, weakened by hand (rules.tsv)
     python -m minikafka sim mutate --rules --only reassign   of these files, or with this word in the name
 
-Owns: the files that are changed, the judges and their order, tests/seeds/mutants.tsv (`--ledger`).
+Owns: the files that are changed, what is run against a mutant and in which order, tests/seeds/mutants.tsv (`--ledger`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What a tired engineer writes: every small change of a source file that still compiles.
+"""The errors that a tired engineer makes: every small change of a source file that still compiles.
 
     found = mutants(source)             all of them, in the order of the file
     found[3].line, found[3].text        where it is, and what became of it: "a <= b -> a < b"
     tree(source, 3)                     the file with that change, to be compiled
 
-Owns: the kinds of changes. Left out is what no property can see: texts, traces, logs, assertions, annotations.
+Owns: the kinds of changes. Texts, traces, logs, assertions and annotations are not changed: no property can see them.
 Invariants: I-MUTANT-1 the same source gives the same mutants in the same order, so a number names one.
-Source: the operators of Mothra (King and Offutt 1991), as far as they go for Python.
+Source: the operators of Mothra (King and Offutt 1991) that fit Python.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The safety rules, each weakened once by hand: what an engineer forgets who does not know why a line is there.
+"""The safety rules, each weakened once by hand, as by an engineer who does not know why a line is there.
 
     weakened()["move_ends_early"].change(source)        the source of its file without that rule
 
-rules.tsv has a line for each: name, rule (RULES.md), file below minikafka/, the words that stand there, and what becomes of
+rules.tsv has a line for each: name, rule (RULES.md), file below minikafka/, the words in the file, and the words that replace
 them; `\\n` is a new line. `sim mutate --rules` runs them: seeds or tests must notice each one.
 
 Owns: rules.tsv.
-Invariants: I-MUTANT-2 the words of a rule stand exactly once in its file: whoever changes that line changes rules.tsv too.
+Invariants: I-MUTANT-2 the words of a rule stand exactly once in its file: if that line changes, rules.tsv must change too.
 """
 
 from __future__ import annotations

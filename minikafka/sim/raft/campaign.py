@@ -1,8 +1,8 @@
 """Campaigns over the quorum alone: per seed a world of 1, 3 or 5 voters and some observers, and a plan of faults.
 
-The plan is drawn before anything runs: a list of faults, each with its time, its target and its end. So a failing seed
-can be made smaller by leaving faults out (`sim shrink --raft`). After the faults everything is healed, in some seeds
-except for a minority that stays dead, and the quorum must agree on one log within the time given.
+The plan is drawn before anything runs: a list of faults, each with its time, its target and its end. So a failing seed can be
+made smaller by leaving faults out (`sim shrink --raft`). After the faults everything is healed, except that in some seeds a
+minority stays dead. Then the quorum must agree on one log within HEAL_WITHIN.
 
 Owns: the settings and the plan drawn from a seed, and the verdict on it.
 Invariants: I-RCAMP-1 a seed, and the list of its faults that are left in, determine the run.

@@ -1,9 +1,9 @@
 """The disk of one node of the Raft campaign: the log of entries, its snapshots, and the file `quorum-state`.
 
-A write is in the page cache at once and can be read, but only a flush makes it durable. When the power fails,
-any subset of the writes since the last flush may have reached the disk, the last of them torn; a write beyond a hole
-is dropped by recovery. `quorum-state` is replaced as the shell does it: a temporary file, its fsync, a
-rename, the fsync of the folder; the power may fail between any two of them.
+A write is in the page cache at once and can be read, but only a flush makes it durable. When the power fails, any subset of the
+writes since the last flush may have reached the disk, the last of them torn; recovery drops a write beyond a hole.
+`quorum-state` is replaced as the shell does it: a temporary file, its fsync, a rename, the fsync of the folder. The power may
+fail between any two of these.
 
 Owns: these bytes. An entry is (leader epoch, value); the log keeps entries below its start for the oracle to see.
 Invariants: I-RDISK-1 what was flushed is there after any crash.

@@ -1,7 +1,7 @@
 """The oracle of the quorum: it sees all nodes and their disks, and checks what must hold whatever happens.
 
-The world tells the oracle of every effect as it happens, so that a crash right after it hides nothing. Each check looks
-only at what has just changed: the rest was right before (induction).
+The world tells the oracle of every effect as it happens, so a crash right after an effect hides nothing. Each check looks only at
+what has just changed: the rest was checked before (induction).
 
 Owns: all records committed or written, all leaders and all votes of one run.
 Invariants: I-RORC-1 a check has no effect on what it looks at.
@@ -97,8 +97,8 @@ class RaftOracle:
     def truncates(self, node: RaftNode, offset: int) -> None:
         """Check, before a truncation, that no committed entry of this log goes.
 
-        Except where the node has not heard of the epoch that committed it: it still follows a deposed leader, and no majority
-        ever counted on it.
+        A node that has not heard of the epoch that committed the entry may: it still follows a deposed leader, and the majority
+        that committed the entry did not need this node.
         """
         assert node.core is not None
         if offset < min(len(self.committed), len(node.disk.entries)) and self.committed_in[offset] <= node.core.epoch:

@@ -1,8 +1,8 @@
-"""A world for the Raft cores alone: nodes, links and disks as the shell (broker/raft/shell/quorum.py) and the machine would be.
+"""A world for the Raft cores alone: its nodes, links and disks replace the shell (broker/raft/shell/quorum.py) and the machine.
 
-Only the state machines run here, so hundreds of schedules fit in the time of one whole cluster's. As in the shell, a node
-takes one event at a time and executes its effects from left to right; a Persist or a Flush takes a while, during which
-events queue up, and in which a crash may come.
+Only the state machines run here, so hundreds of schedules take as long as one of a whole cluster. As in the shell, a node takes
+one event at a time and executes its effects from left to right. A Persist or a Flush takes a while; meanwhile events queue up,
+and the node may crash.
 
 Owns: the time and the processes. The links are in net.py, the disks in disk.py, the faults in campaign.py.
 Invariants: I-RWORLD-1 everything that happens follows from the seed and the calls: no clock, no order of a set.

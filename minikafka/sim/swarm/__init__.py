@@ -1,7 +1,7 @@
 """Swarm testing: clients at work, faults drawn from a seed, healing, and a verdict; then many seeds of it.
 
 One seed:
-    workload.py        what the clients do; client_process.py: the processes in which they live, which can be struck too
+    workload.py        what the clients do; client_process.py: the clients' processes, which faults can strike too
     faults.py          the plan of faults, and how each kind begins and ends
     operator.py        what is mended by hand when the faults are over
     swarm.py           all of that drawn, run and judged

@@ -1,10 +1,10 @@
-"""The process in which one of a swarm's clients lives: alone, so that it can be killed or paused by itself.
+"""The process of one of a swarm's clients: it can be killed or paused without the others.
 
     process = ClientProcess(world, history, "group 2", client)      # client(process) is what it does, from start to end
     process.start(); process.pause(); process.resume(); process.kill(); process.start()
 
-A killed client is like any process killed with -9: its requests may still be carried out, and it never learns of that. A
-paused client is silent until it goes on, and then believes what it believed before: it is a zombie.
+A killed client is like any process killed with -9: its requests may still be carried out, and it never learns of that. A paused
+client is silent; when it goes on it is a zombie, because it still believes what it believed before.
 
 Owns: the loop and the Env of the process, and which operations of its clients are in flight.
 Invariants: I-CLIENT-PROCESS-1 a killed client does nothing more, and its operations in flight are `info` in the history.

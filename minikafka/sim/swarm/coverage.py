@@ -1,4 +1,4 @@
-"""Coverage: how often a campaign met the events that it is there to meet, and how often is enough.
+"""Coverage: how often a campaign met elections, truncations and other events that it is made for, and how often is enough.
 
 A campaign that finds nothing has shown nothing unless elections, truncations, torn tails and the like really happened.
 So each run counts them, the sums are printed, and a campaign of enough seeds that met one of them too seldom fails.

@@ -1,11 +1,11 @@
 """The faults of a swarm: drawn from the seed before anything runs, each with its time, its target and its end.
 
-Which kinds a seed has, and how often, is drawn too (swarm testing: runs with few kinds reach states that runs with all
-of them never do). A fault's target is a broker's number or a role, looked up when the fault strikes: the leader of the
-busiest partition, the active controller, a coordinator; or one of the clients' processes.
+Which kinds a seed has, and how often, is drawn too (swarm testing: runs with few kinds reach states that runs with all of them
+never reach). A fault's target is a broker's number, one of the clients' processes, or a role that is looked up when the fault
+strikes: the leader of the busiest partition, the active controller, a coordinator.
 
-A process may be ended between two of its steps, or, which is worse, in the middle of one, right before the nth change
-that it makes to its disk: half of what belongs together is written then, and nothing after it runs.
+A process may be ended between two of its steps or, which is worse, in the middle of one, right before the nth change of its
+disk. Then only a part of a change that belongs together is on the disk, and nothing after it runs.
 
 Owns: the plan; how each kind begins and ends. The world and the clients' processes carry the faults out.
 Invariants: I-PLOT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
@@ -113,8 +113,8 @@ def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortes
 
 
 class Striker:
-    """Carries the faults of a plan out on a world, for `seconds`; `busy` names the topic whose leader the role means, `clients`
-    are the client processes that can be struck."""
+    """Carries the faults of a plan out on a world, for `seconds`. `busy` names the topic whose leader the role "leader" means;
+    `clients` are the client processes that can be struck."""
 
     def __init__(self, world: World, busy: str, clients: list[ClientProcess], seconds: float = SECONDS) -> None:
         self.world, self.busy, self.clients, self.seconds, self.over = world, busy, clients, seconds, False

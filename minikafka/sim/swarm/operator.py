@@ -1,7 +1,7 @@
-"""The operator, when the faults are over: starts the nodes that ended, and mends what does not mend itself.
+"""The operator, when the faults are over: starts the nodes that ended, and repairs what no broker repairs itself.
 
-    1  heal links and disks, start every broker but one that is gone for good
-    2  where all replicas that may lead are gone for good: an unclean election (what that loses is permitted)
+    1  heal links and disks, start every broker except one that is gone for good
+    2  where all replicas that may lead are gone for good: an unclean election (its losses are permitted)
     3  brokers on whose disks bits have flipped, one after the other: stopped once others can take over, their logs
        checked from the first byte as after a crash (recovery ends a log before the first bad batch), started again;
        and nodes with flipped bits in their metadata: damaged files are taken away while they are down, and they fetch

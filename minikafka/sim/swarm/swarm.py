@@ -3,8 +3,8 @@
     result = run_seed(7)
     result.violations         what the invariants and the history's checker found; [] if all is well
 
-The faults stop, the clients stop, all that can be mended is mended; then every acknowledged record must be there for a
-consumer that reads from the first record to the last, and the invariants have their last look.
+The faults stop, the clients stop, and everything that can be repaired is repaired. Then a consumer that reads from the first
+record to the last must get every acknowledged record, and the invariants look for the last time.
 
 Owns: the course of a run, and the settings drawn for it.
 Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to the hash.
@@ -179,8 +179,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Shape:
-    """The abilities of the swarm by seed. Seeds are named in lists and in the ledger, and must stay what they are: what
-    the swarm learns is drawn apart from everything else, for seeds that were never run before. From each of these on:
+    """The abilities of the swarm by seed. Lists and the ledger name seeds, so a seed must stay what it is. What the swarm learns
+    is drawn apart from everything else, and only for seeds that were never run before. From each of these on:
 
     0                   three brokers that vote; all clients in one process
     OWN_QUORUM          a quorum of its own for some (`controllers`), and for some losing is allowed (`unclean`)

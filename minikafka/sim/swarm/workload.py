@@ -10,10 +10,10 @@
 Strained seeds (swarm.Shape) have more of each: acks=1, small segments and retention, tombstones, transactions in a compacted
 log, plain and transactional commits of one group.
 
-Every client may give up at any time and be replaced by a new one: that is part of the work. Faults strike the processes
-in which the clients live (client_process.py).
+Every client may give up at any time and be replaced by a new one: that is part of the work. Faults also strike the clients'
+processes (client_process.py).
 
-Owns: the topics and the clients of each kind. All that they do and are told goes to the run's history.
+Owns: the topics and the clients of each kind. Their operations and the answers go into the run's history.
 Invariants: I-WORK-1 every value is sent once: the history's checker tells records apart by their values.
             I-WORK-2 when told to stop, every client ends within its own timeouts.
 """

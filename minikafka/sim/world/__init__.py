@@ -2,10 +2,10 @@
 
     loop.py       virtual time, and an event loop for each process
     net.py        hosts and links; transport.py: the ends of connections; hold.py: single frames, held or dropped
-    disk.py       what a process wrote, and how much of it survives a loss of power
+    disk.py       a disk, and how much of it survives a loss of power
     clock.py      wall clocks that drift and jump
     env.py        all of that behind the interface that brokers know (broker/server/env.py)
-    log_lines.py  what the code of each process says through `logging`
+    log_lines.py  the log of each process
     host.py       one machine, and the broker that runs there at the moment
     breakable.py  the faults, under the names that live clusters use; damage.py: which bits may flip
     world.py      all machines of a cluster, their trace, and its hash

@@ -4,7 +4,7 @@ Every fault acts at once and is told to the trace. `heal` ends faults of links, 
 was killed or lost power comes back by `boot`, `restart` or `mend`.
 
 Owns: only the names and the events; hosts, links, disks and clocks carry the faults out.
-Invariants: I-BREAK-1 chance in a fault comes from a stream of its own, so that one fault more changes no other.
+Invariants: I-BREAK-1 each fault has random numbers of its own, so that one more fault changes no other.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class Breakable:
         return path
 
     def crash_at_write(self, node: int, nth: int, powerloss: bool = False) -> None:
-        """Let the process die right before the nth change it makes to its disk from now on, in the middle of whatever
-        it is doing; a dead one at its next start. `heal` or an earlier death calls this off."""
+        """Let the process die right before the nth change that it makes to its disk from now on, in the middle of its work; a
+        dead process dies so after its next start. `heal` or an earlier death cancels this."""
         host, left = self.hosts[node], nth
 
         def before_change() -> None:

@@ -1,20 +1,20 @@
 """Bits that flip on a disk by themselves: where a run may flip them, and which logs have such damage.
 
-In a partition's log: in a committed batch, in the bytes that its checksum covers or in the checksum itself. The bytes
-before it (offset, length, leader epoch, magic) are covered by no checksum, in Kafka's logs as in ours, so that no reader
-can notice damage there; and a batch that is not committed was promised to no client.
-What must hold then, and does in Apache Kafka: no client is given the batch, for consumers check checksums, leaders do
-not; a follower appends nothing of an answer with such a batch, and asks again; recovery after a crash ends the log before
-it, above the recovery point. So a leader's copy does not mend itself, and a reader that needs that batch waits until an
-operator mends it (operator.py). Our brokers also check in two places where Apache Kafka does not: a coordinator does not
-load such a batch, and compaction does not copy its records into a new one.
+In a partition's log: in a committed batch, in its checksum or the bytes that the checksum covers. No checksum covers the bytes
+before it (offset, length, leader epoch, magic), in Kafka's logs as in ours, so no reader can notice damage there. A batch that
+is not committed was promised to no client.
+The following must hold then, and does in Apache Kafka. Consumers check checksums (leaders do not), so no application gets the
+batch. A follower appends nothing of an answer with such a batch, and fetches again. Recovery after a crash, above the recovery
+point, ends the log before the batch. So a leader's copy stays damaged, and a reader that needs the batch waits until an operator
+repairs it (operator.py). Our brokers check in two more places: a coordinator does not load such a batch, and compaction does not
+copy its records into a new one.
 
-In the metadata log and its snapshots: in the same bytes; in a voter's log only below the offset that it knows to be
-on disk, for damage above is taken for a torn write, as in Kafka. A node that reads the damage ends (I-MLOG-5), and a
-voter does not start again (I-MLOG-6) until an operator has taken the damaged files away.
-In derived files: anywhere in the two indexes of a segment, whose entries can be compared with the log; in the version and
-the count of a checkpoint, without which it counts as lost. The other numbers of a checkpoint and the rows of a
-transaction index are covered by no checksum, in Kafka's files as in ours, and only a replay of the log could judge them.
+In the metadata log and its snapshots: in the same bytes; in a voter's log only below the offset that the voter knows to be on
+disk, because damage above it counts as a torn write, as in Kafka. A node that reads the damage ends (I-MLOG-5), and a voter does
+not start again (I-MLOG-6) until an operator has removed the damaged files.
+In derived files: anywhere in the two indexes of a segment, whose entries can be compared with the log; in the version and the
+count of a checkpoint, which then counts as lost. No checksum covers the other numbers of a checkpoint and the rows of a
+transaction index, in Kafka's files as in ours; only a replay of the log could check them.
 
 Owns: nothing; it reads disks. Source: AbstractFetcherThread.processFetchRequest, CompletedFetch, UnifiedLog (append),
 LogSegment.recover, LogLoader.recoverLog, MemoryRecords.filterTo.

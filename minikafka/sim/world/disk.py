@@ -1,17 +1,17 @@
-"""A disk in memory behind the Fs interface. It survives the process that used it; a loss of power leaves less of it.
+"""A disk in memory behind the Fs interface. It survives the process that used it; a loss of power keeps only a part of it.
 
-Every file has two contents: what reads see (the page cache) and what fsync has promised, with the writes in between
-kept in order. Every folder has its names likewise; `sync_dir` promises them. `powerloss` keeps what was promised and a
-seeded part of the rest: any subset of the pieces (512 bytes or 4 KiB) of the unsynced writes, a first part of each
+Every file has two contents, the one that reads see (the page cache) and the one of the last fsync, and a list of the writes
+between the two. Every folder has two lists of names likewise, for `sync_dir`. `powerloss` keeps everything that was synced, and
+a random part of the rest: any subset of the pieces (512 bytes or 4 KiB) of the unsynced writes, and the first ones of each
 folder's unsynced names.
 
 Owns: files, folders, which parts of them are durable, the faults of this disk.
 Invariants: I-DISK-1 bytes that pwrite took are there for every later read, until truncated or removed.
             I-DISK-2 after a loss of power a file holds every byte that was there at its last successful fsync and was
               not written over since; a name whose folder was synced is there.
-            I-DISK-3 after an fsync that failed, what it should have made durable is lost for good, though reads still
-              see it (as Linux does; rule 67).
-Real disks also write back on their own after a while; the seeded part of unsynced writes that survives stands for that.
+            I-DISK-3 after an fsync that failed, the bytes that it should have made durable are lost for good, though reads
+              still see them (as on Linux; rule 67).
+Real disks also write back by themselves after a while; here the random part of unsynced writes that survives models that.
 """
 
 from __future__ import annotations
@@ -255,8 +255,8 @@ def _check_name(path: str) -> None:
 
 
 class Mount:
-    """A disk as one process sees it (see env.Fs): it holds locks while it lives, and nothing it does after its death
-    reaches the disk."""
+    """A disk as one process uses it (see env.Fs). The process holds locks while it lives, and after its death changes nothing on
+    the disk."""
 
     def __init__(self, disk: SimDisk | Mount, loop: ProcessLoop | None = None) -> None:
         self.disk: SimDisk = disk.disk if isinstance(disk, Mount) else disk

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SimEnv(Env):
-    """The Env of one simulated process. `seed` names its streams of chance, `host` its place in the network.
+    """The Env of one simulated process. `seed` is the seed of its random numbers, `host` its name in the network.
 
     Its trace goes to `events`, until it is given another `trace`.
     """

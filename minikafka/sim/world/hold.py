@@ -1,10 +1,10 @@
-"""Single requests and answers on their way: seen, held back, let go, dropped.
+"""Single requests and answers on their way: seen, held back, released, dropped.
 
-A hold keeps the frames that it matches when they are written. Their connection stands still behind them, in that
-direction only, for TCP keeps its order; other connections between the same hosts go on, so a held request can be
-overtaken. To drop a frame means to break its connection: nothing is lost inside a connection.
+A hold keeps the frames that it matches when they are written. Frames behind a held one wait too, in that direction of the
+connection, because TCP keeps their order. Other connections between the same hosts go on, so a held request can be overtaken.
+To drop a frame means to break its connection: nothing is lost inside a connection.
 
-Owns: the frames that are held. Invariants: I-HOLD-1 a hold that ended has kept nothing back that it did not drop.
+Owns: the frames that are held. Invariants: I-HOLD-1 when a hold has ended, each frame that it kept is sent or dropped.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _RESPONSE = struct.Struct(">ii")  # size, correlation id
 
 
 class End(Protocol):
-    """The part of one end of a connection (transport.py) that a hold needs: whose it is, what it asked, and where
-    frames wait."""
+    """The part of one end of a connection (transport.py) that a hold needs: its host, its requests, and the frames that wait."""
 
     host: str
     caller: bool  # it opened the connection, so that its frames are requests

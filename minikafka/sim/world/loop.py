@@ -1,13 +1,13 @@
 """Virtual time, and one asyncio event loop per simulated process on it.
 
-A real process has an event loop of its own; so it has here. All loops of a world share one `Timeline`: one clock that
-stands still while anything is ready and jumps when nothing is, one seeded order of all that is ready. A callback belongs
-to the process whose loop it was given to. A killed process is a loop whose callbacks are dropped, a paused one a loop
-whose callbacks are put aside until it goes on (then all that is late comes at once).
+As in reality, each process has an event loop of its own. All loops of a world share one `Timeline`: one clock, and one random
+(seeded) order of all callbacks that are ready. The clock stands still while a callback is ready, and jumps when none is. A
+callback belongs to the process whose loop it was given to. The callbacks of a killed process are dropped; those of a paused
+process are put aside until it goes on, and then all late ones run at once.
 
 Owns: the ready callbacks, the timers, the clock, the life of processes.
 Invariants: I-SIM-1 time never goes back and moves only when no callback is ready.
-            I-SIM-2 a run with nothing ready, no timer and an unfinished goal is a deadlock and says so.
+            I-SIM-2 if nothing is ready, no timer is set and the goal is not reached, the run ends with the error "deadlock".
             I-SIM-3 after `kill` no line of a process runs again, not even a `finally`.
 Missing on purpose: sockets, threads, signals. Code that needs them is not deterministic.
 """
@@ -33,7 +33,7 @@ LINES = 200  # of a process's log are kept
 
 
 class Killed(BaseException):
-    """Unwinds the process that killed itself by something it did."""
+    """Ends the callback of a process that has killed itself by its own call."""
 
 
 class Endless(RuntimeError):
@@ -100,7 +100,7 @@ class Timeline:
     def run_until(self, done: Callable[[], bool]) -> None:
         """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2), Endless after `most_steps`.
 
-        The garbage collector rests meanwhile: it takes a tenth of the time, and when it runs is not the seed's choice.
+        The garbage collector is off meanwhile: it takes a tenth of the time, and the seed does not decide when it runs.
         """
         collects = gc.isenabled()
         gc.disable()

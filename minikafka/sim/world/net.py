@@ -1,7 +1,7 @@
 """A network in memory: hosts, the links between them, listeners. Connections carry the same frames as live ones.
 
-A link is one direction between two hosts. It delays, it has a bandwidth, and it can be cut: what is sent meanwhile
-waits (TCP tries again), in order, and flows when the cut heals. The ends of connections are in transport.py.
+A link is one direction between two hosts. It has a latency and a bandwidth, and it can be cut: bytes that are sent meanwhile wait
+(TCP sends them again), and arrive in order when the cut heals. The ends of connections are in transport.py.
 
 Owns: the listeners, every connection, every link.
 Invariants: I-NET-4 nothing is lost inside a connection; a fault that loses bytes ends the connection.

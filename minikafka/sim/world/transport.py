@@ -1,7 +1,7 @@
 """One end of a simulated connection: a transport for our protocol, and the queue of what the other end sent.
 
-Written bytes pass the holds (hold.py), are cut into pieces, travel over the link, wait before the other host while the
-link is cut, are taken in by its kernel, and handed to its process when that runs and wants to read.
+Written bytes pass the holds (hold.py), are cut into pieces, travel over the link, and wait while the link is cut. Then the other
+host's kernel takes them, and gives them to its process when that runs and reads.
 
 Owns: the bytes of one direction on their way. Invariants
   I-NET-1  bytes of one direction arrive in order; how they are cut into pieces is up to the seed.

@@ -3,9 +3,9 @@
     world = World(seed=7)
     world.run(story(world))         # async def story(world): await world.start(); world.kill(1); ...
 
-Owns: the hosts, the merged trace, the clients' process. What can be broken in it is in breakable.py.
+Owns: the hosts, the merged trace, the clients' process. The faults are in breakable.py.
 Invariants: I-WORLD-1 a run is a function of the seed and the story: no wall clock, no sockets, no threads.
-            I-WORLD-2 chance comes in streams by name, so that one more draw in one place changes no other.
+            I-WORLD-2 random numbers come in streams with names, so that one more draw in one place changes no other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A client whose connections a story controls: one to each broker.
 
-It may give up on them and make new ones, over another path; what it sent over the old ones may still arrive.
+The client may give its connections up and make new ones, over another path; its requests on the old ones may still arrive.
 
 Owns: the connections.
 """

@@ -1,4 +1,4 @@
-"""A story with transactions or groups in it: the coordinator tells what it writes down, and the end looks at it all.
+"""A story with transactions or groups: the coordinator tells what it writes down, and at the end everything is read and judged.
 
 Owns: the reading of all partitions at the end, by readers that count (read_committed unless told otherwise).
 """

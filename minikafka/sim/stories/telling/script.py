@@ -13,7 +13,7 @@ again with a rule switched off (`ablations/`): then it ends as it did before the
 
 Owns: the scripts by name, and how one is told.
 Invariants: I-STORY-1 a telling depends on the script, its seed and the code, and on nothing else.
-            I-STORY-2 a story that is told with every rule on ends without a violation, or telling it raises.
+            I-STORY-2 with every rule on a story ends without a violation; otherwise telling it raises an error.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _place(name: str) -> tuple[str, int, str]:
 
 
 def tell(which: Script, seed: int | None = None, without: AbstractContextManager[object] | None = None) -> Telling:
-    """Tell a story. `without` switches a rule off for as long as it lasts; then, and only then, the story may break off,
-    for it no longer goes as it was written. Raises whatever goes wrong with every rule on (I-STORY-2)."""
+    """Tell a story. `without` switches a rule off for as long as it lasts; only then the story may break off, because it no
+    longer goes as it was written. Raises any error that happens with every rule on (I-STORY-2)."""
     with without or nullcontext():
         story = which.stage(which.seed if seed is None else seed, which.unclean, dict(which.world))
         story.lines.append(which.prologue)

@@ -1,8 +1,8 @@
 """The means of a script about a whole cluster: the world, and one client that says which broker it talks to.
 
-Under each step the narrator (narrate.py) adds what the brokers did: who leads, who truncates, how the ISR changes; then
-what the client was told, and which invariant fell. Events of the same time are told broker by broker, for their order among
-brokers changes with every change of the code. A story has one controller of its own, 101, so that any broker may die.
+Under each step the narrator (narrate.py) adds what the brokers did: which one leads or truncates, how the ISR changes; then the
+client's answer, and the invariant that fell. Events of the same time are told broker by broker, because their order among
+brokers changes with every change of the code. A story has a controller of its own, 101, so that any broker may die.
 
 Owns: the client's requests and their history, the watch over the invariants.
 Invariants: I-STORY-3 what a story tells of a broker comes from its trace, its replicas or its disk, never from the script.
@@ -42,7 +42,7 @@ TIMES = re.compile(r" at [0-9]+\.[0-9]+ s\b| \(t=[0-9.]+\)|,? t=[0-9.]+")  # no 
 PATIENCE = 60.0  # seconds of virtual time that a story waits for anything
 CONTROLLER = 101
 CLIENT, VERDICTS = 1000, 1001  # told after the brokers
-# Answers that leave open whether the record is, or will be, in the log.
+# Answers after which it is unknown whether the record is, or will be, in the log.
 UNKNOWN_OUTCOME = (Err.REQUEST_TIMED_OUT, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Err.UNKNOWN_SERVER_ERROR,
                    Err.NOT_LEADER_OR_FOLLOWER)
 

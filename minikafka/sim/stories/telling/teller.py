@@ -1,7 +1,7 @@
 """The base of all stories: the lines of the transcript, in the order in which things happened.
 
-A story says in steps what happens, and under each step what followed from it. No times are told, for they change with
-every change of the code; the order is what matters.
+A story says in steps what happens, and under each step what followed. It tells no times, because they change with every change
+of the code; the order matters.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A producer that a story controls: one request at a time, to the broker that the story names.
 
-A real client hides what these stories are about: which request was sent twice, on which connection the first of them
-hangs, under which epoch. It speaks the protocol of today (KIP-890: Produce 12 brings the partition into the
-transaction, EndTxn 5 gives a new epoch) or, with `classic`, the one before: AddPartitionsToTxn first, Produce 11,
-EndTxn 3, and one epoch for all transactions.
+A real client hides what these stories are about: which request was sent twice, on which connection the first one hangs, under
+which epoch. This producer speaks the protocol of KIP-890: Produce 12 adds the partition to the transaction, EndTxn 5 gives a
+new epoch. With `classic` it speaks the one before: AddPartitionsToTxn first, Produce 11, EndTxn 3, and one epoch for all
+transactions.
 
 Owns: the producer's identity and its sequences; and what the history says of it.
 Invariants: I-STORY-4 a value is one `send` in the history however often it goes out; an end of a transaction likewise.
