@@ -1,6 +1,6 @@
 """The controller's decisions: brokers' lives, ISR changes, elections, producer ids.
 
-A decision reads the image and returns records, which make it true, and a verdict, from which api/ makes the response.
+A decision reads the image and returns records, which carry it out, and a verdict, from which api/ makes the response.
 apply() replays the records once they are in the quorum's log. The shell (shell/active_controller.py) takes one decision at
 a time and answers when its records are committed, so no client ever sees a decision of a controller that has lost its
 quorum (rule 26).

@@ -100,8 +100,8 @@ class Heartbeats:
             self.sessions[broker].shutdown_offset = offset
 
     def valid(self, broker: int, now: float) -> bool:
-        """Return whether a broker is unfenced and its session has not timed out. At next_deadline() it has timed out:
-        otherwise the timer of that moment would find nothing to do and be set again at once."""
+        """Return whether a broker is unfenced and its session has not timed out. The exact deadline counts as timed out:
+        otherwise a timer at next_deadline() would find nothing to do and be set again at once."""
         session = self.sessions.get(broker)
         return session is not None and not session.fenced and now < session.last_contact + self.timeout
 

@@ -5,7 +5,7 @@ expressions that RE2 takes, and has other texts for the same errors.
 
 Owns: compile_expression().
 Invariants: I-REGEX-1 an expression that is not RE2 is refused before anything of it is kept.
-What Kafka does differently: re2j has no bound on what nested repetitions multiply to, (a{500}){3}; RE2 takes 1000 at most.
+What Kafka does differently: re2j has no bound on the product of nested repetitions, as in (a{500}){3}; RE2 takes 1000 at most.
 Source: com.google.re2j.Parser.
 """
 
@@ -25,7 +25,7 @@ TEXTS = {"missing ]": "missing closing ]", "missing )": "missing closing )",
          "invalid perl operator": "invalid or unsupported Perl syntax",
          "unexpected )": "regexp/syntax: internal error",
          "invalid named capture group": "invalid named capture"}
-# What of an expression has a meaning of its own: quoted text, an escape, a class, the name of a group, how often.
+# The parts of an expression with a meaning of their own: quoted text, an escape, a class, a group's name, a repetition.
 TOKENS = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(?P<escape>.)|\[\^?\]?(?>\\.|\[:\w*:\]|[^\]\\])*+\]|"
                     r"\(\?P?<(?P<name>[^>]*)>|\{(?P<count>[0-9]+(?:,[0-9]*)?)\}", re.DOTALL)
 HUGE = re.compile("[1-9][0-9]{8}")     # RE2 takes braces around such a number for text

@@ -35,7 +35,7 @@ def check_name(name: str) -> None:
 
 
 def unify(existing: Iterable[str]) -> dict[str, str]:
-    """Return the existing topics by the name that their metrics have. A new topic collides with the one of its own name here."""
+    """Return the existing topics by the name of their metrics. A new topic collides with the one whose metrics have its name."""
     unified: dict[str, str] = {}
     for name in existing:
         unified.setdefault(unify_name(name), name)

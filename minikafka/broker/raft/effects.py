@@ -3,7 +3,7 @@
 Effects are a list in the order in which they must happen: **the shell executes them left to right, and after a crash only a
 prefix has happened**. So a vote that stands behind its Persist can never leave before the vote is on disk. `Append` and
 `Flush` are separate because they promise different things: appended bytes can be read and replicated, only flushed bytes
-count. A list holds at most one Flush and it comes last; when it is done, the shell calls `Raft.on_flushed`.
+count for the majority. A list holds at most one Flush, at its end; after the flush the shell calls `Raft.on_flushed`.
 
 Owns: the vocabulary; no behaviour. The order of effects is I-RAFT-1 (node.py).
 """

@@ -6,11 +6,11 @@ was cut off, or is cut off from the leader alone, cannot disturb the others howe
 
 Owns: pre-votes, votes, candidacies, the search for a leader, BeginQuorumEpoch and EndQuorumEpoch.
 Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that ends no earlier than its own (rule 35);
-              with majorities that overlap there is one leader per epoch, and it has everything that was ever committed.
-            I-RAFT-8 a node never leads an epoch twice: after a restart its tail of that epoch may be lost (Resigned).
+              two majorities share a node, so an epoch has one leader, and this leader has all that was ever committed.
+            I-RAFT-8 a node never leads an epoch twice: a restart may have lost its last records of that epoch (Resigned).
             I-RAFT-10 only a node to which a majority gave its pre-vote raises the epoch; a leader, and a follower that
               has fetched from its leader in this epoch, give none (rule 39).
-            I-RAFT-14 no request raises the epoch by more than MOST_AHEAD, so the epochs (32 bits) never end.
+            I-RAFT-14 no request raises the epoch by more than MOST_AHEAD, so the numbers of 32 bits are never used up.
 What Kafka does differently: it follows any epoch. A prospective that is refused follows its leader again, or is
 Unattached, for a whole timeout; ours stays Prospective, asks the leader too, and asks the voters again sooner. Kafka's
 leader gives a pre-vote while it has no high watermark. Kafka's very first election waits for a whole election timeout,
@@ -29,7 +29,7 @@ from minikafka.broker.raft.replication import Replication
 from minikafka.broker.raft.roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from minikafka.protocol.errors import Err
 
-MOST_AHEAD = 1 << 20  # epochs: more elections than a node can miss; after the last epoch of all, no election could follow
+MOST_AHEAD = 1 << 20  # epochs: more elections than a node can miss; no election could follow the highest epoch
 _BACKOFF_UNIT = 0.1  # seconds; KafkaRaftClient.RETRY_BACKOFF_BASE_MS
 
 
@@ -127,7 +127,7 @@ class Elections(Replication):
         self._send([voter for voter in role.successors if voter not in role.acknowledged], end, now)
 
     def _refusal(self, sender: int, epoch: int) -> Err:
-        """Return why a request of this epoch, sent as candidate or as leader, is refused; NONE if it is not."""
+        """Return why a request of this epoch, sent as candidate or as leader, is refused; NONE if it is valid."""
         if sender not in self.voters:
             return Err.INCONSISTENT_VOTER_SET
         if epoch > self.epoch + MOST_AHEAD:
@@ -177,7 +177,7 @@ class Elections(Replication):
         if error := self._refusal(begin.leader, begin.epoch):
             return self._reply(pending_request, error)
         self._learn(begin.epoch, begin.leader, now)
-        if isinstance(self.role, Prospective):  # we doubted a leader that is alive
+        if isinstance(self.role, Prospective):  # the leader that we took for dead is alive
             self._become_follower(begin.epoch, begin.leader, now)
         return self._reply(pending_request, Err.NONE)
 

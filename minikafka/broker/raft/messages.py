@@ -18,7 +18,7 @@ NOBODY = -1  # no leader, no vote
 
 
 class SnapshotId(NamedTuple):
-    """The name of a snapshot, which stands for the records below `end_offset`, the last of which is of `epoch`
+    """The name of a snapshot of the records below `end_offset`, the last of which is of `epoch`
     (OffsetAndEpoch)."""
 
     end_offset: int
@@ -64,7 +64,7 @@ class Fetch:
     """Follower or observer -> leader: everything below `offset` is in my log (and on my disk, if I am a voter).
 
     `last_fetched_epoch` is the epoch of the record before `offset`; `high_watermark` the one that the follower knows,
-    -1 if none (KIP-1166): news about it ends the long poll.
+    -1 if none (KIP-1166): a higher one at the leader ends the long poll.
     """
 
     epoch: int

@@ -87,21 +87,21 @@ class Raft(Elections):
         return self._done(now)
 
     def on_failure(self, id: int, now: float) -> list[Effect]:
-        """Send `id` got no response: the connection broke, or the time was up. Send to that node again after a pause."""
+        """Note that Send `id` got no response (the connection broke, or its time was up); ask again after a pause."""
         if id in self._pending:
             to, _ = self._pending.pop(id)
             self._retry_at[to] = now + self.times.retry_backoff
         return self._done(now)
 
     def on_appended(self, now: float) -> list[Effect]:
-        """Replicate, then flush, what a leader's caller has appended to its log: the controller's records."""
+        """Replicate, then flush, the controller's records, which the caller has appended to the leader's log."""
         if isinstance(self.role, Leader):
             self._answer_waiting(now)
             self._flush()
         return self._done(now)
 
     def on_flushed(self, end_offset: int, now: float) -> list[Effect]:
-        """Count everything below `end_offset` from now on: a Flush is done, and it is on disk (I-RAFT-3)."""
+        """Count everything below `end_offset` as on disk: a Flush is done (I-RAFT-3)."""
         self._flushing = False
         self._flushed = end_offset
         if isinstance(self.role, Leader):

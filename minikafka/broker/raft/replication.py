@@ -6,7 +6,7 @@ of epoch E just before N. When there is no news, the fetch waits for some, or un
 records which the leader has deleted is sent to a snapshot (snapshots.py).
 
 Owns: the progress of the high watermark on both sides, truncation, waiting fetches.
-Invariants: I-RAFT-3 no replica fetches at, and no leader counts itself with, an offset that it has not flushed (rule 36).
+Invariants: I-RAFT-3 a replica fetches only at an offset up to which it has flushed; a leader counts itself up to there (rule 36).
             I-RAFT-5 a leader never truncates, and no replica truncates below the high watermark (rule 24).
 What Kafka does differently: its leader counts itself when it has appended, before its own flush is done.
 Source: KIP-595, KIP-1166; org.apache.kafka.raft.KafkaRaftClient.tryCompleteFetchRequest, handleFetchResponse.

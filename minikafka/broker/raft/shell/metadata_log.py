@@ -12,8 +12,8 @@ Invariants: I-MLOG-1 `persist` and `flush` return when the data is on disk. An e
             I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is replaced by an empty one at the
               snapshot's end; if the process died before that, the next start does it.
             I-MLOG-4 records that could not be flushed are cut off before the node ends with the error: the kernel takes them
-              for written, so a restart would find them and build on them, and a power failure would lose both. (Kafka's
-              controller leaves them there.)
+              for written, so a restart would find them and append more, and a power failure would then lose all of these.
+              (Kafka's controller leaves them there.)
             I-MLOG-5 a batch that does not match its checksum is neither applied nor sent: the node ends with an error.
             I-MLOG-6 a voter never forgets a record that was on its disk: if a bit has flipped below the flushed offset, the
               node does not start, because a voter that forgets what it acknowledged can undo what the quorum decided.

@@ -25,7 +25,7 @@ from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 
 log = logging.getLogger("minikafka.quorum")
 
-FETCH_GRACE_S = 0.5  # the response to a long poll may arrive this much after its time
+FETCH_GRACE_S = 0.5  # seconds that the response to a long poll may be late
 
 
 class QuorumNetwork:
@@ -60,7 +60,7 @@ class QuorumNetwork:
 
     def _checked(self, answer: Response) -> Response:
         """Return the answer, with an error in place of what is damaged, for example by the leader's disk. The core then pauses
-        and asks again, by when another node may lead (I-QNET-3)."""
+        and asks again; by then another node may lead (I-QNET-3)."""
         records = answer.records if isinstance(answer, FetchAnswer) else b""
         sound = all(batches.crc_ok(records, at, header) for at, header in batches.frames(records))
         if sound and not (isinstance(answer, SnapshotAnswer) and self.snapshots.is_corrupt(answer)):

@@ -10,7 +10,7 @@ Invariants: I-QRM-1 one event at a time: no event sees the log or the election s
             I-QRM-2 `apply_committed` gets every committed batch once, in order; `committed(offset)` is done after it.
             I-QRM-3 `on_leadership(True, epoch)` is called when everything below the epoch's start was given to `apply_committed`
               and the epoch's first record is committed: no controller of an older epoch can commit anything any more.
-            I-QRM-5 a commit of many records holds up neither votes nor fetches: it is applied in slices, beside the events.
+            I-QRM-5 a commit of many records holds up neither votes nor fetches: they are applied in slices, between the events.
             I-QRM-4 `apply_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
               records that we lack.
 Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMetadataLog.
@@ -69,7 +69,7 @@ class Quorum:
         self.on_late_commit: Callable[[int], None] = _ignore  # told of commits that are applied later only, by their last offset
         self.on_leadership: Callable[[bool, int], None] = _ignore
         self.applied = 0  # everything below was given to apply_committed
-        self._to_apply: deque[Steps[None]] = deque()  # what is committed, in order; the first is being applied
+        self._to_apply: deque[Steps[None]] = deque()  # the committed batches, in order; the first is being applied
         self._applying: Task[None] | None = None  # what applies the rest, while events go on
         self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
         self._wakeup: Future[None] | None = None

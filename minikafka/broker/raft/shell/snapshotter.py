@@ -60,7 +60,7 @@ class Snapshotter:
             return
         id, timestamp = self._last
         self.restart()
-        with self._env.contained("a snapshot of the metadata"):      # the log is kept instead, and the next one tried
+        with self._env.contained("a snapshot of the metadata"):      # if it fails, the log is kept until the next snapshot
             data = build(id, image.to_records(), timestamp)
             self._writing = True
             self._env.spawn(self._write(id, data), "metadata snapshot")
