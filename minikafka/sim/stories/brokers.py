@@ -9,10 +9,10 @@ from minikafka.sim.stories.telling.story import CONTROLLER, Story
 
 @script("A14 the zombie leader", rules="2, 8, 14, 22")
 async def a14_zombie_leader(story: Story) -> None:
-    """1 is cut off from the controller and from its followers, but not from a client. It still believes to lead. What is
-    sent with acks=all is never acknowledged: the followers are members of the ISR, and only the controller could take
-    them out. What is sent with acks=1 is acknowledged at once, and vanishes when 1 hears that it leads no more: that is
-    what acks=1 means."""
+    """1 is cut off from the controller and from its followers, but not from a client, and still believes that it leads.
+    A record sent with acks=all is never acknowledged: the followers are members of the ISR, and only the controller
+    could take them out. A record sent with acks=1 is acknowledged at once, and vanishes when 1 hears that it leads no
+    more: acks=1 promises no more than that."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
     story.step("m1 is committed")
@@ -32,10 +32,10 @@ async def a14_zombie_leader(story: Story) -> None:
 
 @script("A reader of the zombie leader", rules="22")
 async def r22_zombie_reader(story: Story) -> None:
-    """1 is cut off and still believes to lead, while 2 does. A consumer has read from 2; when 2 dies it asks whoever it
-    reaches, and 1 says that it leads. The log of 1 ends before the consumer's offset: told that there is no such offset
-    it would begin anew, and read everything twice. But it says which leader epoch it has seen, and 1, which knows only
-    an older one, refuses: the consumer asks on (KIP-320)."""
+    """1 is cut off and still believes that it leads, while 2 does. A consumer has read from 2. When 2 dies, the
+    consumer asks any broker that it reaches, and 1 says that it leads. The log of 1 ends before the consumer's offset:
+    a consumer that heard of no such offset would begin anew, and read everything twice. But the consumer names the
+    leader epoch that it has seen, and 1, which knows only an older one, refuses: the consumer asks on (KIP-320)."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
     c = Reader(story, "c", "t")
@@ -61,9 +61,9 @@ async def r22_zombie_reader(story: Story) -> None:
 
 @script("A16 a crash after a clean start", rules="63, 64")
 async def a16_stale_clean_marker(story: Story) -> None:
-    """A broker that is shut down says so on its disk: its logs are whole, and the next start need not check them. That is
-    true of this next start only. The file must be gone before the first log is opened; if it outlives a start, the one
-    after a crash believes it too, and serves what the crash left (KAFKA-10471)."""
+    """A broker that is shut down leaves a file on its disk: its logs are whole, and the next start need not check them.
+    That is true of this next start only, so the file must be gone before the first log is opened. If the file outlives
+    a start, the start after a crash believes it too, and serves the logs as the crash left them (KAFKA-10471)."""
     world = story.world
     marker = "/data/.kafka_cleanshutdown"
     story.narrated = (*story.narrated, "recover")
@@ -131,9 +131,9 @@ async def a18_recreated_topic(story: Story) -> None:
 
 @script("The zombie controller", rules="26", controllers=3, config={"replica.lag.time.max.ms": 1000})
 async def r26_zombie_controller(story: Story) -> None:
-    """The active controller and broker 1 are cut off together from all others. 1 asks to have the others taken out of the
-    ISR, and this controller would agree; but it cannot bring its decision to a majority of the controllers. As long as
-    it answers nothing that is not committed, it can decide what it likes."""
+    """The active controller and broker 1 are cut off together from all others. 1 asks to have the others taken out of
+    the ISR, and this controller would agree; but it cannot bring its decision to a majority of the controllers. A
+    controller that answers only with committed decisions does no harm, whatever it decides."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
     story.step("m1 is committed")

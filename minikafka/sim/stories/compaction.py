@@ -11,9 +11,9 @@ from minikafka.sim.stories.telling.writer import Writer
 @script("The cleaner waits for decisions", rules="10, 66", stage=CoordinatedStory,
         config={"log.cleaner.backoff.ms": 1000})
 async def r66_undecided_records(story: CoordinatedStory) -> None:
-    """Compaction keeps the last record of every key. Whether a record of an open transaction is the last one of its key,
-    or none at all, nobody knows yet: so the cleaner stops at the last stable offset. If it went on to the high
-    watermark it would give up the last good value of a key for one that is taken back.
+    """Compaction keeps the last record of every key. Whether a record of an open transaction is the last one of its
+    key, or none at all, is not decided yet: so the cleaner stops at the last stable offset. If it went on to the high
+    watermark, it would delete the last good value of a key in favour of one that is then aborted.
     """
     await story.topic("t", 1, 2, 3, cleanup_policy="compact", internal_segment_bytes=200,
                       min_cleanable_dirty_ratio=0.1)

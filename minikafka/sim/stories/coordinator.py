@@ -14,8 +14,8 @@ from minikafka.sim.world.hold import Message
 
 @script("Written down before it is answered", rules="48", stage=CoordinatedStory)
 async def r48_write_first(story: CoordinatedStory) -> None:
-    """A commit is done when the coordinator's decision is replicated, not before. A coordinator that answers first, and
-    dies, leaves a successor who knows of an open transaction only: it runs out of time, and is aborted.
+    """A commit is done when the coordinator's decision is replicated, not before. If a coordinator answers first, and
+    dies, its successor knows of an open transaction only: the transaction runs out of time, and is aborted.
     """
     await story.topic("t", 3, 2)
     await story.coordinator(STATE, 1, 2)
@@ -56,9 +56,10 @@ async def _writes_to_two_leaders(story: CoordinatedStory) -> Writer:
 
 @script("A decision stays", rules="49, 55", stage=CoordinatedStory)
 async def r49_decision_stays(story: CoordinatedStory) -> None:
-    """Once PrepareCommit is in the coordinator's log the transaction is committed, whoever dies. The markers say so to
-    every partition; if some have theirs when the coordinator dies, its successor finds PrepareCommit and sends the
-    others, under its own epoch. Anything else would tear the transaction, or leave it open for ever.
+    """Once PrepareCommit is in the coordinator's log the transaction is committed, whichever broker dies. The markers
+    say so to every partition. If only some partitions have theirs when the coordinator dies, its successor finds
+    PrepareCommit and sends the others, under its own epoch. Otherwise half of the transaction would be committed, or it
+    would stay open for ever.
     """
     p = await _writes_to_two_leaders(story)
 
@@ -82,8 +83,8 @@ async def r49_decision_stays(story: CoordinatedStory) -> None:
 @script("Offsets of a transaction", rules="61", stage=CoordinatedStory)
 async def r61_offsets_wait(story: CoordinatedStory) -> None:
     """Exactly once: what was read and what was written are committed together. The offset that a transaction commits
-    counts when its commit marker comes, and not at all after an abort; whoever begins again begins where the last
-    transaction that was committed ended.
+    counts when its commit marker comes, and not at all after an abort. A program that begins again begins where the
+    last committed transaction ended.
     """
     await story.topic("t", 3, 2)
     await story.topic("u", 2, 3)
@@ -111,9 +112,9 @@ async def r61_offsets_wait(story: CoordinatedStory) -> None:
 
 @script("Zombie producer", rules="45, 50", stage=CoordinatedStory)
 async def r50_zombie_producer(story: CoordinatedStory) -> None:
-    """A transactional producer stops answering, and somebody starts its successor under the same transactional id. From
-    then on the successor alone may write: InitProducerId aborts what is open and raises the epoch. When the first one
-    wakes up it finds itself fenced, whatever it tries.
+    """A transactional producer stops answering, and a successor is started under the same transactional id. From then
+    on the successor alone may write: InitProducerId aborts the open transaction and raises the epoch. When the first
+    producer wakes up, every request that it sends is fenced.
     """
     await story.topic("t", 2, 3)
     await story.coordinator(STATE, 1, 2)
@@ -139,10 +140,10 @@ async def r50_zombie_producer(story: CoordinatedStory) -> None:
 
 @script("Zombie coordinator", rules="51", stage=CoordinatedStory)
 async def r51_zombie_coordinator(story: CoordinatedStory) -> None:
-    """A marker says for which producer and epoch it is, and which coordinator wrote it. The first two are those of the
-    producer's next transaction as well, for the epoch rises when a transaction is decided. So a marker that is on its
-    way for so long that another coordinator has ended the transaction would end the next one; a leader refuses what
-    comes from an older coordinator than the last it has heard of.
+    """A marker says for which producer and epoch it is, and which coordinator wrote it. Producer and epoch are those of
+    the producer's next transaction as well, because the epoch rises when a transaction is decided. So a marker that
+    arrives when another coordinator has already ended its transaction would end the next one. A leader therefore
+    refuses a marker of an older coordinator than the last that it has heard of.
     """
     p = await _writes_to_two_leaders(story)
 
@@ -179,9 +180,10 @@ async def r51_zombie_coordinator(story: CoordinatedStory) -> None:
 
 @script("A marker of one's own", rules="51", stage=CoordinatedStory)
 async def r51_forged_marker(story: CoordinatedStory) -> None:
-    """Whether a transaction is committed, its coordinator decides, for all partitions at once; each learns it by a
-    marker, a control record, which brokers write. A client that could write one would decide for one partition by
-    itself. So a leader takes no control batch from a client, not even from the producer whose transaction it is.
+    """A transaction's coordinator decides for all partitions at once whether it is committed. Each partition learns the
+    decision by a marker, a control record, which only brokers write. A client that could write one would decide for one
+    partition by itself. So a leader takes no control batch from a client, not even from the producer of that
+    transaction.
     """
     p = await _writes_to_two_leaders(story)
 

@@ -28,8 +28,8 @@ async def stand_still(story: CoordinatedStory, follower: int) -> None:
 @script("A15 zombie consumer", rules="57, 60", stage=CoordinatedStory)
 async def a15_zombie_consumer(story: CoordinatedStory) -> None:
     """A member is stopped for longer than its session. The group goes on without it: its partition has another owner,
-    who reads on and commits. Then it wakes up, knows nothing of all that, and commits where it was. Were that taken,
-    the group would be set back, and every record in between read twice by whoever comes next.
+    which reads on and commits. Then the member wakes up, knows nothing of all that, and commits where it was. If that
+    commit were taken, the group would be set back, and its next owner would read every record in between again.
     """
     await eight_records(story)
     story.step("z joins, reads, and commits 2")
@@ -51,9 +51,9 @@ async def a15_zombie_consumer(story: CoordinatedStory) -> None:
 
 @script("A15 zombie consumer, a static member", rules="59, 60", stage=CoordinatedStory)
 async def a15_zombie_static_member(story: CoordinatedStory) -> None:
-    """A member with a name of its own (group.instance.id) is stopped, and somebody starts another process with that
-    name: it gets the partition at once, without a rebalance, in the same generation. When the first one wakes up, its
-    generation is right and its name too; only the member id tells that it is not the one.
+    """A member with a name of its own (group.instance.id) is stopped, and another process is started with that name. It
+    gets the partition at once, without a rebalance, in the same generation. When the first process wakes up, its
+    generation is right and its name too; only the member id tells the two apart.
     """
     await eight_records(story)
     story.step("z joins as instance i, and commits 2")
@@ -75,8 +75,8 @@ async def a15_zombie_static_member(story: CoordinatedStory) -> None:
 
 @script("Commits that last", rules="60, 62", stage=CoordinatedStory)
 async def r60_commits_last(story: CoordinatedStory) -> None:
-    """What a coordinator has said to be committed must still be so with the next one: it answers when the record is
-    replicated, and the next coordinator reads the partition before it says anything.
+    """An offset that a coordinator has acknowledged must still be committed with the next coordinator. So a coordinator
+    answers when the record is replicated, and the next one reads the partition before it answers anything.
     """
     await eight_records(story)
     story.step("m joins and commits 2")
@@ -99,9 +99,9 @@ async def r60_commits_last(story: CoordinatedStory) -> None:
 
 @script("One owner a generation", rules="58", stage=CoordinatedStory)
 async def r58_one_owner(story: CoordinatedStory) -> None:
-    """The leader's assignment is handed out when it is in the log of the group, replicated. A coordinator that handed
-    it out first, and died, would have told of a generation that its successor has never heard of; the successor counts
-    on from the one before, and gives the same partition to somebody else in a generation of the same number.
+    """The leader's assignment is handed out when it is in the log of the group, replicated. If a coordinator handed it
+    out first, and died, members would have a generation of which its successor has never heard. The successor counts on
+    from the generation before, and gives the same partition to another member in a generation of the same number.
     """
     await eight_records(story)
     story.step("a joins, alone")
@@ -127,8 +127,9 @@ async def r58_one_owner(story: CoordinatedStory) -> None:
 @script("An assignment for its generation", rules="58", stage=CoordinatedStory)
 async def r58_former_assignment(story: CoordinatedStory) -> None:
     """An assignment is in the log some time after it was sent, and the group may have moved on: it counts for the
-    generation that it was made for, and no other. A coordinator that did not look again would hand the old assignment
-    out in the new generation, of which the log knows nothing; its successor begins a generation of the same number.
+    generation that it was made for, and for no other. A coordinator that did not look again would hand the old
+    assignment out in the new generation, of which the log knows nothing. Its successor then begins a generation of the
+    same number.
     """
     await eight_records(story)
     a, b = Member(story, "a", home=1), Member(story, "b", home=1)
@@ -165,8 +166,8 @@ async def r58_former_assignment(story: CoordinatedStory) -> None:
 @script("An assignment of a former generation", rules="58", stage=CoordinatedStory)
 async def r58_late_assignment(story: CoordinatedStory) -> None:
     """A leader's assignment that comes late is for members of a generation that is over, and is refused. If the
-    coordinator took it for the present one, there would be two assignments of the same generation: the one that is
-    handed out is the first in the log of the group, and the one that the next coordinator finds there is the last.
+    coordinator took it for the present generation, this one would have two assignments. Members get the first of them
+    in the group's log, but the next coordinator finds the last there.
     """
     await eight_records(story)
     a, b = Member(story, "a", home=1), Member(story, "b", home=1)

@@ -14,10 +14,10 @@ SLOW_NEWS = {"controller.quorum.fetch.timeout.ms": 20000, "controller.quorum.req
         config=SLOW_NEWS)
 async def a4_stale_epoch_fetch(story: Story) -> None:
     """1 leads, then 2, then 1 again; 3 hears of all that late. It still fetches from 1 as it did in the first of these
-    epochs, and 1 could be tempted to serve it: what 3 asks for fits into its log. But 3 will next hear that 2 leads, and
-    follow that: 2 is cut off, believes it, and does not have the new record. So what 3 has copied it will throw away
-    again. A fetch in another epoch than the leader's is refused, and moves no high watermark (rule 4; hachikuji's
-    Kip320FirstTry is the design that counted it)."""
+    epochs, and its offset fits into the log of 1, which could be tempted to answer. But 3 will next hear that 2 leads,
+    and follow 2, which is cut off, believes that it leads, and does not have the new record. So 3 will throw away again
+    what it has copied. A fetch in another epoch than the leader's is refused, and moves no high watermark (rule 4;
+    hachikuji's Kip320FirstTry is the design that counted it)."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("m1 is committed")
@@ -52,8 +52,9 @@ async def a4_stale_epoch_fetch(story: Story) -> None:
 @script("A5 no maximal ISR", rules="2")
 async def a5_no_maximal_isr(story: Story) -> None:
     """The leader proposes that 3 joins the ISR, the controller agrees, but its answer is late. From the moment of the
-    proposal the leader must count 3 as a member, for the controller may elect it; if it went on to acknowledge what only
-    1 and 2 have, these records would be gone with 1 and 2 (Vanlightly's example; the maximal ISR of KIP-497)."""
+    proposal the leader must count 3 as a member, for the controller may elect it. If the leader still acknowledged
+    records that only 1 and 2 have, these records would be gone with 1 and 2 (Vanlightly's example; the maximal ISR of
+    KIP-497)."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("3 is away for a while")
@@ -82,10 +83,10 @@ async def a5_no_maximal_isr(story: Story) -> None:
 
 @script("A6 expansion below the start of the epoch", rules="15", brokers=4)
 async def a6_expand_below_epoch_start(story: Story) -> None:
-    """A new leader's high watermark may be behind: what was committed it has, but it does not know yet that it was. Until
-    the others have fetched from it, "has reached my high watermark" says too little about a replica that wants to join
-    the ISR. It must also have reached the offset at which this leader's epoch began: below it lies everything that can
-    have been committed before (Vanlightly's example)."""
+    """A new leader has every committed record, but its high watermark may be behind: it does not know yet that they are
+    committed. Until the others have fetched from it, "has reached my high watermark" says too little about a replica
+    that wants to join the ISR. The replica must also have reached the offset at which this leader's epoch began: every
+    record that may have been committed before lies below it (Vanlightly's example)."""
     world = story.world
     await story.topic("t", 1, 2, 3, 4, min_insync_replicas=2)
     story.step("m1 is everywhere; 3 goes away")
@@ -160,12 +161,12 @@ async def a7_empty_disk_rejoins(story: Story) -> None:
 
 @script("A8 the last replica standing", rules="3, 33")
 async def a8_last_replica_standing(story: Story) -> None:
-    """Kafka acknowledges what min.insync.replicas brokers have in memory; a broker alone that loses its power may lose
-    it. m1 is acknowledged by three; then 3 and 2 are shut down, and the last one loses its power. Before KIP-966 the last
-    member of an ISR was elected whatever had happened to it, and the others cut their logs to what it had left. Now
-    whoever makes an ISR smaller than min.insync.replicas by leaving it stays an eligible leader (ELR), while a broker
-    that comes back from an unclean shutdown is none. That is enough because the high watermark stands still while the
-    ISR is too small (rule 3): m2, which only 1 has, is committed by nobody."""
+    """Kafka acknowledges a record that min.insync.replicas brokers have in memory; a broker alone that loses its power
+    may lose it. m1 is acknowledged by three; then 3 and 2 are shut down, and 1 loses its power. Before KIP-966 the last
+    member of an ISR was elected whatever had happened to it, and the others cut their logs to what it had left. Now a
+    broker whose leaving makes an ISR smaller than min.insync.replicas stays an eligible leader (ELR); a broker that
+    comes back from an unclean shutdown is none. That is enough because the high watermark stands still while the ISR is
+    too small (rule 3): m2, which only 1 has, is never committed."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("m1 is in the logs of all three")

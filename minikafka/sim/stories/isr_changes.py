@@ -10,8 +10,9 @@ from minikafka.sim.stories.telling.story import CONTROLLER, Story
 
 @script("Who joins too early", rules="15")
 async def r15_join_too_early(story: Story) -> None:
-    """3 comes back and begins to fetch. It has been heard of, but it does not yet have what was committed without it. It
-    may join the ISR only when it has reached the high watermark: the first fetch from there on shows that."""
+    """3 comes back and begins to fetch. Its leader has heard of it, but 3 does not yet have the records that were
+    committed without it. It may join the ISR only when it has reached the high watermark: the first fetch from there on
+    shows that."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("m1 is everywhere; 3 goes away, and m2 is committed")
@@ -40,8 +41,8 @@ async def r15_join_too_early(story: Story) -> None:
 @script("A fenced broker copies", rules="15, 30")
 async def r15_fenced_member(story: Story) -> None:
     """3 is back and registered, but its heartbeats do not arrive: to the controller it is fenced, and may not lead. Its
-    fetches do arrive, and it has everything. It must stay out of the ISR all the same: the leader would wait for it with
-    every record, and an ISR is a list of those who may be elected."""
+    fetches do arrive, and it has every record. It must stay out of the ISR all the same: the leader would wait for it
+    with every record, and an ISR is a list of the brokers that may be elected."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("3 goes away")
@@ -65,10 +66,10 @@ async def r15_fenced_member(story: Story) -> None:
 
 @script("A proposal from before", rules="16", config={"replica.lag.time.max.ms": 2000})
 async def r16_stale_proposal(story: Story) -> None:
-    """3 falls behind, and 1 proposes that the ISR be 1 and 2; the request is slow. Meanwhile 3 catches up, and 2 loses its
-    place in the ISR and misses m2. Then the request arrives, from the right leader, in the right leader epoch, with
-    brokers that are all alive; but it was made of an ISR that is no more. The partition epoch, which grows with every
-    change, tells."""
+    """3 falls behind, and 1 proposes that the ISR be 1 and 2; the request is slow. Meanwhile 3 catches up, and 2 loses
+    its place in the ISR and misses m2. Then the request arrives, from the right leader, in the right leader epoch, with
+    brokers that are all alive; but it changes an ISR that is no more. Only the partition epoch, which grows with every
+    change, shows that."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("m1 is committed; then 3 copies nothing for a while, and 1 proposes to go on without it")
@@ -100,10 +101,10 @@ async def r16_stale_proposal(story: Story) -> None:
 
 @script("An answer that is lost", rules="17", config=SLOW_NEWS | {"replica.lag.time.max.ms": 1000})
 async def r17_lost_answer(story: Story) -> None:
-    """As in A5, 1 proposes that 3 joins, and the controller agrees. This time its answer is lost: the connection breaks,
-    1 asks again, and is refused, because its proposal was made of an ISR that is no more (its own first try was granted).
-    So a refusal does not mean that 3 is out: 1 has to go on as if 3 were a member until new metadata tells what is. Only
-    an error which says that nothing was changed, now or before, lets it return to the old ISR."""
+    """As in A5, 1 proposes that 3 joins, and the controller agrees. This time the answer is lost: the connection
+    breaks, 1 asks again, and is refused, because its proposal names an ISR that is no more (its own first try was
+    granted). So a refusal does not mean that 3 is out: 1 has to count 3 as a member until new metadata tells the ISR.
+    Only an error that says that nothing was changed, now or before, lets 1 return to the old ISR."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("3 is away for a while")
@@ -136,9 +137,9 @@ async def r17_lost_answer(story: Story) -> None:
 
 @script("Offsets of another epoch", rules="4, 5, 15")
 async def r5_forgotten_offsets(story: Story) -> None:
-    """1 knows that 2 has n1, for 2 has fetched beyond it. Then 3 leads for a while, and 2 throws n1 away, for 3 does not
-    have it. When 1 leads again, what it knew of 2 is worth nothing: in every new epoch a leader begins with followers of
-    whom it knows nothing, and counts them only once they have fetched in it."""
+    """1 knows that 2 has n1, for 2 has fetched beyond it. Then 3 leads for a while, and 2 throws n1 away, because 3
+    does not have it. When 1 leads again, its old knowledge of 2 is worth nothing. In every new epoch a leader begins
+    with no knowledge of its followers, and counts each only once it has fetched in this epoch."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("m1 is everywhere; then n1 is copied by 2, not by 3")

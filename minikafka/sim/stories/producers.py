@@ -20,9 +20,10 @@ async def idempotent_producer(story: CoordinatedStory) -> Writer:
 
 @script("A17 producer state after failover", rules="23, 42-46", stage=CoordinatedStory)
 async def a17_producer_state(story: CoordinatedStory) -> None:
-    """A producer that hears nothing sends its record again, to whoever leads by then: it must be there once, and the
-    answer must say where. So every replica knows what the leader knows of producers: followers learn it from the
-    batches they copy, a broker that starts from its log, one that truncates from what is left of its log.
+    """A producer that hears nothing sends its record again, to the leader of that moment. The record must be there
+    once, and the answer must say at which offset. So every replica knows all that the leader knows of producers: a
+    follower learns it from the batches that it copies, a broker that starts from its log, a broker that truncates from
+    the rest of its log.
     """
     e = await idempotent_producer(story)
     await truncated(story, e)
@@ -86,7 +87,8 @@ async def restarted(story: CoordinatedStory, e: Writer) -> None:
 @script("Sequence numbers", rules="43, 44", stage=CoordinatedStory)
 async def r44_sequences(story: CoordinatedStory) -> None:
     """Requests on two connections overtake each other. A leader takes only the batch that follows the last one of its
-    producer, so that records stand in the log in the order in which they were sent; and it knows a batch that it has.
+    producer, so records stand in the log in the order in which they were sent. A batch that it has already, it
+    recognizes.
     """
     e = await idempotent_producer(story)
 
@@ -110,9 +112,9 @@ async def r44_sequences(story: CoordinatedStory) -> None:
 
 @script("A former epoch", rules="45", stage=CoordinatedStory)
 async def r45_former_epoch(story: CoordinatedStory) -> None:
-    """A producer that does not know what became of its batches takes the next epoch, numbers anew, and sends them again
-    (KIP-360). From then on nothing of the former epoch may get into the log: a late batch would be there a second time,
-    and no sequence number tells, for they count from 0 in every epoch.
+    """A producer that does not know whether its batches were written takes the next epoch, numbers anew, and sends them
+    again (KIP-360). From then on no batch of the former epoch may get into the log. A late one would be there a second
+    time, and no sequence number shows that, for they count from 0 in every epoch.
     """
     await story.topic("t", 1, 2, 3)
     story.step("m0 of e, an idempotent producer, is stuck on its way")

@@ -55,8 +55,9 @@ async def a9_figure_8(story: QuorumStory) -> None:
 
 @script("A10 vote amnesia", rules="34, 35", stage=QuorumStory, voters=3)
 async def a10_vote_amnesia(story: QuorumStory) -> None:
-    """A vote is a promise: nobody else gets one in this epoch. It binds a node that lost its power as well, so it must be
-    on disk before the answer leaves. Node 2 has a slow disk, and 1 and 3 do not see each other."""
+    """A vote is a promise: no other candidate gets one in this epoch. The promise binds a node that lost its power as
+    well, so the vote must be on disk before the answer leaves. Node 2 has a slow disk, and 1 and 3 do not see each
+    other."""
     story.step("1 stands, and gets the vote of 2")
     story.start()
     story.world.nodes[2].disk_delay = 0.05
@@ -82,8 +83,9 @@ async def a10_vote_amnesia(story: QuorumStory) -> None:
 
 @script("The controller that nobody hears", rules="38", stage=QuorumStory, voters=3)
 async def r38_check_quorum(story: QuorumStory) -> None:
-    """A leader that is cut off cannot commit anything, so it does no harm to the log. But whoever reaches only it would
-    wait for it for ever. It therefore gives up when no majority has fetched from it for 1.5 fetch timeouts."""
+    """A leader that is cut off cannot commit anything, so it does no harm to the log. But a node that reaches only this
+    leader would wait for it for ever. The leader therefore gives up when no majority has fetched from it for 1.5 fetch
+    timeouts."""
     story.step("1 leads; then nobody reaches it, nor it anybody")
     story.start()
     story.stand(1)
@@ -98,9 +100,9 @@ async def r38_check_quorum(story: QuorumStory) -> None:
 
 @script("A node returns and disturbs nobody", rules="39", stage=QuorumStory, voters=3)
 async def r39_pre_vote(story: QuorumStory) -> None:
-    """A voter that heard nothing for long believes that nobody leads. If it raised its epoch at each attempt, its first
-    message after its return would depose a leader with whom everybody else is content. It therefore asks first who would
-    vote for it, which changes nothing anywhere; and those who hear from a leader say no (KIP-996)."""
+    """A voter that heard nothing for long believes that there is no leader. If it raised its epoch at each attempt, its
+    first message after its return would depose a leader from whom all others hear. It therefore asks first who would
+    vote for it, which changes nothing on any node; and voters that hear from a leader say no (KIP-996)."""
     story.step("1 leads; 3 is cut off for ten seconds")
     story.start()
     story.stand(1)

@@ -23,9 +23,9 @@ async def one_producer(story: CoordinatedStory) -> Writer:
 async def a11_torn_transaction(story: CoordinatedStory) -> None:
     """A commit is delayed on one connection, asked for again on another, and carried out. The next transaction begins.
     Now the first request arrives. It carries the epoch of the old transaction, and every end raises the epoch
-    (KIP-890): the coordinator refuses it. Before KIP-890 both transactions had the same epoch, and the late commit
-    committed whatever of the new transaction was there: half of it, and its producer may yet abort it. Jepsen told of
-    it in 2024 (KAFKA-17754).
+    (KIP-890): the coordinator refuses it. Before KIP-890 both transactions had the same epoch. The late commit then
+    committed those records of the new transaction that were there already, and the producer might still abort it.
+    Jepsen told of it in 2024 (KAFKA-17754).
     """
     p = await one_producer(story)
 
@@ -92,8 +92,8 @@ async def a12_hanging_transaction(story: CoordinatedStory) -> None:
 async def a12_late_record(story: CoordinatedStory) -> None:
     """The same delay, but by the time the record arrives its producer writes to the same partition again, in its next
     transaction. Asking the coordinator does not help the classic client: the partition is in the transaction, the epoch
-    is right, the sequence fits. A record of an aborted transaction is committed. With an epoch of its own for every
-    transaction the leader refuses it.
+    is right, the sequence fits. So a record of an aborted transaction is committed. With an epoch of its own for every
+    transaction the leader refuses the record.
     """
     p = await one_producer(story)
 
@@ -123,8 +123,9 @@ async def a12_late_record(story: CoordinatedStory) -> None:
 
 @script("A13 last stable offset off by one", rules="9, 10", stage=CoordinatedStory)
 async def a13_last_stable_offset(story: CoordinatedStory) -> None:
-    """The last stable offset is exclusive: it is where the first undecided transaction begins. A reader that is given
-    the record at it sees the first record of a transaction that may yet be aborted (Redpanda, PR 3036).
+    """The last stable offset is where the first undecided transaction begins, and a reader of committed records gets
+    only the records below it. A reader that got the record at this offset too would see the first record of a
+    transaction that may yet be aborted (Redpanda, PR 3036).
     """
     p = await one_producer(story)
     q = Writer(story, "q")
@@ -149,9 +150,9 @@ async def a13_last_stable_offset(story: CoordinatedStory) -> None:
 
 @script("A record that does not say so", rules="53", stage=CoordinatedStory)
 async def r53_unmarked_record(story: CoordinatedStory) -> None:
-    """Which records an aborted transaction takes with it, readers know by two things: its producer, and the mark on each
-    batch. While a producer has a transaction open, a leader takes no batch of it without the mark: its reader would
-    have a record that was taken back.
+    """Readers know the records of an aborted transaction by two things: their producer, and the mark on each batch.
+    While a producer has a transaction open, a leader takes no unmarked batch of this producer: readers would get its
+    records even after an abort.
     """
     p = await one_producer(story)
 

@@ -8,10 +8,10 @@ from minikafka.sim.stories.telling.story import Story
 
 @script("A1 high watermark truncation", rules="7, 19-21")
 async def a1_hw_truncation(story: Story) -> None:
-    """A follower learns of a high watermark one fetch later than its leader. If it cut its log to the high watermark it
-    knows whenever it follows a new leader, as Kafka did before KIP-101, a record could be acknowledged, cut by a follower,
-    and gone for good when the only other broker that has it dies before the follower has fetched it again.
-    A follower therefore cuts only where the leader's log, asked by leader epochs, leaves its own."""
+    """A follower learns of a high watermark one fetch later than its leader. Before KIP-101 a follower of a new leader
+    cut its log to the high watermark that it knew. So a record could be acknowledged, cut by a follower, and gone for
+    good when the only other broker that had it died before the follower had fetched it again. Today a follower cuts
+    only where its log parts from the leader's, and finds this offset by leader epochs."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     story.step("m1 is written, and everybody knows that it is committed")
@@ -35,11 +35,11 @@ async def a1_hw_truncation(story: Story) -> None:
 
 @script("A2 divergence after a double power loss", rules="21", unclean=True, brokers=2)
 async def a2_double_power_loss(story: Story) -> None:
-    """Two brokers lose their power at once. m2 was acknowledged by both, but on the disk of 2 it had not arrived yet.
-    2 comes back first and is allowed to lead (unclean.leader.election.enable): m2 is lost, which is the price of that
-    setting. It must not be worse: when 1 returns with m2 in its log, it has to give it up, for at that offset 2 has
-    m3 by now. Its last record is of an epoch that ended earlier at the new leader: only the epochs tell, for the log of
-    1 is no longer than that of 2."""
+    """Two brokers lose their power at once. m2 was acknowledged by both, but it was not yet on the disk of 2. 2 comes
+    back first and is allowed to lead (unclean.leader.election.enable): m2 is lost, which is the price of that setting.
+    More must not be lost: when 1 returns with m2 in its log, it has to give m2 up, for the new log has m3 at that
+    offset. The last record of 1 is of an epoch that ended earlier at the new leader. Only the epochs show that, for the
+    log of 1 is no longer than that of 2."""
     world = story.world
     await story.topic("t", 1, 2, min_insync_replicas=1, unclean_leader_election_enable="true")
     story.step("m1 is on both disks; m2 is in both logs, but only 1 has written it to its disk")
@@ -73,9 +73,9 @@ async def a2_double_power_loss(story: Story) -> None:
 @script("A3 fast failover", rules="20, 21", brokers=2)
 async def a3_fast_failover(story: Story) -> None:
     """Leadership goes from 1 to 2 and back before 1 has heard of the first change. Epoch 1 exists only in the log of 2,
-    while that of 1 is longer: the offset alone says that 2 may go on where it is. The leader must answer with the last
-    epoch *it* knows before the one asked for, and where that ended; and the follower cuts to where its own log leaves
-    that epoch (KIP-279)."""
+    while that of 1 is longer: by the offset alone 2 could go on where it is. The leader must answer with the last epoch
+    *it* knows before the one asked for, and where that ended. The follower then cuts to where its own log leaves that
+    epoch (KIP-279)."""
     world = story.world
     await story.topic("t", 1, 2, min_insync_replicas=1)
     story.step("m1 is committed")
@@ -106,9 +106,9 @@ async def a3_fast_failover(story: Story) -> None:
 @script("A leader that writes nothing", rules="5", brokers=2)
 async def r5_epoch_without_records(story: Story) -> None:
     """As in A3, leadership goes from 1 to 2 and back, and 2 has a record of an epoch that 1 has never seen. This time
-    nothing is written afterwards. When 2 asks where epoch 1 ended, 1 can only answer if it has noted at once where its
-    own epoch 2 begins; were that noted with its first record only, epoch 1 would be later than everything it knows, and
-    2 would ask in vain until somebody writes."""
+    nothing is written afterwards. When 2 asks where epoch 1 ended, 1 can answer only if it noted at once where its own
+    epoch 2 begins. If it noted that with its first record only, epoch 1 would be newer than every epoch that it knows,
+    and 2 would ask in vain until the next write."""
     world = story.world
     await story.topic("t", 1, 2, min_insync_replicas=1)
     story.step("m1 is committed")
